@@ -147,9 +147,10 @@ shown, code = run_on_terminal([*long_prompt, "--quiet"])
 assert code == 1 and not DRAWN.findall(shown), shown
 
 
-def run_in_slices(arguments, until):
-    """What a terminal got from a command that is held up again and again until
-    that was shown, so that whatever it does takes long."""
+def run_in_slices(arguments, *shown_when):
+    """What a terminal got from a command that is held up again and again, so that
+    what it does takes long: until the first of `shown_when` was shown, and from
+    the second to the third."""
     child, terminal = pty.fork()
     if child == 0:
         fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
@@ -157,7 +158,8 @@ def run_in_slices(arguments, until):
         os.execvp(kf_run, [kf_run, *arguments])
     shown = b""
     while True:
-        held = not until.search(shown)
+        first, second, third = (bool(one.search(shown)) for one in shown_when)
+        held = not first or (second and not third)
         if select.select([terminal], [], [], 0.05 if held else None)[0]:
             try:
                 data = os.read(terminal, 65536)
@@ -179,7 +181,16 @@ expected = subprocess.run(
     [kf_run, *text, "--quiet"], stdout=subprocess.PIPE, check=True
 ).stdout.strip()
 BEHIND = re.compile(rb" \[(compiling \w+)\]\x1b\[K\x1b\[(\d+)D")
-shown, code = run_in_slices([*text, "--no-cache"], BEHIND)
+# A terminal that reads late, on a busy machine, misses it.
+for attempt in range(5):
+    shown, code = run_in_slices(
+        [*text, "--no-cache"],
+        re.compile(b"compiling step_16"),
+        re.compile(re.escape(expected[:1])),
+        BEHIND,
+    )
+    if code or BEHIND.search(shown):
+        break
 assert code == 0, (code, shown)
 assert b"compiling step_16" in DRAWN.findall(shown), shown
 behind = BEHIND.findall(shown)
