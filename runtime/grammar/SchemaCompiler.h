@@ -38,10 +38,10 @@ enum SchemaType : uint8_t {
 };
 
 /// A schema of the tree; one whose anyOf or oneOf was dealt with goes on
-/// without it.
+/// without it, and one whose $ref and allOf were followed without these.
 struct SchemaPart {
   JsonId schema;
-  bool hasAnyOf = true, hasOneOf = true;
+  bool hasAnyOf = true, hasOneOf = true, hasRefs = true;
   auto operator<=>(const SchemaPart &) const = default;
 };
 /// Schemas that all hold, sorted, each once; none: any value.

@@ -122,23 +122,30 @@ Schemas SchemaReader::expand(const Schemas &schemas) const {
     }
     if (!schema.isObject())
       failAt(part.schema, "a schema is an object, true or false");
+    // What refers to others is followed once: those that were found may have
+    // been dealt with since.
     bool says = false;
+    SchemaPart own = part;
     for (JsonId keyword : schema.parts) {
       const std::string &name = tree[keyword].name;
-      if (name == "$ref")
-        add({resolve(keyword)}, next, keyword);
-      else if (name == "allOf")
-        for (JsonId one : readList(keyword))
-          add({one}, next, keyword);
-      else
+      if (name == "$ref" || name == "allOf") {
+        own.hasRefs = false;
+        if (part.hasRefs && name == "$ref")
+          add({resolve(keyword)}, next, keyword);
+        else if (part.hasRefs)
+          for (JsonId one : readList(keyword))
+            add({one}, next, keyword);
+      } else {
         says |= (part.hasAnyOf || name != "anyOf") &&
                 (part.hasOneOf || name != "oneOf") &&
                 std::ranges::find(kAnnotations, name) == std::end(kAnnotations);
+      }
     }
     if (says)
-      result.push_back(part);
+      result.push_back(own);
   }
   std::ranges::sort(result);
+  result.erase(std::ranges::unique(result).begin(), result.end());
   return result;
 }
 
