@@ -60,7 +60,8 @@ public:
   /// Others are errors, unless they say nothing there (uniqueItems: false).
   /// Keywords of one type allow all values of others, as JSON Schema has it.
   /// Names and strings of enum, const and pattern are written in one way, with
-  /// the shortest escapes; integers have no point.
+  /// the shortest escapes; integers have no point. No string holds a raw DEL
+  /// (0x7f): it is written as an escape, as other control characters are.
   ///
   /// A pattern matches anywhere in the string, if ^ and $ do not tie it. They
   /// may stand at the ends of it or of its alternatives. It has characters,

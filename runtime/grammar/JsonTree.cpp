@@ -213,7 +213,7 @@ std::string kf::grammar::escapeJson(std::string_view text) {
     if (const size_t which = kPlain.find(c); which != kPlain.npos) {
       result += '\\';
       result += kLetters[which];
-    } else if (byte < 0x20) {
+    } else if (byte < 0x20 || byte == 0x7f) {
       result += "\\u00";
       result += kDigits[byte >> 4];
       result += kDigits[byte & 15];

@@ -80,7 +80,7 @@ private:
 };
 
 /// `text` as JSON writes it, with the shortest escapes, without quotation
-/// marks.
+/// marks. Control characters are escaped, DEL (0x7f) with them.
 std::string escapeJson(std::string_view text);
 
 } // namespace kf::grammar

@@ -50,18 +50,17 @@ ExprId kf::grammar::jsonCharacter(Expressions &set) {
 
 ExprId kf::grammar::jsonCharacters(const CharacterSet &characters,
                                    Expressions &set) {
-  const CharacterSet escaped({{0, 0x1f}, {'"', '"'}, {'\\', '\\'}});
+  const CharacterSet escaped(
+      {{0, 0x1f}, {'"', '"'}, {'\\', '\\'}, {0x7f, 0x7f}});
   CharacterSet plain;
   plain.add(characters.within(0x20, 0x21));
   plain.add(characters.within(0x23, 0x5b));
   plain.add(characters.within(0x5d, 0x7e));
   plain.add(characters.within(0x80, 0x10ffff));
   std::vector<ExprId> forms{plain.utf8(set)};
-  for (char32_t c = 0; c <= '\\'; ++c)
+  for (char32_t c = 0; c <= 0x7f; ++c)
     if (escaped.has(c) && characters.has(c))
       forms.push_back(set.literal(escapeJson(std::string(1, char(c)))));
-  if (characters.has(0x7f))
-    forms.push_back(set.literal("\\u007f"));
   return set.either(std::move(forms));
 }
 
