@@ -9,6 +9,7 @@
 #include "runtime/grammar/JsonTree.h"
 
 #include "runtime/core/Quote.h"
+#include "runtime/grammar/JsonNumbers.h"
 
 #include <nlohmann/json.hpp>
 
@@ -182,15 +183,25 @@ std::optional<JsonId> JsonTree::find(std::string_view pointer) const {
   return at;
 }
 
+/// Whether two numbers, as JSON writes them, are one.
+static bool equalNumbers(std::string_view a, std::string_view b) {
+  if (a == b)
+    return true;
+  const std::optional<Decimal> one = Decimal::parse(a),
+                               other = Decimal::parse(b);
+  return one && other && one->compare(*other) == 0;
+}
+
 bool JsonTree::equal(JsonId a, JsonId b, Fuel &fuel) const {
   std::vector<std::pair<JsonId, JsonId>> todo{{a, b}};
   while (!todo.empty()) {
     const auto [left, right] = todo.back();
     todo.pop_back();
     const JsonValue &one = values[left], &other = values[right];
-    fuel.spend(1 + one.text.size() / 16);
-    if (one.kind != other.kind || one.text != other.text ||
-        one.parts.size() != other.parts.size())
+    fuel.spend(1 + (one.text.size() + other.text.size()) / 16);
+    if (one.kind != other.kind || one.parts.size() != other.parts.size() ||
+        (one.isNumber() ? !equalNumbers(one.text, other.text)
+                        : one.text != other.text))
       return false;
     const auto &mine = one.isObject() ? one.sorted : one.parts;
     const auto &its = one.isObject() ? other.sorted : other.parts;

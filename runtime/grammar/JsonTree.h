@@ -70,8 +70,9 @@ public:
   std::string pointer(JsonId id) const;
   /// The value that a JSON pointer names.
   std::optional<JsonId> find(std::string_view pointer) const;
-  /// Whether two values are equal, members in any order. Numbers are if they
-  /// are written so.
+  /// Whether two values are equal, members in any order. Numbers are if their
+  /// values are: 1 and 1.0. Those with too many digits for Decimal are equal
+  /// only to what is written so.
   bool equal(JsonId a, JsonId b, Fuel &fuel) const;
 
 private:
