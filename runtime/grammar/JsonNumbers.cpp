@@ -23,36 +23,42 @@ std::optional<Decimal> Decimal::parse(std::string_view text) {
     result.isNegative = true;
     text.remove_prefix(1);
   }
-  int exponent = 0;
+  int64_t exponent = 0;
   if (const size_t e = text.find_first_of("eE"); e != text.npos) {
-    std::string_view digits = text.substr(e + 1);
-    if (digits.starts_with('+'))
-      digits.remove_prefix(1);
+    std::string_view behind = text.substr(e + 1);
+    if (behind.starts_with('+'))
+      behind.remove_prefix(1);
+    int32_t value = 0;
     const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), exponent);
-    if (error != std::errc() || exponent < -1000 || exponent > 1000)
+        std::from_chars(behind.data(), behind.data() + behind.size(), value);
+    if (error != std::errc())
       return std::nullopt;
+    exponent = value;
     text = text.substr(0, e);
   }
-  const size_t point = std::min(text.find('.'), text.size());
-  std::string whole(text.substr(0, point));
-  std::string fraction(text.substr(std::min(point + 1, text.size())));
-  for (; exponent > 0; --exponent) {
-    whole += fraction.empty() ? '0' : fraction[0];
-    fraction.erase(0, 1);
-  }
-  for (; exponent < 0; ++exponent) {
-    fraction.insert(fraction.begin(), whole.empty() ? '0' : whole.back());
-    if (!whole.empty())
-      whole.pop_back();
-  }
-  whole.erase(0, std::min(whole.find_first_not_of('0'), whole.size()));
-  fraction.erase(fraction.find_last_not_of('0') + 1); // npos + 1 is 0
-  if (whole.size() > kMaxDigits || fraction.size() > kMaxDigits)
+  // The digits without zeros around them, and where the point is in front of,
+  // among or behind them.
+  const size_t dot = std::min(text.find('.'), text.size());
+  std::string digits(text.substr(0, dot));
+  digits += text.substr(std::min(dot + 1, text.size()));
+  digits.erase(digits.find_last_not_of('0') + 1); // npos + 1 is 0
+  const size_t zeros = std::min(digits.find_first_not_of('0'), digits.size());
+  digits.erase(0, zeros);
+  if (digits.empty())
+    return Decimal();
+  const auto count = static_cast<int64_t>(digits.size());
+  const int64_t point =
+      static_cast<int64_t>(dot) - static_cast<int64_t>(zeros) + exponent;
+  constexpr auto kMost = static_cast<int64_t>(kMaxDigits);
+  if (point > kMost || count - point > kMost)
     return std::nullopt;
-  result.isNegative &= !whole.empty() || !fraction.empty();
-  result.whole = std::move(whole);
-  result.fraction = std::move(fraction);
+  const auto split = static_cast<size_t>(std::clamp<int64_t>(point, 0, count));
+  result.whole = digits.substr(0, split);
+  if (point > count)
+    result.whole.append(static_cast<size_t>(point - count), '0');
+  if (point < 0)
+    result.fraction.assign(static_cast<size_t>(-point), '0');
+  result.fraction += digits.substr(split);
   return result;
 }
 

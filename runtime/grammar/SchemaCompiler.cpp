@@ -12,6 +12,7 @@
 #include "runtime/grammar/Pattern.h"
 
 #include <algorithm>
+#include <span>
 
 using namespace kf;
 using namespace kf::grammar;
@@ -201,8 +202,9 @@ std::vector<Symbol> SchemaCompiler::literalValue(JsonId value) {
 
 /// Whether a value of an enum satisfies the other keywords.
 bool SchemaCompiler::isAllowed(JsonId value, const SchemaFacts &facts,
-                               const Schemas &schemas) {
+                               const Schemas &schemas, ScalarForms &forms) {
   const JsonValue &one = tree[value];
+  builder.fuel().spend(1 + one.text.size() / 16);
   switch (one.kind) {
   case Kind::Null:
     return facts.types & kNullType;
@@ -210,9 +212,11 @@ bool SchemaCompiler::isAllowed(JsonId value, const SchemaFacts &facts,
   case Kind::False:
     return facts.types & kBooleanType;
   case Kind::String:
-    return facts.types & kStringType &&
-           set.matches(stringExpression(facts), escapeJson(one.text),
-                       builder.fuel());
+    if (!(facts.types & kStringType))
+      return false;
+    if (!forms.strings)
+      forms.strings = stringExpression(facts);
+    return set.matches(*forms.strings, escapeJson(one.text), builder.fuel());
   case Kind::Number: {
     const std::optional<Decimal> number = Decimal::parse(one.text);
     if (!number)
@@ -222,14 +226,18 @@ bool SchemaCompiler::isAllowed(JsonId value, const SchemaFacts &facts,
     std::string plain = number->whole.empty() ? "0" : number->whole;
     if (!number->isInteger())
       plain += '.' + number->fraction;
-    return facts.bounds.empty() ||
-           set.matches(numberExpression(facts.bounds, false, set),
-                       (number->isNegative ? "-" : "") + plain, builder.fuel());
+    if (facts.bounds.empty())
+      return true;
+    if (!forms.numbers)
+      forms.numbers = numberExpression(facts.bounds, false, set);
+    return set.matches(*forms.numbers, (number->isNegative ? "-" : "") + plain,
+                       builder.fuel());
   }
   case Kind::Array:
   case Kind::Object:
     break;
   }
+  builder.fuel().spend(schemas.size());
   for (SchemaPart part : schemas)
     for (const char *keyword :
          {"additionalProperties", "items", "maxItems", "minItems",
@@ -242,13 +250,14 @@ bool SchemaCompiler::isAllowed(JsonId value, const SchemaFacts &facts,
 
 void SchemaCompiler::addEnumeration(uint32_t rule, const SchemaFacts &facts,
                                     const Schemas &schemas) {
-  auto valuesOf = [&](JsonId list) {
-    return tree[list].name == "enum" ? tree[list].parts
-                                     : std::vector<JsonId>{list};
+  auto valuesOf = [&](const JsonId &list) {
+    return tree[list].name == "enum" ? std::span<const JsonId>(tree[list].parts)
+                                     : std::span<const JsonId>(&list, 1);
   };
+  ScalarForms forms;
   std::vector<std::string> scalars;
   for (JsonId value : valuesOf(facts.enums[0])) {
-    bool isInAll = isAllowed(value, facts, schemas);
+    bool isInAll = isAllowed(value, facts, schemas, forms);
     for (size_t i = 1; i < facts.enums.size() && isInAll; ++i)
       isInAll = std::ranges::any_of(valuesOf(facts.enums[i]), [&](JsonId one) {
         return tree.equal(value, one, builder.fuel());

@@ -116,8 +116,13 @@ private:
   void addChoice(uint32_t rule, SchemaPart choice, const Schemas &schemas);
   void addEnumeration(uint32_t rule, const SchemaFacts &facts,
                       const Schemas &schemas);
-  bool isAllowed(JsonId value, const SchemaFacts &facts,
-                 const Schemas &schemas);
+  /// What strings and numbers that the facts allow look like, made when they
+  /// are asked for.
+  struct ScalarForms {
+    std::optional<ExprId> strings, numbers;
+  };
+  bool isAllowed(JsonId value, const SchemaFacts &facts, const Schemas &schemas,
+                 ScalarForms &forms);
   void addObject(uint32_t rule, const SchemaFacts &facts,
                  const Schemas &schemas);
   void addArray(uint32_t rule, const SchemaFacts &facts,

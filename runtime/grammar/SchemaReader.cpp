@@ -61,6 +61,7 @@ JsonId SchemaReader::resolve(JsonId reference) const {
   if (!value.isString())
     failAt(reference, "a reference is a string");
   std::string_view text = value.text;
+  builder.fuel().spend(1 + text.size() / 16);
   if (!text.starts_with('#') || (text.size() > 1 && text[1] != '/'))
     failAt(reference, "reference " + inQuotes(text) +
                           " is not supported; \"#\" and \"#/...\" are");
@@ -208,6 +209,8 @@ uint32_t SchemaReader::readCount(JsonId value) const {
 void SchemaReader::readKeyword(JsonId keyword, SchemaFacts &facts) const {
   const JsonValue &value = tree[keyword];
   const std::string &name = value.name;
+  // What it says is read again in each list of schemas that it is in.
+  builder.fuel().spend(1 + value.text.size() / 16 + value.parts.size());
   auto wantSchema = [&](JsonId schema) {
     if (!tree[schema].isObject() && !tree[schema].isBoolean())
       failAt(schema, tree[schema].isArray()
@@ -273,6 +276,7 @@ void SchemaReader::readKeyword(JsonId keyword, SchemaFacts &facts) const {
     for (JsonId one : value.parts) {
       if (!tree[one].isString())
         failAt(one, "a member's name is wanted");
+      builder.fuel().spend(tree[one].text.size() / 16);
       facts.required.insert(tree[one].text);
     }
   } else if (name == "additionalProperties" || name == "items") {
@@ -296,10 +300,8 @@ void SchemaReader::readKeyword(JsonId keyword, SchemaFacts &facts) const {
 SchemaFacts SchemaReader::gather(const Schemas &schemas) const {
   SchemaFacts facts;
   for (SchemaPart part : schemas) {
-    for (JsonId keyword : tree[part.schema].parts) {
-      builder.fuel().spend();
+    for (JsonId keyword : tree[part.schema].parts)
       readKeyword(keyword, facts);
-    }
     if (!facts.choice &&
         ((part.hasAnyOf && tree.member(part.schema, "anyOf")) ||
          (part.hasOneOf && tree.member(part.schema, "oneOf"))))
@@ -321,6 +323,7 @@ SchemaFacts SchemaReader::gather(const Schemas &schemas) const {
 
 Schemas SchemaReader::ofMember(const Schemas &schemas,
                                std::string_view name) const {
+  builder.fuel().spend(schemas.size());
   Schemas result;
   for (SchemaPart part : schemas) {
     const std::optional<JsonId> own = tree.member(part.schema, "properties");
@@ -336,6 +339,7 @@ Schemas SchemaReader::ofMember(const Schemas &schemas,
 }
 
 Schemas SchemaReader::ofOtherMembers(const Schemas &schemas) const {
+  builder.fuel().spend(schemas.size());
   Schemas result;
   for (SchemaPart part : schemas)
     if (const auto others = tree.member(part.schema, "additionalProperties"))
@@ -344,6 +348,7 @@ Schemas SchemaReader::ofOtherMembers(const Schemas &schemas) const {
 }
 
 Schemas SchemaReader::ofItem(const Schemas &schemas, size_t index) const {
+  builder.fuel().spend(schemas.size());
   Schemas result;
   for (SchemaPart part : schemas) {
     const std::optional<JsonId> prefix =

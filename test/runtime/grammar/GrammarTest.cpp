@@ -12,8 +12,9 @@
 #include <nlohmann/json.hpp>
 
 #include <atomic>
-#include <chrono>
+#include <ctime>
 #include <fstream>
+#include <functional>
 
 using namespace kf;
 /// Keeps members in their order.
@@ -24,9 +25,11 @@ namespace {
 /// A token for each byte, some longer ones, and one that ends texts.
 constexpr int32_t kEnd = 256;
 const std::vector<std::string> kLonger = {
-    "\"a", "\":",  "\",\"",    "}}",  "],",  "{\"", "true",    "null",
-    "abc", "\xc3", "\xc3\xa9", " \n", "12",  "0.",  "  ",      "hello world",
-    "abc", "\",",  "é\"",      "☃",   "\"}", "1}",  "\x98\x83"};
+    "\"a", "\":", "\",\"", "}}", "],", "{\"", "true", "null", "abc", "\xc3",
+    "\xc3\xa9", " \n", "12", "0.", "  ", "hello world", "abc", "\",", "é\"",
+    "☃", "\"}", "1}", "\x98\x83",
+    // Longer than what bounds of short tokens are seen by.
+    std::string(40, 'w'), std::string(39, 'w') + "\""};
 
 std::shared_ptr<const GrammarVocabulary> byteVocabulary() {
   static const auto vocabulary = [] {
@@ -270,80 +273,139 @@ std::string nested(const std::string &open, const std::string &inside,
   return text;
 }
 
-// What strangers may send: each ends soon, and by an error or a grammar whose
-// masks do so too.
-TEST(Grammar, HostileGrammarsEnd) {
-  std::vector<Result<Grammar>> grammars;
-  std::string text = R"({"type": "object", "properties": {)";
-  for (int i = 0; i < 2000; ++i)
-    text +=
-        (i ? ", \"p" : "\"p") + std::to_string(i) + R"(": {"type": "string"})";
-  grammars.push_back(schema(text + "}}"));
-  EXPECT_TRUE(grammars.back().ok()) << grammars.back().message();
+/// Seconds of the CPU that a grammar and its masks may take: some times what
+/// they do, for sanitizers.
+constexpr double kMaxSeconds = 20;
 
-  text = R"({"$ref": "#/$defs/d0", "$defs": {)";
-  for (int i = 0; i < 5000; ++i)
-    text += "\"d" + std::to_string(i) + R"(": {"$ref": "#/$defs/d)" +
-            std::to_string(i + 1) + "\"}, ";
-  grammars.push_back(schema(text + R"("d5000": {"type": "null"}}})"));
-  EXPECT_TRUE(grammars.back().ok()) << grammars.back().message();
+enum class End { Grammar, Limit };
 
-  text = R"({"type": "null"})";
-  for (int i = 0; i < 16 && text.size() < (1u << 20); ++i)
-    text = R"({"anyOf": [)" + text + ", " + text + "]}";
-  grammars.push_back(schema(text));
-
-  // 2^16 ways through references.
-  text = R"({"$ref": "#/$defs/d0", "$defs": {)";
-  for (int i = 0; i < 16; ++i) {
-    const std::string next =
-        R"({"$ref": "#/$defs/d)" + std::to_string(i + 1) + "\"}";
-    text += "\"d" + std::to_string(i) + R"(": {"anyOf": [)" + next + ", " +
-            next + R"(]}, )";
+/// Compiles what a stranger sent and makes masks of it. It ends soon: as a
+/// grammar, or with an error that speaks of a limit.
+void expectEnd(const char *what, End end,
+               const std::function<Result<Grammar>()> &compile) {
+  SCOPED_TRACE(what);
+  const std::clock_t start = std::clock();
+  const Result<Grammar> grammar = compile();
+  EXPECT_EQ(grammar.ok(), end == End::Grammar) << grammar.message();
+  if (!grammar.ok()) {
+    const std::string message(grammar.message());
+    EXPECT_TRUE(message.find("limit") != message.npos ||
+                message.find("nested more than") != message.npos)
+        << message;
+  } else {
+    GrammarMatcher matcher = matcherOf(grammar);
+    std::vector<uint32_t> mask(byteVocabulary()->maskWords());
+    for (int step = 0; step < 50 && !matcher.isFinished(); ++step) {
+      const Status status = matcher.fillMask(mask);
+      if (!status.ok()) {
+        EXPECT_NE(status.message().find("limit"), std::string::npos)
+            << status.message();
+        break;
+      }
+      int32_t id = 0;
+      while (!has(mask, id))
+        ++id;
+      EXPECT_TRUE(matcher.accept(id).ok());
+    }
   }
-  grammars.push_back(schema(text + R"("d16": {"type": "null"}}})"));
+  EXPECT_LT(double(std::clock() - start) / CLOCKS_PER_SEC, kMaxSeconds);
+}
 
+void expectSchemaEnds(const char *what, End end, const std::string &text) {
+  expectEnd(what, end, [&] { return schema(text); });
+}
+
+void expectGbnfEnds(const char *what, End end, const std::string &text) {
+  expectEnd(what, end, [&] { return Grammar::fromGbnf(text); });
+}
+
+/// `count` texts one behind another, with `between` between them.
+std::string join(int count, const std::string &between,
+                 const std::function<std::string(int)> &one) {
+  std::string text;
+  for (int i = 0; i < count; ++i)
+    text += (i ? between : "") + one(i);
+  return text;
+}
+
+TEST(Grammar, HostileSchemasEnd) {
+  auto named = [](const char *before, int i, const char *behind) {
+    return before + std::to_string(i) + behind;
+  };
+  expectSchemaEnds(
+      "many properties", End::Grammar,
+      R"({"type": "object", "properties": {)" + join(2000, ", ", [&](int i) {
+        return named("\"p", i, R"(": {"type": "string"})");
+      }) + "}}");
+  expectSchemaEnds(
+      "a chain of references", End::Grammar,
+      R"({"$ref": "#/$defs/d0", "$defs": {)" + join(5000, "", [&](int i) {
+        return named("\"d", i, R"(": {"$ref": "#/$defs/d)") +
+               named("", i + 1, "\"}, ");
+      }) + R"("d5000": {"type": "null"}}})");
+  std::string text = R"({"type": "null"})";
+  for (int i = 0; i < 14; ++i)
+    text = R"({"anyOf": [)" + text + ", " + text + "]}";
+  expectSchemaEnds("choices in choices", End::Grammar, text);
+  expectSchemaEnds(
+      "2^16 ways through references", End::Grammar,
+      R"({"$ref": "#/$defs/d0", "$defs": {)" + join(16, "", [&](int i) {
+        const std::string next = named(R"({"$ref": "#/$defs/d)", i + 1, "\"}");
+        return named("\"d", i, R"(": {"anyOf": [)") + next + ", " + next +
+               "]}, ";
+      }) + R"("d16": {"type": "null"}}})");
   for (const char *one :
        {R"({"type": "string", "maxLength": 100000})",
         R"({"type": "string", "minLength": 100000})",
-        R"({"type": "array", "maxItems": 1000000})",
         R"({"type": "array", "minItems": 100000, "maxItems": 100001})",
         R"({"type": "string", "pattern": "^((a{0,1000}){0,1000}){0,1000}$"})",
         R"({"type": "string", "pattern": "^(a|b)*a(a|b){200}$"})",
         R"({"type": "string", "pattern": "(x+x+)+y", "maxLength": 50})",
         R"({"type": "integer", "multipleOf": 99999999})"})
-    grammars.push_back(schema(one));
-  grammars.push_back(
-      schema(nested(R"({"type": "array", "items": )", "{}", "}", 10000)));
-  grammars.push_back(schema(nested("[", "", "]", 100000)));
-  grammars.push_back(
-      Grammar::fromGbnf("root ::= " + nested("(", "\"a\"", ")", 100000)));
-  grammars.push_back(
-      Grammar::fromGbnf("root ::= " + nested("(", "\"a\"", ")*", 50)));
-  grammars.push_back(Grammar::fromGbnf("root ::= root root | \"a\" | \"aa\""));
-  text = "root ::= r0\n";
-  for (int i = 0; i < 40; ++i)
-    text += "r" + std::to_string(i) + " ::= r" + std::to_string(i + 1) + " r" +
-            std::to_string(i + 1) + "\n";
-  grammars.push_back(Grammar::fromGbnf(text + "r40 ::= \"a\" | r0"));
-  grammars.push_back(Grammar::fromGbnf(text + "r40 ::= \"a\""));
-  for (size_t i = 0; i < grammars.size(); ++i) {
-    SCOPED_TRACE(i);
-    if (!grammars[i].ok())
-      continue;
-    GrammarMatcher matcher = matcherOf(grammars[i]);
-    std::vector<uint32_t> mask(byteVocabulary()->maskWords());
-    for (int step = 0; step < 50; ++step) {
-      if (!matcher.fillMask(mask).ok())
-        break;
-      int32_t id = 0;
-      while (!has(mask, id))
-        ++id;
-      EXPECT_TRUE(matcher.accept(id).ok());
-      if (matcher.isFinished())
-        break;
-    }
-  }
+    expectSchemaEnds(one, End::Grammar, one);
+  expectSchemaEnds("many items", End::Limit,
+                   R"({"type": "array", "maxItems": 1000000})");
+  expectSchemaEnds("nested schemas", End::Limit,
+                   nested(R"({"type": "array", "items": )", "{}", "}", 10000));
+  expectSchemaEnds("nested arrays", End::Limit, nested("[", "", "]", 100000));
+  // A number with many digits, read again in each of 2^12 combinations.
+  expectSchemaEnds("a long number in many combinations", End::Limit,
+                   R"({"minimum": 1.)" + std::string(900'000, '0') +
+                       R"(e50, "allOf": [)" +
+                       join(12, ", ",
+                            [&](int i) {
+                              return named(R"({"anyOf": [{"maxLength": )",
+                                           i + 9, R"(}, {"minLength": 1}]})");
+                            }) +
+                       "]}");
+  expectSchemaEnds(
+      "many properties of many schemas", End::Limit,
+      R"({"allOf": [)" +
+          join(20000, ",", [](int) { return R"({"minItems":1})"; }) +
+          R"(], "properties": {)" +
+          join(20000, ",", [&](int i) { return named("\"p", i, "\":{}"); }) +
+          "}}");
+  expectSchemaEnds(
+      "an enum of many numbers with bounds", End::Grammar,
+      R"({"minimum": 0.5, "multipleOf": 7, "enum": [)" +
+          join(10000, ",", [&](int i) { return named("", i, ""); }) + "]}");
+}
+
+TEST(Grammar, HostileGbnfEnds) {
+  expectGbnfEnds("nested groups", End::Limit,
+                 "root ::= " + nested("(", "\"a\"", ")", 100000));
+  expectGbnfEnds("nested repetitions", End::Grammar,
+                 "root ::= " + nested("(", "\"a\"", ")*", 50));
+  expectGbnfEnds("many ways", End::Grammar,
+                 "root ::= root root | \"a\" | \"aa\"");
+  const std::string doubled = join(40, "", [](int i) {
+    const std::string next = "r" + std::to_string(i + 1);
+    return (i ? "r" + std::to_string(i) : "root") + " ::= " + next + " " +
+           next + "\n";
+  });
+  expectGbnfEnds("2^40 rules in one another", End::Grammar,
+                 doubled + "r40 ::= \"a\" | r1");
+  expectGbnfEnds("2^40 letters", End::Limit, doubled + "r40 ::= \"a\"");
 }
 
 TEST(Grammar, LimitsAreErrors) {
