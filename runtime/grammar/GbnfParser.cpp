@@ -58,7 +58,7 @@ private:
   uint32_t parseSequence(int depth);
   std::optional<uint32_t> parseItem(int depth);
   ExprId parseClass();
-  uint32_t parseTimes(uint32_t node);
+  uint32_t parseTimes(uint32_t node, int depth);
 
   std::string_view text;
   RulesBuilder &builder;
@@ -251,7 +251,7 @@ uint32_t Parser::parseSequence(int depth) {
     const std::optional<uint32_t> item = parseItem(depth);
     if (!item)
       break;
-    sequence.parts.push_back(parseTimes(*item));
+    sequence.parts.push_back(parseTimes(*item, depth));
   }
   return sequence.parts.size() == 1 ? sequence.parts[0]
                                     : add(std::move(sequence));
@@ -264,7 +264,7 @@ std::optional<uint32_t> Parser::parseItem(int depth) {
     ++next;
     std::string literal;
     while (peek() != '"') {
-      if (atEnd() || peek() == '\n')
+      if (atEnd())
         failAt(start, "a literal without its closing '\"'");
       builder.fuel().spend();
       appendUtf8(literal, takeCharacter());
@@ -327,9 +327,10 @@ ExprId Parser::parseClass() {
   return (isNegated ? set.complement() : set).utf8(builder.expressions());
 }
 
-/// The node as often as what stands behind it says.
-uint32_t Parser::parseTimes(uint32_t node) {
+/// The node as often as what stands behind it says, perhaps behind white space.
+uint32_t Parser::parseTimes(uint32_t node, int depth) {
   for (int times = 1;; ++times) {
+    skip(depth > 0);
     const size_t start = next;
     uint32_t least = 0, most = Expressions::kUnbounded;
     if (take("?")) {

@@ -77,9 +77,10 @@ public:
   static Result<Grammar> jsonObject(const JsonOptions &options = {});
 
   /// Texts of the rule `root` of a grammar in llama.cpp's notation (GBNF):
-  /// `name ::= ...` with "literals", [classes], `.`, names, groups, |, and * +
-  /// ? {m} {m,} {m,n}; # comments. Characters are those of UTF-8. An error
-  /// gives the line and the column, from 1.
+  /// `name ::= ...` with "literals", which may hold line ends, [classes], `.`,
+  /// names, groups, |, and * + ? {m} {m,} {m,n}, perhaps behind white space; #
+  /// comments. Characters are those of UTF-8. An error gives the line and the
+  /// column, from 1.
   static Result<Grammar> fromGbnf(std::string_view text,
                                   const GrammarLimits &limits = {});
 
