@@ -53,11 +53,12 @@ public:
   ///   date-time, duration, email, hostname, ipv4, ipv6, uri, uuid;
   /// - of numbers: minimum, maximum, exclusiveMinimum, exclusiveMaximum,
   ///   multipleOf. With one of them numbers have no exponent;
-  /// - title, description, default, examples, deprecated, readOnly, writeOnly,
-  ///   $schema, $id, $comment, contentEncoding and contentMediaType say
-  ///   nothing.
+  /// - title, description, default, example, examples, deprecated, readOnly,
+  ///   writeOnly, $schema, $id (of the root; below it is an error), $comment,
+  ///   contentEncoding and contentMediaType say nothing.
   ///
-  /// Others are errors, unless they say nothing there (uniqueItems: false).
+  /// Others are errors, unless they say nothing there (uniqueItems: false,
+  /// minProperties: 0).
   /// Keywords of one type allow all values of others, as JSON Schema has it.
   /// Names and strings of enum, const and pattern are written in one way, with
   /// the shortest escapes; integers have no point. No string holds a raw DEL

@@ -129,6 +129,9 @@ Schemas SchemaReader::expand(const Schemas &schemas) const {
     SchemaPart own = part;
     for (JsonId keyword : schema.parts) {
       const std::string &name = tree[keyword].name;
+      // References below would be to what it names, and not to the root.
+      if (name == "$id" && part.schema != JsonTree::kRoot)
+        failAt(keyword, "this keyword is supported at the root alone");
       if (name == "$ref" || name == "allOf") {
         own.hasRefs = false;
         if (part.hasRefs && name == "$ref")
@@ -286,7 +289,7 @@ void SchemaReader::readKeyword(JsonId keyword, SchemaFacts &facts) const {
   } else if (name == "anyOf" || name == "oneOf") {
     readList(keyword);
   } else if ((name == "uniqueItems" && value.kind == Kind::False) ||
-             (name == "minProperties" && value.text == "0")) {
+             (name == "minProperties" && readCount(keyword) == 0)) {
     // says nothing
   } else if (name == "uniqueItems" || name == "minProperties" ||
              std::ranges::find(kUnsupported, name) != std::end(kUnsupported)) {
