@@ -30,7 +30,9 @@ struct GrammarLimits {
 
 /// What matching a text may take.
 struct MatchLimits {
-  /// Steps of one mask or one token; a step takes some nanoseconds.
+  /// Steps of one mask, and of each time that a token is read, which is twice
+  /// where it is accepted. A call that has to make its memory anew starts again
+  /// with as many.
   uint64_t maxSteps = 20'000'000;
   /// Of what is remembered of a text and to make masks faster. Past it, what
   /// can be made again is dropped.
