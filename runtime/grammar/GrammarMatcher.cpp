@@ -90,84 +90,94 @@ GrammarMatcher::create(const Grammar &grammar,
 }
 
 Status GrammarMatcher::fillMask(std::span<uint32_t> mask) {
-  const size_t words = cache->vocabulary().maskWords();
-  if (mask.size() != words)
-    return Status::error("a mask of " + std::to_string(mask.size()) +
-                         " words; the vocabulary has " + std::to_string(words));
-  if (finished)
-    return Status::error("the text is finished; no token may come");
-  return run([&] {
-    Fuel fuel(limits.maxSteps, limits.cancelled);
-    cache->fillMask(now, mask, fuel);
-    if (std::ranges::any_of(mask, [](uint32_t word) { return word != 0; }))
-      return Status();
-    return Status::error(
-        "no token of the vocabulary continues the text as the grammar wants, "
-        "after " +
-        std::to_string(accepted) + " tokens");
+  return catchExceptions([&]() -> Status {
+    const size_t words = cache->vocabulary().maskWords();
+    if (mask.size() != words)
+      return Status::error("a mask of " + std::to_string(mask.size()) +
+                           " words; the vocabulary has " +
+                           std::to_string(words));
+    if (finished)
+      return Status::error("the text is finished; no token may come");
+    return run([&] {
+      Fuel fuel(limits.maxSteps, limits.cancelled);
+      cache->fillMask(now, mask, fuel);
+      if (std::ranges::any_of(mask, [](uint32_t word) { return word != 0; }))
+        return Status();
+      return Status::error(
+          "no token of the vocabulary continues the text as the grammar wants, "
+          "after " +
+          std::to_string(accepted) + " tokens");
+    });
   });
 }
 
 Result<bool> GrammarMatcher::allows(int32_t id) {
-  const GrammarVocabulary &vocabulary = cache->vocabulary();
-  if (id < 0 || size_t(id) >= vocabulary.size())
-    return Status::error("token " + std::to_string(id) +
-                         " is not in the vocabulary of " +
-                         std::to_string(vocabulary.size()) + " tokens");
-  if (finished)
-    return false;
-  if (vocabulary.isEnd(id))
-    return now.mayEnd;
-  if (vocabulary.bytes(id).empty())
-    return false;
-  return run([&]() -> Result<bool> {
-    Fuel fuel(limits.maxSteps, limits.cancelled);
-    Place place = now;
-    for (char c : vocabulary.bytes(id))
-      place = cache->step(place, static_cast<uint8_t>(c), fuel);
-    return !place.threads.empty() || place.mayEnd;
+  return catchExceptions([&]() -> Result<bool> {
+    const GrammarVocabulary &vocabulary = cache->vocabulary();
+    if (id < 0 || size_t(id) >= vocabulary.size())
+      return Status::error("token " + std::to_string(id) +
+                           " is not in the vocabulary of " +
+                           std::to_string(vocabulary.size()) + " tokens");
+    if (finished)
+      return false;
+    if (vocabulary.isEnd(id))
+      return now.mayEnd;
+    if (vocabulary.bytes(id).empty())
+      return false;
+    return run([&]() -> Result<bool> {
+      Fuel fuel(limits.maxSteps, limits.cancelled);
+      Place place = now;
+      for (char c : vocabulary.bytes(id))
+        place = cache->step(place, static_cast<uint8_t>(c), fuel);
+      return !place.threads.empty() || place.mayEnd;
+    });
   });
 }
 
 Status GrammarMatcher::accept(int32_t id) {
-  KF_ASSIGN_OR_RETURN(const bool isAllowed, allows(id));
-  if (!isAllowed)
-    return Status::error("token " + std::to_string(id) + ", " +
-                         (cache->vocabulary().isEnd(id)
-                              ? std::string("which ends the text,")
-                              : inQuotes(cache->vocabulary().bytes(id)) + ",") +
-                         " is not allowed by the grammar after " +
-                         std::to_string(accepted) + " tokens");
-  return run([&] {
-    Fuel fuel(limits.maxSteps, limits.cancelled);
-    Place place = now;
-    const bool isEnd = cache->vocabulary().isEnd(id);
-    for (char c : cache->vocabulary().bytes(id))
-      place = cache->step(place, static_cast<uint8_t>(c), fuel);
-    if (isEnd)
-      place = Place{};
-    past.push_back({std::move(now), finished});
-    if (past.size() > limits.maxRollback)
-      past.erase(past.begin());
-    now = std::move(place);
-    finished = isEnd;
-    ++accepted;
-    return Status();
+  return catchExceptions([&]() -> Status {
+    KF_ASSIGN_OR_RETURN(const bool isAllowed, allows(id));
+    if (!isAllowed)
+      return Status::error(
+          "token " + std::to_string(id) + ", " +
+          (cache->vocabulary().isEnd(id)
+               ? std::string("which ends the text,")
+               : inQuotes(cache->vocabulary().bytes(id)) + ",") +
+          " is not allowed by the grammar after " + std::to_string(accepted) +
+          " tokens");
+    return run([&] {
+      Fuel fuel(limits.maxSteps, limits.cancelled);
+      Place place = now;
+      const bool isEnd = cache->vocabulary().isEnd(id);
+      for (char c : cache->vocabulary().bytes(id))
+        place = cache->step(place, static_cast<uint8_t>(c), fuel);
+      if (isEnd)
+        place = Place{};
+      past.push_back({std::move(now), finished});
+      if (past.size() > limits.maxRollback)
+        past.erase(past.begin());
+      now = std::move(place);
+      finished = isEnd;
+      ++accepted;
+      return Status();
+    });
   });
 }
 
 Status GrammarMatcher::rollback(size_t tokens) {
-  if (tokens > past.size())
-    return Status::error("cannot take " + std::to_string(tokens) +
-                         " tokens back; " + std::to_string(past.size()) +
-                         " are kept");
-  for (; tokens; --tokens) {
-    now = std::move(past.back().place);
-    finished = past.back().finished;
-    past.pop_back();
-    --accepted;
-  }
-  return Status();
+  return catchExceptions([&]() -> Status {
+    if (tokens > past.size())
+      return Status::error("cannot take " + std::to_string(tokens) +
+                           " tokens back; " + std::to_string(past.size()) +
+                           " are kept");
+    for (; tokens; --tokens) {
+      now = std::move(past.back().place);
+      finished = past.back().finished;
+      past.pop_back();
+      --accepted;
+    }
+    return Status();
+  });
 }
 
 Result<std::string> GrammarMatcher::forcedBytes(size_t most) {

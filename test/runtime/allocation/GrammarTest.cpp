@@ -28,6 +28,12 @@ Status readText(const Result<Grammar> &grammar, std::string_view text,
     KF_RETURN_IF_ERROR(matcher.fillMask(mask));
     KF_RETURN_IF_ERROR(matcher.forcedBytes(4).status());
     KF_RETURN_IF_ERROR(matcher.accept(static_cast<uint8_t>(c)));
+    // What is refused is told of in a text that may find no memory either.
+    const Status refused = matcher.accept('\x01');
+    if (refused.ok())
+      return Status::error("a control character was accepted");
+    if (refused.code() != StatusCode::Invalid)
+      return refused;
   }
   return matcher.rollback(1);
 }
