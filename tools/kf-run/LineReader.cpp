@@ -154,7 +154,9 @@ struct LineReader::Editor {
     el_set(editor, EL_PROMPT, promptOf);
     el_set(editor, EL_EDITOR, "emacs");
     el_set(editor, EL_HIST, ::history, history);
-    el_set(editor, EL_ADDFN, "kf-complete", "Complete a command", completeLine);
+    // Of narrow strings it makes copies that nothing frees.
+    el_wset(editor, EL_ADDFN, L"kf-complete", L"Complete a command",
+            completeLine);
     el_set(editor, EL_BIND, "^I", "kf-complete", nullptr);
     el_source(editor, nullptr);
     return true;
