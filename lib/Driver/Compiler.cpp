@@ -20,14 +20,13 @@
 #include "kf/Transforms/KernelKey.h"
 #include "runtime/core/Lines.h"
 #include "runtime/core/MappedFile.h"
+#include "runtime/core/NoBadAlloc.h"
 #include "runtime/core/Quote.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/ErrorHandling.h"
 
 #include <cstdlib>
-#include <mutex>
-#include <new>
 #include <set>
 
 using namespace kf;
@@ -56,29 +55,6 @@ void abortProcess() { std::abort(); }
 /// Of the process.
 CompilerErrorHandlers errorHandlers = {abortProcess,
                                        [](const char *) { std::abort(); }};
-
-/// As long as one lives, on any thread, operator new ends the process instead
-/// of throwing.
-class NoBadAlloc {
-public:
-  NoBadAlloc() {
-    std::scoped_lock lock(changing);
-    if (living++ == 0)
-      previous = std::set_new_handler(errorHandlers.onOutOfMemory);
-  }
-  NoBadAlloc(const NoBadAlloc &) = delete;
-  NoBadAlloc &operator=(const NoBadAlloc &) = delete;
-  ~NoBadAlloc() {
-    std::scoped_lock lock(changing);
-    if (--living == 0)
-      std::set_new_handler(previous);
-  }
-
-private:
-  static inline std::mutex changing;
-  static inline int living = 0;
-  static inline std::new_handler previous = nullptr; ///< before the first
-};
 
 /// The error's text. One that begins with a position in the file `path` is
 /// written as the parser's are: "file:line:column: error: ...".
@@ -168,7 +144,7 @@ mlir::kf::CompileOptions convert(const CompilerOptions &options) {
 void kf::installCompilerErrorHandlers(const CompilerErrorHandlers &handlers) {
   errorHandlers = handlers;
   llvm::install_fatal_error_handler([](void *, const char *reason, bool) {
-    const NoBadAlloc guard;
+    const NoBadAlloc guard(errorHandlers.onOutOfMemory);
     errorHandlers.onFatalError(reason);
   });
   llvm::install_bad_alloc_error_handler(
@@ -180,7 +156,7 @@ std::string kf::targetFor(const Device &device, const std::string &targetCpu) {
 }
 
 Result<std::string> kf::compilerFingerprint(const CompilerOptions &options) {
-  const NoBadAlloc guard;
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
   const mlir::kf::CompileOptions converted = convert(options);
   llvm::Expected<std::string> text = mlir::kf::fingerprint(converted);
   if (!text)
@@ -189,7 +165,7 @@ Result<std::string> kf::compilerFingerprint(const CompilerOptions &options) {
 }
 
 Status kf::checkRunsOnHost(const CompilerOptions &options) {
-  const NoBadAlloc guard;
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
   const mlir::kf::CompileOptions converted = convert(options);
   if (llvm::Error error = mlir::kf::checkRunsOnHost(converted))
     return statusOf(std::move(error));
@@ -197,7 +173,7 @@ Status kf::checkRunsOnHost(const CompilerOptions &options) {
 }
 
 Result<std::string> kf::normalizeSchedule(const std::string &schedule) {
-  const NoBadAlloc guard;
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
   llvm::Expected<std::string> text = mlir::kf::normalizeSchedule(schedule);
   if (!text)
     return statusOf(text.takeError());
@@ -205,7 +181,7 @@ Result<std::string> kf::normalizeSchedule(const std::string &schedule) {
 }
 
 Result<TuningScope> kf::tuningScopeOf(const CompilerOptions &options) {
-  const NoBadAlloc guard;
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
   llvm::Expected<TuningScope> scope = mlir::kf::tuningScopeOf(convert(options));
   if (!scope)
     return statusOf(scope.takeError());
@@ -213,7 +189,7 @@ Result<TuningScope> kf::tuningScopeOf(const CompilerOptions &options) {
 }
 
 Result<MultiplyUnits> kf::multiplyUnitsOf(const CompilerOptions &options) {
-  const NoBadAlloc guard;
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
   const mlir::kf::CompileOptions converted = convert(options);
   mlir::DialectRegistry registry;
   mlir::kf::registerDialects(registry);
@@ -241,14 +217,14 @@ CompilerModule::CompilerModule(std::unique_ptr<Contents> contents)
 CompilerModule::CompilerModule(CompilerModule &&) noexcept = default;
 CompilerModule &CompilerModule::operator=(CompilerModule &&) noexcept = default;
 CompilerModule::~CompilerModule() {
-  const NoBadAlloc guard;
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
   contents.reset();
 }
 
 Result<CompilerModule> CompilerModule::parse(const std::string &path,
                                              const std::string &function,
                                              bool single) {
-  const NoBadAlloc guard;
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
   auto contents = std::make_unique<Contents>();
   auto module = mlir::kf::parseSource(file.text(), path, &contents->context);
@@ -265,7 +241,7 @@ Result<CompilerModule> CompilerModule::import(const ModelConfig &config,
                                               const WeightSource &source,
                                               const StepShape &shape,
                                               const CompilerOptions &options) {
-  const NoBadAlloc guard;
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
   auto contents = std::make_unique<Contents>();
   mlir::kf::ImportOptions import;
   import.shape = shape;
@@ -294,7 +270,7 @@ static std::optional<size_t> findInput(mlir::Value value) {
 }
 
 std::vector<CacheUse> CompilerModule::cacheUses() const {
-  const NoBadAlloc guard;
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
   std::set<CacheUse> found;
   auto add = [&](auto op, bool isAttention, std::optional<int64_t> window) {
     std::optional<size_t> positions = findInput(op.getPositions()),
@@ -315,7 +291,7 @@ std::vector<CacheUse> CompilerModule::cacheUses() const {
 
 Result<Executable> CompilerModule::compile(const CompilerOptions &options,
                                            std::vector<TuningKey> *kernels) {
-  const NoBadAlloc guard;
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
   const mlir::kf::CompileOptions converted = convert(options);
   return resultOf(
       mlir::kf::compile(*contents->module, converted, contents->phase, kernels),
@@ -324,7 +300,7 @@ Result<Executable> CompilerModule::compile(const CompilerOptions &options,
 
 Result<std::string> CompilerModule::print(const CompilerOptions &options,
                                           const std::string &phase) {
-  const NoBadAlloc guard;
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
   const mlir::kf::CompileOptions converted = convert(options);
   std::optional<mlir::kf::Phase> to = mlir::kf::parsePhase(phase);
   if (!to || *to == mlir::kf::Phase::Binary)
@@ -356,7 +332,7 @@ KernelSet::KernelSet(std::unique_ptr<Contents> contents,
 KernelSet::KernelSet(KernelSet &&) noexcept = default;
 KernelSet &KernelSet::operator=(KernelSet &&) noexcept = default;
 KernelSet::~KernelSet() {
-  const NoBadAlloc guard;
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
   contents.reset();
 }
 
@@ -384,7 +360,7 @@ formKernels(mlir::ModuleOp module, const mlir::kf::CompileOptions &options,
 
 Status CompilerModule::isolate(const std::string &name,
                                const CompilerOptions &options) {
-  const NoBadAlloc guard;
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
   KF_ASSIGN_OR_RETURN(std::vector<mlir::kf::KernelModule> split,
                       resultOf(formKernels(*contents->module, convert(options),
                                            contents->phase),
@@ -403,7 +379,7 @@ Status CompilerModule::isolate(const std::string &name,
 }
 
 Result<KernelSet> CompilerModule::kernels(const CompilerOptions &options) {
-  const NoBadAlloc guard;
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
   const mlir::kf::CompileOptions converted = convert(options);
   KF_ASSIGN_OR_RETURN(
       std::vector<mlir::kf::KernelModule> split,
@@ -438,7 +414,7 @@ Result<KernelSet> CompilerModule::kernels(const CompilerOptions &options) {
 
 Result<std::vector<ScheduleCandidate>>
 KernelSet::candidates(size_t kernel, const MachineRates &rates) const {
-  const NoBadAlloc guard;
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
   if (isCancelled(contents->options.cancelled))
     return Status::cancelled();
   auto found = mlir::kf::scheduleCandidates(contents->kernels[kernel],
@@ -453,7 +429,7 @@ KernelSet::candidates(size_t kernel, const MachineRates &rates) const {
 
 Result<Executable> KernelSet::compile(size_t kernel,
                                       const std::string &schedule) const {
-  const NoBadAlloc guard;
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
   const mlir::kf::CompileOptions converted = convert(contents->options);
   return resultOf(
       mlir::kf::compile(contents->kernels[kernel], schedule, converted),
@@ -461,7 +437,7 @@ Result<Executable> KernelSet::compile(size_t kernel,
 }
 
 Result<Executable> KernelSet::compileForReference(size_t kernel) const {
-  const NoBadAlloc guard;
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
   mlir::kf::CompileOptions reference = convert(contents->options);
   reference.target = "reference";
   return resultOf(mlir::kf::compile(contents->kernels[kernel], "", reference),

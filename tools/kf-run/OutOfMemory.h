@@ -16,8 +16,6 @@
 #ifndef KF_TOOLS_KF_RUN_OUTOFMEMORY_H
 #define KF_TOOLS_KF_RUN_OUTOFMEMORY_H
 
-#include <new>
-
 namespace kf {
 
 /// Prints the error and ends the process, without any memory.
@@ -28,18 +26,6 @@ namespace kf {
 /// pointer comes to where nobody looks at it, and a stack that cannot grow. Any
 /// other fault has the effect that it had before.
 void exitOnFaultsOutOfMemory();
-
-/// As long as it lives, operator new ends the process instead of throwing.
-class NoBadAlloc {
-public:
-  NoBadAlloc() : previous(std::set_new_handler(exitOutOfMemory)) {}
-  NoBadAlloc(const NoBadAlloc &) = delete;
-  NoBadAlloc &operator=(const NoBadAlloc &) = delete;
-  ~NoBadAlloc() { std::set_new_handler(previous); }
-
-private:
-  std::new_handler previous;
-};
 
 } // namespace kf
 

@@ -11,6 +11,7 @@
 #include "OutOfMemory.h"
 #include "Progress.h"
 
+#include "runtime/core/NoBadAlloc.h"
 #include "runtime/core/Shorten.h"
 #include "runtime/core/WriteFile.h"
 
@@ -96,7 +97,7 @@ void kf::printNote(std::string_view message) { printLine("note: ", message); }
 void HeldWarnings::begin() { Warnings::held = true; }
 
 HeldWarnings::~HeldWarnings() {
-  const NoBadAlloc guard;
+  const NoBadAlloc guard(exitOutOfMemory);
   end();
 }
 
