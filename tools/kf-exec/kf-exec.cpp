@@ -12,18 +12,14 @@
 //===----------------------------------------------------------------------===//
 
 #include "tools/kf-run/Generate.h"
-#include "tools/kf-run/OutOfMemory.h"
+#include "tools/kf-run/Main.h"
 #include "tools/kf-run/ProgramExec.h"
 #include "tools/kf-run/Report.h"
 #include "tools/kf-run/TerminalObserver.h"
 
-#include "runtime/core/Exceptions.h"
 #include "runtime/core/Quote.h"
-#include "runtime/core/ReadFaults.h"
 #include "runtime/engine/ProgramFiles.h"
 
-#include <csignal>
-#include <new>
 #include <span>
 #include <string_view>
 
@@ -115,17 +111,4 @@ int dispatch(Arguments arguments) {
 
 } // namespace
 
-int main(int argc, char **argv) {
-  exitOnReadFaults();
-  exitOnFaultsOutOfMemory();
-  // A limit on the size of files is an error like a full disk.
-  std::signal(SIGXFSZ, SIG_IGN);
-  try {
-    const Result<int> code = catchExceptions([&]() -> Result<int> {
-      return dispatch(Arguments(argv, static_cast<size_t>(argc)).subspan(1));
-    });
-    return code.ok() ? *code : report(code.status());
-  } catch (const std::bad_alloc &) { // of the error's line
-    exitOutOfMemory();
-  }
-}
+int main(int argc, char **argv) { return runMain(argc, argv, dispatch); }

@@ -8,19 +8,16 @@
 
 #include "Commands.h"
 #include "ForeignFlags.h"
+#include "Main.h"
 #include "OutOfMemory.h"
 #include "Report.h"
 
 #include "kf/Driver/Compiler.h"
-#include "runtime/core/Exceptions.h"
 #include "runtime/core/Quote.h"
-#include "runtime/core/ReadFaults.h"
 #include "runtime/model/NamedConfigs.h"
 
-#include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <new>
 #include <string>
 #include <string_view>
 #include <unistd.h>
@@ -122,17 +119,6 @@ int dispatch(Arguments arguments) {
 } // namespace
 
 int main(int argc, char **argv) {
-  exitOnReadFaults();
-  exitOnFaultsOutOfMemory();
   installCompilerErrorHandlers({exitOutOfMemory, endOnFatalError});
-  // A limit on the size of files is an error like a full disk.
-  std::signal(SIGXFSZ, SIG_IGN);
-  try {
-    const Result<int> code = catchExceptions([&]() -> Result<int> {
-      return dispatch(Arguments(argv, static_cast<size_t>(argc)).subspan(1));
-    });
-    return code.ok() ? *code : report(code.status());
-  } catch (const std::bad_alloc &) { // of the error's line
-    exitOutOfMemory();
-  }
+  return runMain(argc, argv, dispatch);
 }
