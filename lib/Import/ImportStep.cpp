@@ -145,7 +145,8 @@ private:
         input(::kf::kStepCount), input(::kf::kStepAdjustedIds),
         input(::kf::kStepSeen), input(::kf::kStepBias),
         input(::kf::kStepRepetition), input(::kf::kStepPresence),
-        input(::kf::kStepFrequency), /*masked=*/Value(), /*mask=*/Value());
+        input(::kf::kStepFrequency), input(::kf::kStepMasked),
+        input(::kf::kStepMask));
   }
 
   /// [T, D] -> [T, D]; `at` begins the layer's names.

@@ -27,7 +27,8 @@ void StepBatch::addRow(int32_t id, int64_t position) {
 
 void StepBatch::want(const SampleSettings &settings,
                      const SamplePenalties &penalties,
-                     std::span<const LogitAdjustment> adjustments) {
+                     std::span<const LogitAdjustment> adjustments,
+                     std::span<const uint32_t> allowed) {
   want();
   temperature.push_back(settings.temperature);
   topK.push_back(settings.topK);
@@ -45,13 +46,16 @@ void StepBatch::want(const SampleSettings &settings,
     seen.push_back(adjustment.seen);
     bias.push_back(adjustment.bias);
   }
+  masked.push_back(allowed.empty() ? -1 : masks++);
+  mask.insert(mask.end(), allowed.begin(), allowed.end());
 }
 
 void StepBatch::clear() {
   auto empty = [](auto &...lists) { (lists.clear(), ...); };
   empty(ids, positions, sequences, pages, wanted, temperature, topP, minP, topK,
         counter, first, count, seed, repetition, presence, frequency,
-        adjustedIds, seen, bias);
+        adjustedIds, seen, bias, masked, mask);
+  masks = 0;
 }
 
 //===----------------------------------------------------------------------===//
@@ -142,7 +146,9 @@ Status StepRunner::writeSampling(const StepBatch &batch) {
   KF_RETURN_IF_ERROR(write(kStepFrequency, batch.frequency));
   KF_RETURN_IF_ERROR(write(kStepAdjustedIds, batch.adjustedIds));
   KF_RETURN_IF_ERROR(write(kStepSeen, batch.seen));
-  return write(kStepBias, batch.bias);
+  KF_RETURN_IF_ERROR(write(kStepBias, batch.bias));
+  KF_RETURN_IF_ERROR(write(kStepMasked, batch.masked));
+  return write(kStepMask, batch.mask);
 }
 
 /// Neighbours go at once.
@@ -174,6 +180,7 @@ StepSizes StepRunner::sizesOf(const StepBatch &batch) const {
   counts.sequences = static_cast<int64_t>(batch.pages.size());
   counts.wanted = static_cast<int64_t>(batch.wanted.size());
   counts.adjustments = static_cast<int64_t>(batch.adjustedIds.size());
+  counts.masks = batch.masks;
   return StepSizes(stepScalars(shape, counts));
 }
 

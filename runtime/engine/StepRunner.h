@@ -35,6 +35,9 @@ struct StepBatch {
   std::vector<float> repetition, presence, frequency;
   std::vector<int32_t> adjustedIds, seen; ///< [A]
   std::vector<float> bias;                ///< [A]
+  std::vector<int32_t> masked;            ///< [L]
+  std::vector<uint32_t> mask;             ///< [M, words of a mask]
+  int32_t masks = 0;                      ///< M
 
   int64_t rows() const { return static_cast<int64_t>(ids.size()); }
   /// Adds a row of the last of `pages`.
@@ -42,8 +45,10 @@ struct StepBatch {
   /// Asks for what follows the last row. A step that chooses tokens needs to
   /// know how.
   void want() { wanted.push_back(static_cast<int32_t>(rows() - 1)); }
+  /// `allowed` has a bit for each token of the vocabulary, or is empty: any.
   void want(const SampleSettings &settings, const SamplePenalties &penalties,
-            std::span<const LogitAdjustment> adjustments);
+            std::span<const LogitAdjustment> adjustments,
+            std::span<const uint32_t> allowed = {});
   void clear();
 };
 

@@ -27,11 +27,13 @@ struct StepExtents {
     }
     if (shape.wanted != 1)
       wanted = nextSlot();
-    if (shape.output == StepOutput::Ids)
+    if (shape.output == StepOutput::Ids) {
       adjustments = nextSlot();
+      masks = nextSlot();
+    }
   }
 
-  int64_t tokens = 1, sequences = 1, wanted = 1, adjustments = 0;
+  int64_t tokens = 1, sequences = 1, wanted = 1, adjustments = 0, masks = 0;
 
 private:
   int64_t nextSlot() { return extentOfSlot(KF_SCALAR_NAMED_SIZES + named++); }
@@ -77,8 +79,11 @@ StepSignature kf::stepSignature(const StepShape &shape,
     for (StepInput input : {kStepTemperature, kStepTopP, kStepMinP,
                             kStepRepetition, kStepPresence, kStepFrequency})
       inputs[input] = setting;
-    for (StepInput input : {kStepTopK, kStepCounter, kStepFirst, kStepCount})
+    for (StepInput input :
+         {kStepTopK, kStepCounter, kStepFirst, kStepCount, kStepMasked})
       inputs[input] = perWanted;
+    inputs[kStepMask] = {DataType::I32,
+                         {extents.masks, maskWords(model.vocabSize)}};
     inputs[kStepSeed] = rows(DataType::I64, extents.wanted);
     inputs[kStepAdjustedIds] = inputs[kStepSeen] = adjustment;
     inputs[kStepBias] = rows(DataType::F32, extents.adjustments);
@@ -90,9 +95,11 @@ StepSignature kf::stepSignature(const StepShape &shape,
     signature.sizes.push_back({kSequencesSize, 1, shape.tokens});
   if (shape.wanted != 1)
     signature.sizes.push_back({kWantedSize, 0, shape.wanted});
-  if (samples)
+  if (samples) {
     signature.sizes.push_back(
         {kAdjustmentsSize, 0, mostAdjustments(model.vocabSize, shape.wanted)});
+    signature.sizes.push_back({kMasksSize, 0, shape.wanted});
+  }
   return signature;
 }
 
@@ -143,7 +150,8 @@ std::array<int64_t, KF_SCALAR_COUNT> kf::stepScalars(const StepShape &shape,
   for (auto [extent, count] :
        {std::pair(extents.sequences, counts.sequences),
         std::pair(extents.wanted, counts.wanted),
-        std::pair(extents.adjustments, counts.adjustments)})
+        std::pair(extents.adjustments, counts.adjustments),
+        std::pair(extents.masks, counts.masks)})
     if (isSizeExtent(extent))
       scalars[slotOfExtent(extent)] = count;
   return scalars;

@@ -10,8 +10,9 @@
 // program, in sizes. T is the number of tokens of the step, each a row that
 // belongs to one of its S sequences, of which each has up to P pages of the
 // cache; L is the number of rows that are wanted, V the vocabulary, A the
-// number of logits that are adjusted. Only the L wanted rows visit the final
-// norm and the output matrix. Inputs in their order, caches apart:
+// number of logits that are adjusted, M that of masks. Only the L wanted rows
+// visit the final norm and the output matrix. Inputs in their order, caches
+// apart:
 //
 //   ids, positions, sequences  [T] i32
 //   page table                 [S, P] i32    pages of the step's sequences
@@ -27,6 +28,8 @@
 //   repetition, presence, frequency  [L] f32
 //   ids and seen of adjustments      [A] i32
 //   bias of adjustments        [A] f32
+//   masked                     [L] i32       numbers of rows of the mask, or -1
+//   mask                       [M, ceil(V / 32)] i32
 //
 // The output is [L] i32, the tokens that were chosen, or -1; with
 // StepOutput::Logits it is [L, V] f32.
@@ -96,18 +99,26 @@ enum StepInput : size_t {
   kStepAdjustedIds,
   kStepSeen,
   kStepBias,
+  kStepMasked,
+  kStepMask,
   kStepInputCount
 };
 
-/// How S, L and A are called (`#kf.size`).
+/// How S, L, A and M are called (`#kf.size`).
 inline constexpr char kSequencesSize[] = "sequences";
 inline constexpr char kWantedSize[] = "wanted";
 inline constexpr char kAdjustmentsSize[] = "adjustments";
+inline constexpr char kMasksSize[] = "masks";
 
 /// A at most: room for one row that adjusts every token, and for many that
 /// adjust a few thousand each; inputs for all tokens of all rows would take
 /// tens of megabytes.
 int64_t mostAdjustments(int64_t vocabulary, int64_t wanted);
+
+/// Words of a row of the mask: a bit for each token of the vocabulary.
+constexpr int64_t maskWords(int64_t vocabulary) {
+  return (vocabulary + 31) / 32;
+}
 
 /// What a step's program takes, gives and may have for sizes.
 struct StepSignature {
@@ -127,7 +138,7 @@ Status checkStep(const Executable &executable, const StepShape &shape,
 
 /// How many of everything one run of a step has.
 struct StepCounts {
-  int64_t tokens = 1, sequences = 1, wanted = 1, adjustments = 0;
+  int64_t tokens = 1, sequences = 1, wanted = 1, adjustments = 0, masks = 0;
 };
 /// The counts in the slots of a step's scalars, but for those that are static.
 std::array<int64_t, KF_SCALAR_COUNT> stepScalars(const StepShape &shape,

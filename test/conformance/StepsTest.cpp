@@ -172,6 +172,11 @@ private:
     inputs[kStepAdjustedIds] = tensorOf(adjusted);
     inputs[kStepSeen] = tensorOf(seen);
     inputs[kStepBias] = tensorOf(bias);
+    inputs[kStepMasked] = tensorOf(std::vector<int32_t>(wanted.size(), -1));
+    inputs[kStepMask] =
+        HostTensor::zeros(DataType::I32,
+                          {0, maskWords(model.config().vocabSize)})
+            .take();
     return inputs;
   }
 

@@ -149,6 +149,11 @@ private:
       logit = adjustLogit(logit, ints(kStepSeen)[j], reals(kStepBias)[j],
                           penalties);
     }
+    if (const int32_t row = ints(kStepMasked)[i]; row >= 0)
+      for (int32_t v = 0; v < kVocab; ++v)
+        if (!(ints(kStepMask)[row * maskWords(kVocab) + v / 32] >> (v % 32) &
+              1))
+          logits[v] = -std::numeric_limits<float>::infinity();
     const int64_t seed = of<int64_t>(table.inputs[kStepSeed])[i];
     return sampleToken(logits, {reals(kStepTemperature)[i], ints(kStepTopK)[i],
                                 reals(kStepTopP)[i], reals(kStepMinP)[i],

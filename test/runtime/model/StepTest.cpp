@@ -89,7 +89,8 @@ TEST(Step, SizesHaveTheSlotsOfTheirOrder) {
   const StepSignature step = stepSignature({8, 4}, modelOf(50));
   EXPECT_EQ(step.sizes, (std::vector<SizeRange>{{"sequences", 1, 8},
                                                 {"wanted", 0, 4},
-                                                {"adjustments", 0, 200}}));
+                                                {"adjustments", 0, 200},
+                                                {"masks", 0, 4}}));
   ASSERT_EQ(step.inputs.size(), size_t(kStepInputCount));
   const int64_t first = KF_SCALAR_NAMED_SIZES;
   EXPECT_EQ(step.inputs[kStepPositions].shape,
@@ -100,6 +101,8 @@ TEST(Step, SizesHaveTheSlotsOfTheirOrder) {
             (TensorSpec{DataType::I64, {extentOfSlot(first + 1)}}));
   EXPECT_EQ(step.inputs[kStepBias],
             (TensorSpec{DataType::F32, {extentOfSlot(first + 2)}}));
+  EXPECT_EQ(step.inputs[kStepMask],
+            (TensorSpec{DataType::I32, {extentOfSlot(first + 3), 2}}));
   EXPECT_EQ(step.outputs, (std::vector<TensorSpec>{
                               {DataType::I32, {extentOfSlot(first + 1)}}}));
   // Where fewer sizes are dynamic, the others move up.
@@ -114,12 +117,13 @@ TEST(Step, CountsGoToTheirSlots) {
   counts.sequences = 3;
   counts.wanted = 2;
   counts.adjustments = 5;
+  counts.masks = 1;
   using Scalars = std::array<int64_t, KF_SCALAR_COUNT>;
-  EXPECT_EQ(stepScalars({8, 4}, counts), (Scalars{7, 0, 3, 2, 5}));
-  EXPECT_EQ(stepScalars({8, 1}, counts), (Scalars{7, 0, 3, 5}));
+  EXPECT_EQ(stepScalars({8, 4}, counts), (Scalars{7, 0, 3, 2, 5, 1}));
+  EXPECT_EQ(stepScalars({8, 1}, counts), (Scalars{7, 0, 3, 5, 1}));
   EXPECT_EQ(stepScalars({8, 4, StepOutput::Logits}, counts),
             (Scalars{7, 0, 3, 2}));
-  EXPECT_EQ(stepScalars({}, counts), (Scalars{7, 0, 5}));
+  EXPECT_EQ(stepScalars({}, counts), (Scalars{7, 0, 5, 1}));
 }
 
 } // namespace
