@@ -25,6 +25,9 @@ inline constexpr int kLargestCode = 127;
 /// nothing depends on subnormal numbers, which a device may take for zeros.
 inline constexpr float kLeastOfBlock = 0x1p-118f;
 
+/// From this magnitude on, the scale of a block is infinite in half precision.
+inline constexpr float kTooLargeForBlock = 65520.0f * kLargestCode;
+
 } // namespace kf
 
 #endif // KF_RUNTIME_CORE_BLOCKROUNDING_H

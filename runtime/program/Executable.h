@@ -108,7 +108,8 @@ struct SizeRange {
 /// K or V head of a page are followed by their scales (f16):
 /// [page/keyBlock][headDim/32][keyBlock] of keys, [page][headDim/32] of values.
 /// Codes and scales are what quantizeBlocks makes of a block. The scale of one
-/// with a NaN is a NaN, so that none is hidden; its codes say nothing then.
+/// with a NaN, or with numbers that no finite scale holds, is a NaN, so that
+/// none is hidden, however sums are done; its codes say nothing then.
 struct CacheSpec {
   DataType type = DataType::F32; ///< f32, f16, bf16 or q8_0
   int64_t layers = 0, kvHeads = 0, headDim = 0, keyBlock = 1, page = 64;

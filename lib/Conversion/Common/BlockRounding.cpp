@@ -20,7 +20,13 @@ using namespace mlir::kf;
 using ::kf::kLargestCode;
 
 CodeScale mlir::kf::codeScale(TileEmitter &e, Value largest) {
-  Value scale = arith::DivFOp::create(e.b, e.loc, largest, e.f32(kLargestCode));
+  // Infinite scales would hide what they are of: the sum of 32 codes may be
+  // multiplied by it, and weigh nothing.
+  Value isHeld = arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::OLT,
+                                       largest, e.f32(::kf::kTooLargeForBlock));
+  Value scale = e.select(
+      isHeld, arith::DivFOp::create(e.b, e.loc, largest, e.f32(kLargestCode)),
+      e.f32(std::numeric_limits<double>::quiet_NaN()));
   Value isZero = arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::OLT,
                                        largest, e.f32(::kf::kLeastOfBlock));
   Value inverse = e.select(

@@ -24,8 +24,8 @@ struct CodeScale {
   Value scale, inverse;
 };
 
-/// The scale of a block whose largest magnitude is `largest`, an f32; a NaN
-/// makes it a NaN.
+/// The scale of a block whose largest magnitude is `largest`, an f32: a NaN
+/// where that is one, or too large for a scale in half precision.
 CodeScale codeScale(TileEmitter &emitter, Value largest);
 
 /// The nearest codes (i32) of `x`, f32 values times a block's inverse scale:

@@ -97,7 +97,7 @@ private:
   }
 
   /// Rounds block `block` of the row in scratch to bits that are those of
-  /// quantizeBlocks; a NaN goes into the scale.
+  /// quantizeBlocks; what they do not hold makes the scale a NaN.
   void storeBlock(const CacheRow &place, Value block) {
     Value first = e.mul(block, e.index(pages.blockSize()));
     SmallVector<Value> columns, pieces;

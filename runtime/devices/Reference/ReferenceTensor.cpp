@@ -8,6 +8,8 @@
 
 #include "runtime/devices/Reference/ReferenceTensor.h"
 
+#include "runtime/core/BlockRounding.h"
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -204,8 +206,9 @@ void CacheView::writeBlocks(const Row &row, const float *src) const {
     const float *values = src + group * format.elements;
     uint8_t block[format.bytes];
     quantizeBlocks(spec.type, values, 1, block);
-    if (std::any_of(values, values + format.elements,
-                    [](float value) { return std::isnan(value); })) {
+    if (std::any_of(values, values + format.elements, [](float value) {
+          return !(std::abs(value) < kTooLargeForBlock);
+        })) {
       const float nan = std::numeric_limits<float>::quiet_NaN();
       roundPlain(DataType::F16, &nan, 1, block + format.scaleOffset);
     }
