@@ -486,9 +486,13 @@ TEST_P(OpConformance, MatchesReference) {
     // Rows that are made of sums are rounded: some to the next number. Of 8
     // bits, which both factors of gated rows come from, few are left; and fewer
     // where the mean of weights is far from 0 and that of a row happens not to
-    // be, as with these of q4_k.
+    // be, as with these of q4_k. On GPUs both factors come from rows of 16
+    // bits: the few large elements that make a row are 2^-11 / sqrt(3) off, a
+    // product of two such sums 4e-4 of itself, and so are results, where the
+    // largest is 2.5 times what they are in the mean.
+    const bool isGated = test.function.starts_with("gated_");
     if (!test.function.starts_with("rows_"))
-      tolerance.scale = test::isGpu(test.device)                  ? 20
+      tolerance.scale = test::isGpu(test.device) ? (isGated ? 40 : 20)
                         : test.function.starts_with("gated_q4_k") ? 10
                                                                   : 4;
     const auto magnitudesOfRuns = magnitudesFor(test.function);
