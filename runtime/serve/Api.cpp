@@ -241,18 +241,23 @@ std::optional<HttpResponse> Api::refuse(const HttpRequest &request) {
       options.access.isHostAllowed(request) &&
       options.access.isOriginAllowed(request)) {
     response = preflight(request);
+    ++counts.answers[response.status];
   } else if (std::optional<ApiError> error = check(request, endpoint)) {
     response = error->response();
     if (error->status == 405)
       response.headers.emplace_back(
           "Allow", endpoint->isPost ? "POST, OPTIONS" : "GET, HEAD, OPTIONS");
-    for (auto &header : options.access.corsHeaders(request))
-      response.headers.push_back(std::move(header));
+    complete(request, response);
   } else {
     return std::nullopt;
   }
-  ++counts.answers[response.status];
   return response;
+}
+
+void Api::complete(const HttpRequest &request, HttpResponse &response) {
+  for (auto &header : options.access.corsHeaders(request))
+    response.headers.push_back(std::move(header));
+  ++counts.answers[response.status];
 }
 
 std::unique_ptr<HttpAnswer> Api::handle(HttpRequest request,

@@ -61,6 +61,7 @@ public:
   void open(ServedModel model);
 
   std::optional<HttpResponse> refuse(const HttpRequest &request) override;
+  void complete(const HttpRequest &request, HttpResponse &response) override;
   std::unique_ptr<HttpAnswer> handle(HttpRequest request,
                                      std::function<void()> onNews) override;
 

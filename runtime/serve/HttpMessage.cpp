@@ -71,6 +71,33 @@ std::string_view HttpRequest::header(std::string_view name) const {
   return found == headers.end() ? std::string_view() : found->second;
 }
 
+void HttpRequest::addHeader(std::string_view name, std::string_view value) {
+  std::string lower(name);
+  for (char &c : lower)
+    if (c >= 'A' && c <= 'Z')
+      c = static_cast<char>(c + 32);
+  auto [at, isNew] = headers.emplace(std::move(lower), value);
+  if (!isNew)
+    at->second.append(", ").append(value);
+}
+
+void HttpRequest::addHeaderLines(std::string_view text) {
+  constexpr std::string_view blanks = " \t";
+  for (size_t end = 0; (end = text.find("\r\n")) != text.npos;
+       text.remove_prefix(end + 2)) {
+    std::string_view line = text.substr(0, end);
+    if (line.empty())
+      return;
+    const std::string_view name = line.substr(0, line.find(':'));
+    if (name.empty() || name.size() == line.size() ||
+        name.find_first_of(blanks) != name.npos)
+      continue; // the request's line, or nothing at all
+    line.remove_prefix(name.size() + 1);
+    line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));
+    addHeader(name, line.substr(0, line.find_last_not_of(blanks) + 1));
+  }
+}
+
 std::unique_ptr<HttpAnswer> kf::answerNow(HttpResponse response) {
   return std::make_unique<ReadyAnswer>(std::move(response));
 }

@@ -36,6 +36,11 @@ struct HttpRequest {
 
   /// A header's value; empty where there is none.
   std::string_view header(std::string_view name) const;
+  /// Adds a header as it came.
+  void addHeader(std::string_view name, std::string_view value);
+  /// Adds what looks like headers in the lines of `text`, up to an empty one or
+  /// to what is no whole line: for a head that is not sound.
+  void addHeaderLines(std::string_view text);
 };
 
 /// The head of an answer, and its body where that is known.
@@ -72,6 +77,9 @@ public:
   virtual ~HttpHandler() = default;
   /// Looks at a request before its body is read; what it returns is the answer.
   virtual std::optional<HttpResponse> refuse(const HttpRequest &request) = 0;
+  /// The server itself answers `response`, to a request that it cannot read to
+  /// its end: adds what all answers have. `request` has the headers that came.
+  virtual void complete(const HttpRequest &request, HttpResponse &response) = 0;
   /// Never null. `onNews` may be called from any thread, whenever take() may
   /// have something new.
   virtual std::unique_ptr<HttpAnswer> handle(HttpRequest request,

@@ -115,9 +115,9 @@ public:
     guarded([&] {
       error_code ignored;
       socket.set_option(tcp::no_delay(true), ignored);
+      this->isRefused = isRefused;
       if (isRefused)
-        refuse({503, "too many connections; try again later", "server_error",
-                "overloaded"});
+        readHeader(); // whom it comes from decides on what is in the answer
       else
         awaitRequest();
     });
@@ -187,11 +187,13 @@ private:
 
   void readHeader() {
     state = State::Header;
+    request = HttpRequest();
     isHead = isOld = expectsContinue = false; // it may never be known
     parser.emplace();
     parser->header_limit(loop.options.mostHeaderBytes);
     parser->body_limit(loop.options.mostBodyBytes);
-    arm(loop.options.headerTime);
+    const Clock::duration time = loop.options.headerTime;
+    arm(isRefused ? std::min<Clock::duration>(time, kDrainTime) : time);
     http::async_read_header(socket, buffer, *parser,
                             bind(&Connection::onHeader));
   }
@@ -199,15 +201,19 @@ private:
   void onHeader(error_code error, size_t) {
     if (state != State::Header)
       return; // it was too late
-    if (error == http::error::header_limit)
+    if (error && error != http::error::body_limit) {
+      takeHeaders();
+      if (error != http::error::header_limit)
+        return refuseOrClose(error);
       return refuse({431,
                      "the request's line and headers have more than " +
                          std::to_string(loop.options.mostHeaderBytes) +
                          " bytes",
                      "invalid_request_error", "headers_too_large"});
-    if (error && error != http::error::body_limit)
-      return refuseOrClose(error);
+    }
     takeHead();
+    if (isRefused)
+      return refuseConnection();
     if (std::optional<ApiError> wrong = checkHead())
       return refuse(*wrong);
     if (std::optional<HttpResponse> refused = loop.handler.refuse(request)) {
@@ -262,19 +268,27 @@ private:
     answerWith(loop.handler.handle(std::move(request), std::move(onNews)));
   }
 
+  /// The headers that the parser knows, and those in what it has not taken.
+  void takeHeaders() {
+    takeParsedHeaders();
+    const auto rest = buffer.data();
+    request.addHeaderLines(
+        std::string_view(static_cast<const char *>(rest.data()), rest.size()));
+  }
+
+  void takeParsedHeaders() {
+    auto view = [](boost::beast::string_view text) {
+      return std::string_view(text.data(), text.size());
+    };
+    for (const auto &field : parser->get())
+      request.addHeader(view(field.name_string()), view(field.value()));
+  }
+
   /// What the handler sees of the request.
   void takeHead() {
     const auto &message = parser->get();
-    request = HttpRequest();
     request.method = std::string(message.method_string());
-    for (const auto &field : message) {
-      std::string name = lowerCase(std::string_view(
-          field.name_string().data(), field.name_string().size()));
-      const std::string value(field.value());
-      auto [at, isNew] = request.headers.emplace(std::move(name), value);
-      if (!isNew)
-        at->second += ", " + value;
-    }
+    takeParsedHeaders();
     keepsAlive = message.keep_alive();
     isOld = message.version() < 11;
     isHead = request.method == "HEAD";
@@ -337,11 +351,18 @@ private:
             "invalid_request_error", "bad_request"});
   }
 
+  void refuseConnection() {
+    refuse({503, "too many connections; try again later", "server_error",
+            "overloaded"});
+  }
+
   /// Answers an error, which ends the connection.
   void refuse(const ApiError &error) {
     keepsAlive = false;
     isDraining = true;
-    answerWith(answerNow(error.response()));
+    HttpResponse response = error.response();
+    loop.handler.complete(request, response);
+    answerWith(answerNow(std::move(response)));
   }
 
   void answerWith(std::unique_ptr<HttpAnswer> made) {
@@ -471,8 +492,12 @@ private:
 
   void onTime() {
     if (state == State::Header || state == State::Body) {
+      if (state == State::Header)
+        takeHeaders();
       error_code ignored;
       socket.cancel(ignored);
+      if (isRefused)
+        return refuseConnection();
       return refuse({408, "the request took too long to arrive",
                      "invalid_request_error", "request_timeout"});
     }
@@ -499,6 +524,7 @@ private:
   State state = State::Idle;
 
   HttpRequest request;
+  bool isRefused = false; ///< there are too many
   bool keepsAlive = false, isOld = false, isHead = false;
   bool expectsContinue = false;
 

@@ -50,6 +50,9 @@ struct Script : HttpHandler {
       return HttpResponse{.status = 401, .body = "no"};
     return std::nullopt;
   }
+  void complete(const HttpRequest &request, HttpResponse &response) override {
+    response.headers.emplace_back("Who", request.header("origin"));
+  }
   std::unique_ptr<HttpAnswer> handle(HttpRequest request,
                                      std::function<void()> onNews) override {
     if (request.path == "/now")
@@ -272,6 +275,55 @@ TEST(HttpServer, RefusesBeforeTheBody) {
   expecting.send("POST /refused" + kHost +
                  "Expect: 100-continue\r\nContent-Length: 10\r\n\r\n");
   EXPECT_TRUE(expecting.read("no").starts_with("HTTP/1.1 401"));
+}
+
+/// What the server answers by itself has what the handler adds, who knows the
+/// headers that came.
+TEST(HttpServer, CompletesItsOwnAnswers) {
+  const std::string get = "GET /now" + kHost, post = "POST /now" + kHost;
+  const std::string origin = "Origin:  me \r\n", many(2000, 'a');
+  Running running({.mostHeaderBytes = 1000,
+                   .mostBodyBytes = 10,
+                   .headerTime = 200ms,
+                   .bodyTime = 200ms});
+  const std::pair<std::string, int> cases[] = {
+      {"no request\r\n" + origin + "\r\n", 400},
+      {get + origin + "A : b\r\n\r\n", 400},
+      {get + "A : b\r\n" + origin + "\r\n", 400},
+      {get + origin + "Host: b\r\n\r\n", 400},
+      {get + origin + "A: " + many + "\r\n\r\n", 431},
+      {post + origin + "Content-Length: 2000\r\n\r\n" + many, 413},
+      {post + origin + "Transfer-Encoding: chunked\r\n\r\nx\r\n", 400},
+      {get + origin + "A: b", 408},
+      {post + origin + "Content-Length: 9\r\n\r\nabc", 408}};
+  for (const auto &[request, status] : cases) {
+    Client client(running.server->url());
+    client.send(request);
+    const std::string answer = client.read();
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 " + std::to_string(status)))
+        << request << answer;
+    EXPECT_NE(answer.find("\r\nWho: me\r\n"), std::string::npos)
+        << request << answer;
+  }
+}
+
+/// One connection too many is told so, whoever it is of.
+TEST(HttpServer, TellsWhoIsTooMany) {
+  Running running({.mostConnections = 1, .headerTime = 200ms});
+  Client held(running.server->url());
+  held.send("GET /stream" + kHost + "\r\n");
+  running.await([&] { return running.script.isAsked(); });
+  for (const std::string &request :
+       {"GET /now" + kHost + "Origin: me\r\n\r\n",
+        "GET /now" + kHost + "Origin: me\r\n", std::string()}) {
+    Client client(running.server->url());
+    client.send(request);
+    const std::string answer = client.read();
+    EXPECT_TRUE(answer.starts_with("HTTP/1.1 503 ")) << answer;
+    EXPECT_NE(answer.find(request.empty() ? "Who: \r\n" : "Who: me\r\n"),
+              std::string::npos)
+        << answer;
+  }
 }
 
 /// What is no part of a body has an end, too.

@@ -542,14 +542,36 @@ def access():
             got, headers, _ = s.send(method, path, None, page)
             assert got == status
             assert headers["Access-Control-Allow-Origin"] == "https://a.example"
+        # Also where no request came to its end.
+        origin = b"Origin: https://a.example\r\n"
+        allowed = b"\r\nAccess-Control-Allow-Origin: https://a.example\r\n"
+        get = b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
+        post = (b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\n"
+                b"Content-Type: application/json\r\n")
+        for data, status in (
+                (b"GET\r\n" + origin + b"\r\n", 400),
+                (get + origin + b"A : b\r\n\r\n", 400),
+                (get + b"A : b\r\n" + origin + b"\r\n", 400),
+                (get + origin.lower() + b"Content-Length: x\r\n\r\n", 400),
+                (get + origin + b"A: " + b"b" * 100000 + b"\r\n\r\n", 431),
+                (post + origin + b"Content-Length: 99999999\r\n\r\n", 413),
+                (post + origin + b"Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400),
+                (post + origin + b"Transfer-Encoding: gzip\r\n\r\n", 501),
+                (post + origin + b"Expect: tea\r\nContent-Length: 1\r\n\r\na", 417)):
+            answer = s.raw(data)
+            assert answer.startswith(b"HTTP/1.1 %d " % status), (data[:200], answer)
+            assert answer.count(allowed) == 1, (data[:200], answer)
+            assert s.metric(f'kernelforge:http_answers_total{{status="{status}"}}') != 0
 
 
 def limits():
-    with Server("--max-connections", "4") as s:
+    with Server("--max-connections", "4", "--cors-origin", "*") as s:
         held = [socket.create_connection(("127.0.0.1", s.port)) for _ in range(4)]
         time.sleep(0.1)
-        answer = s.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        answer = s.raw(b"GET /health HTTP/1.1\r\nHost: localhost\r\n"
+                       b"Origin: https://a.example\r\n\r\n")
         assert answer.startswith(b"HTTP/1.1 503 "), answer
+        assert b"\r\nAccess-Control-Allow-Origin: *\r\n" in answer, answer
         held.pop().close()
         s.wait(lambda: s.send("GET", "/health")[0] == 200)
 
