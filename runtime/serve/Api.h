@@ -94,6 +94,7 @@ private:
                                        CancelFlag cancelled);
 
   std::optional<ApiError> checkModel(const std::string &name) const;
+  Status checkChoices(const GenerationRequest &request) const;
   Status checkTools(const GenerationRequest &request,
                     CancelFlag cancelled) const;
   Result<std::vector<std::vector<int32_t>>>

@@ -83,6 +83,22 @@ std::optional<ApiError> Api::checkModel(const std::string &name) const {
                   "invalid_request_error", "model_not_found", "model"};
 }
 
+/// An error for more texts than can ever be there at once.
+Status Api::checkChoices(const GenerationRequest &request) const {
+  const int64_t most = served.service->mostTexts();
+  const auto prompts =
+      static_cast<int64_t>(request.chat ? 1 : request.prompts.size());
+  if (prompts * request.choices <= most)
+    return Status();
+  return Status::error(
+      (request.choices > 1
+           ? "'n' is " + std::to_string(request.choices)
+           : "'prompt' has " + std::to_string(prompts) + " prompts") +
+      ", which makes " + std::to_string(prompts * request.choices) +
+      " texts of the request, but " + std::to_string(most) +
+      " are the most here (--parallel and --queue together)");
+}
+
 /// Whether there is a template, and it makes something of the request's tools.
 Status Api::checkTools(const GenerationRequest &request,
                        CancelFlag cancelled) const {
@@ -196,6 +212,8 @@ std::unique_ptr<HttpAnswer> Api::generate(Form form, std::string_view body,
         Status::error("'max_tokens' is " + std::to_string(*request.maxTokens) +
                       ", but an answer has at most " +
                       std::to_string(options.mostTokens) + " tokens here")));
+  if (Status status = checkChoices(request); !status.ok())
+    return answerNow(errorOf(status));
   Result<std::vector<std::vector<int32_t>>> prompts =
       encode(request, cancelled);
   if (!prompts.ok())

@@ -47,7 +47,7 @@ public:
        const ServiceOptions &options)
       : inbox(std::make_shared<ServiceInbox>()),
         limits{engine.textLimit(), engine.model().config().vocabSize,
-               options.mostQueued},
+               options.mostQueued + engine.parallel()},
         engine(engine), tokenizer(tokenizer), options(options) {
     inbox->counts.pagesTotal = engine.pages().total();
   }
@@ -64,7 +64,7 @@ public:
   struct Limits {
     int64_t context; ///< positions of a text
     int64_t vocabulary;
-    int64_t mostQueued;
+    int64_t mostTexts;
   };
 
   const std::shared_ptr<ServiceInbox> inbox;
@@ -419,10 +419,12 @@ Service::submit(TextRequest request, std::function<void()> onNews) try {
     return inbox->failure;
   if (inbox->stopAt)
     return Status::error("the service is stopping", StatusCode::Cancelled);
-  if (inbox->queue.size() >= static_cast<uint64_t>(loop->limits.mostQueued)) {
+  // Those that are to be begun by the next step are in the queue still.
+  if (inbox->queue.size() + inbox->begun.size() >=
+      static_cast<uint64_t>(loop->limits.mostTexts)) {
     ++inbox->refused;
     return Status::error(
-        "the queue is full: " + std::to_string(loop->limits.mostQueued) +
+        "the queue is full: " + std::to_string(inbox->queue.size()) +
             " requests wait; try again later",
         StatusCode::Unavailable);
   }
@@ -474,6 +476,7 @@ std::vector<TextState> Service::texts() const {
 }
 
 int64_t Service::contextLength() const { return loop->limits.context; }
+int64_t Service::mostTexts() const { return loop->limits.mostTexts; }
 
 void Service::stop(Clock::time_point deadline) {
   ServiceInbox &inbox = *loop->inbox;

@@ -118,7 +118,7 @@ enum class ServiceState {
 std::string_view nameOf(ServiceState state);
 
 struct ServiceOptions {
-  /// Texts that wait to be begun; more are refused.
+  /// Texts beside those that the engine runs at once; more are refused.
   int64_t mostQueued = 128;
   /// Whether programs are made ready before the first request is begun; else
   /// each when it is first needed.
@@ -183,7 +183,7 @@ public:
   /// Asks for a text; never waits for one. Errors, at once:
   /// - Invalid: what is wrong with the request, a prompt that the context or
   ///   the cache can never have room for included;
-  /// - Unavailable: the queue is full; some time later it may not be;
+  /// - Unavailable: there are mostTexts(); some time later there may be fewer;
   /// - Cancelled: the service is stopping or has stopped;
   /// - what failure() says.
   ///
@@ -205,6 +205,9 @@ public:
   std::vector<TextState> texts() const;
   /// Positions that a text has room for, prompt included: Engine::textLimit().
   int64_t contextLength() const;
+  /// How many texts there may be that have not ended: those that the engine
+  /// runs at once, and ServiceOptions::mostQueued more.
+  int64_t mostTexts() const;
 
   /// Refuses requests from now on, and cancels what has not ended by `deadline`
   /// (the earliest of several calls'). Does not wait.

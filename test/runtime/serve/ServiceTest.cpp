@@ -289,12 +289,32 @@ struct Held : GateOwner, Served {
   ~Held() { gate.open(); }
 };
 
+/// As many as may be there at once can come at once: those that the engine has
+/// room for do not count as waiting, though the thread has not seen them yet.
+TEST(Service, AnIdleOneTakesAllAtOnce) {
+  Held held(/*mostQueued=*/2, /*parallel=*/3);
+  auto first = held.submit(requestOf(0));
+  held.gate.await(1);
+  std::vector<std::unique_ptr<TextHandle>> others;
+  for (size_t i = 1; i < 5; ++i)
+    others.push_back(held.submit(requestOf(i)));
+  EXPECT_EQ(held.service->counts().queued, 4);
+  EXPECT_FALSE(held.service->submit(requestOf(5)).ok());
+  // Whoever leaves makes room.
+  others.pop_back();
+  others.push_back(held.submit(requestOf(4)));
+  held.gate.open();
+  for (size_t i = 1; i < 5; ++i)
+    EXPECT_EQ(Taken(*others[i - 1]).ids, held.expectedOf(requestOf(i)));
+}
+
 TEST(Service, FullQueueRefuses) {
   Held held(2);
   auto running = held.submit(requestOf(0));
   held.gate.await(1);
   auto second = held.submit(requestOf(1));
   auto third = held.submit(requestOf(2));
+  EXPECT_EQ(held.service->mostTexts(), 3);
   auto refused = held.service->submit(requestOf(3));
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.status().code(), StatusCode::Unavailable);

@@ -77,8 +77,17 @@ try:
         model="gpt-4", messages=say))
     error(openai.AuthenticationError, lambda: client.with_options(
         api_key="wrong").models.list())
-    error(openai.RateLimitError, lambda: client.completions.create(
-        model="stories", prompt="Once", n=9, max_tokens=150))
+    # As many as the queue takes, and one more.
+    with client.completions.create(
+            model="stories", prompt="Once", n=6, max_tokens=150, stream=True,
+            extra_body={"ignore_eos": True}) as full:
+        next(iter(full))
+        late = error(openai.RateLimitError, lambda: client.completions.create(
+            model="stories", prompt="Once"))
+        assert int(late.response.headers["Retry-After"]) > 0
+    wrong = error(openai.BadRequestError, lambda: client.completions.create(
+        model="stories", prompt="Once", n=7))
+    assert wrong.param == "n"
 
     # One that is left in the middle; the next one goes on.
     for chunk in client.completions.create(

@@ -386,10 +386,14 @@ def errors():
             "code"] == "context_length_exceeded"
         assert s.error(text, 404, {"prompt": "a", "model": "gpt"})["code"] == "model_not_found"
         assert s.error(text, 400, {"prompt": "a", "max_tokens": 51})["param"] == "max_tokens"
-        # Too many for the queue, however fast the first ones end.
-        full = s.error(text, 429, {"prompt": "a", "n": 100, "max_tokens": 50})
-        assert full["code"] == "rate_limit_exceeded"
-        assert int(full["headers"]["Retry-After"]) > 0
+        # Too many for the queue, now and whenever they are sent again.
+        for path, request, field in (
+                (text, {"prompt": "a", "n": 3}, "n"), (chat, {"messages": say("a"), "n": 3}, "n"),
+                (text, {"prompt": ["a", "b"], "n": 2}, "n"),
+                (text, {"prompt": ["a", "b", "c"]}, "prompt")):
+            error = s.error(path, 400, request)
+            assert error["param"] == field and "but 2 are the most" in error["message"], error
+        assert len(s.post(text, prompt=["a", "b"], max_tokens=2)["choices"]) == 2
         # Each field that is known and cannot be obeyed.
         for field in ({"logprobs": 1}, {"logprobs": True}, {"top_logprobs": 2},
                       {"echo": True}, {"suffix": "x"}, {"best_of": 2},
@@ -585,7 +589,7 @@ def disconnect():
                        "n": 32, "stream": True}).encode()
     request = (b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
                b"application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
-    with Server("--parallel", "1") as s:
+    with Server("--parallel", "1", "--queue", "63") as s:
         for i in range(10):
             with socket.create_connection(("127.0.0.1", s.port)) as first:
                 first.sendall(request)
@@ -594,6 +598,10 @@ def disconnect():
                 with socket.create_connection(("127.0.0.1", s.port)) as second:
                     second.sendall(request)
                     s.wait(lambda: s.metric("vllm:num_requests_waiting") > 32)
+                    # There will be room for so many, but not yet.
+                    full = s.error("/v1/completions", 429, {"prompt": "a", "n": 32})
+                    assert full["code"] == "rate_limit_exceeded"
+                    assert int(full["headers"]["Retry-After"]) > 0
             s.wait(lambda: s.metric("vllm:num_requests_running") == 0)
             assert s.metric("vllm:num_requests_waiting") == 0
         assert s.metric("kernelforge:requests_cancelled_total") > 10
