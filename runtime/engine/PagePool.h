@@ -79,6 +79,8 @@ public:
   /// Pages that sequences can be given: free ones, and cached ones, which are
   /// evicted for it, the least recently used first.
   int64_t available() const { return total() - used(); }
+  /// Living sequences that have `page`.
+  int64_t users(int32_t page) const { return pages[page].users; }
 
   /// For tests: an error that names the first thing that is not as it should
   /// be. `living` are all sequences of this pool.

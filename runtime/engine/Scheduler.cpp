@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cassert>
 #include <iterator>
+#include <unordered_map>
 
 using namespace kf;
 
@@ -169,6 +170,26 @@ bool Scheduler::anyCouldBegin() {
   return true;
 }
 
+/// Whether `free` pages and those of `later` have room for all that `reading`
+/// reads.
+bool Scheduler::isEnough(const ScheduledReading &reading,
+                         std::span<const ScheduledReading *const> later,
+                         int64_t free) const {
+  const PagedSequence &pages = reading.pages;
+  int64_t missing = pages.pagesFor(static_cast<int64_t>(reading.rest())) - free;
+  // It is copied if others have it.
+  const auto last = static_cast<size_t>(pages.length() / kCachePage);
+  const int32_t shared =
+      pages.length() % kCachePage != 0 ? pages.pages()[last] : -1;
+  std::unordered_map<int32_t, int64_t> losers; // that have a page
+  for (const ScheduledReading *other : later)
+    for (int32_t page : other->pages.pages()) {
+      const int64_t left = pool.users(page) - ++losers[page];
+      missing -= left == 0 || (left == 1 && page == shared);
+    }
+  return missing <= 0;
+}
+
 /// Begins with those that there are pages for, and says for each how many rows
 /// it may have of a step of `rows` that gives `output`.
 void Scheduler::decide(StepOutput output, int64_t rows) {
@@ -177,7 +198,8 @@ void Scheduler::decide(StepOutput output, int64_t rows) {
   std::vector<ScheduledReading *> begun, others;
   for (ScheduledReading *reading : order)
     (reading->hasBegun ? begun : others).push_back(reading);
-  int64_t promised = 0; // pages of this step
+  int64_t promised = 0;             // pages of this step
+  uint64_t firstLoser = UINT64_MAX; // the arrival of the first of them
   auto give = [&](ScheduledReading &reading, bool isFirst) {
     const int64_t wanted =
         std::min<int64_t>(static_cast<int64_t>(reading.rest()), rows);
@@ -193,20 +215,26 @@ void Scheduler::decide(StepOutput output, int64_t rows) {
       continue;
     const int64_t wanted =
         std::min<int64_t>(static_cast<int64_t>(reading.rest()), rows);
-    while (begun.size() > i + 1 &&
-           reading.pages.pagesFor(wanted) > pool.available() - promised) {
-      begun.back()->giveUpPages();
-      ++lost;
-      begun.pop_back();
-    }
+    auto isShort = [&] {
+      return reading.pages.pagesFor(wanted) > pool.available() - promised;
+    };
+    // Nobody loses what would not do.
+    if (isShort() && isEnough(reading, std::span(begun).subspan(i + 1),
+                              pool.available() - promised))
+      for (; isShort() && begun.size() > i + 1; begun.pop_back()) {
+        begun.back()->giveUpPages();
+        firstLoser = begun.back()->arrival;
+        ++lost;
+      }
     give(reading, /*isFirst=*/i == 0);
   }
-  // Those that have just lost their pages wait for a later step.
+  // Those that have just lost their pages wait for a later step, and nobody
+  // overtakes them.
   for (ScheduledReading *reading : others) {
     reading->most = 0;
     if (waitsForPrefix(*reading))
       continue;
-    if (!tryBegin(*reading))
+    if (reading->arrival > firstLoser || !tryBegin(*reading))
       return;
     begun.push_back(reading);
     if (reading->output == output)

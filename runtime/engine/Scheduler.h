@@ -14,11 +14,12 @@
 //   and for one page more, beside as many for each that has begun. Nobody
 //   begins before one that came earlier, but for one that waits for a prompt
 //   like its own to be read.
-// - One that has begun and needs a page takes it from those that came later:
-//   the last one of them loses its pages and waits. It reads again what it had
-//   read, but for what the cache still has of it, and goes on as if nothing had
-//   happened. Those that came earlier are never touched: the first one of all
-//   gets on whatever the others do.
+// - One that has begun and needs a page takes it from those that came later,
+//   if theirs are enough for all that it reads: the last one of them loses its
+//   pages and waits. It reads again what it had read, but for what the cache
+//   still has of it, and goes on as if nothing had happened. Those that came
+//   earlier are never touched: the first one of all gets on whatever the others
+//   do.
 // - What is too much for the cache even alone is an error. So is a page that
 //   the first one needs when the rest is with sequences that do not read.
 //
@@ -141,6 +142,9 @@ private:
   bool waitsForPrefix(const ScheduledReading &reading) const;
   bool tryBegin(ScheduledReading &reading);
   void takeBackBegin(ScheduledReading &reading);
+  bool isEnough(const ScheduledReading &reading,
+                std::span<const ScheduledReading *const> later,
+                int64_t free) const;
   void decide(StepOutput output, int64_t rows);
 
   PagePool &pool;

@@ -35,7 +35,12 @@ struct Steps {
     ScheduledReading *reading;
     int64_t rows;
     bool isChosen;
-    bool operator==(const Row &) const = default;
+    bool isPrompt = false;
+    /// What steps are expected to be.
+    bool operator==(const Row &other) const {
+      return reading == other.reading && rows == other.rows &&
+             isChosen == other.isChosen;
+    }
   };
 
   explicit Steps(int64_t pages, int64_t positions = 1000,
@@ -79,7 +84,7 @@ struct Steps {
             return Scheduler::Share();
           }
           wanted -= isChosen;
-          step.push_back({&reading, count, isChosen});
+          step.push_back({&reading, count, isChosen, rest != 1});
           return Scheduler::Share{count, isChosen};
         });
     for (const Row &row : step) {
@@ -161,6 +166,87 @@ TEST(Scheduler, TheLastOneLosesItsPages) {
   EXPECT_EQ(steps.step(), Rows({{second.get(), 2, true}}));
   EXPECT_TRUE(std::ranges::equal(second->pages.ids(), all));
   EXPECT_EQ(second->reused, 0) << "it did not begin with anything";
+  steps.end(*second);
+}
+
+/// What they give up is for the one that takes it, not for whoever comes next.
+TEST(Scheduler, LosersAreNotOvertaken) {
+  Steps steps(9);
+  auto first = steps.reading(idsOf(64, 1));
+  EXPECT_EQ(steps.step().size(), 1u);
+  steps.end(*first);
+  auto second = steps.reading(idsOf(200, 2));
+  EXPECT_EQ(steps.step().size(), 1u);
+  steps.end(*second);
+  steps.read(*first, idsOf(300, 3)); // one page more than there is
+  steps.read(*second, {1});
+  auto third = steps.reading(idsOf(10, 4));
+  EXPECT_EQ(steps.step(), Rows({{first.get(), 300, true}}));
+  EXPECT_FALSE(second->begun());
+  EXPECT_FALSE(third->begun());
+  steps.destroy(first);
+  const Rows rows = steps.step();
+  ASSERT_EQ(rows.size(), 2u);
+  EXPECT_EQ(rows[0].reading, second.get());
+  EXPECT_EQ(rows[1].reading, third.get());
+  steps.end(*second);
+  steps.end(*third);
+}
+
+/// Where what the later ones have is not enough, they keep it.
+TEST(Scheduler, NobodyLosesWhatWouldNotDo) {
+  Steps steps(5);
+  auto readAlone = [&](size_t count, int32_t seed) {
+    auto reading = steps.reading(idsOf(count, seed));
+    EXPECT_EQ(steps.step().size(), 1u);
+    steps.end(*reading);
+    return reading;
+  };
+  auto first = readAlone(150, 1), second = readAlone(64, 2),
+       third = readAlone(10, 3);
+  EXPECT_EQ(steps.pool->available(), 0);
+  steps.read(*first, {1});
+  steps.read(*second, idsOf(100, 4)); // two pages
+  steps.read(*third, {1});
+  EXPECT_EQ(steps.step(),
+            Rows({{first.get(), 1, true}, {third.get(), 1, true}}));
+  EXPECT_EQ(steps.scheduler.preemptions(), 0);
+  steps.end(*third);
+  steps.read(*third, {2});
+  steps.destroy(first);
+  EXPECT_EQ(steps.step(),
+            Rows({{second.get(), 100, true}, {third.get(), 1, true}}));
+  // What it has in common with others is not enough, either.
+  steps.end(*second);
+  second->pages.truncate(128);
+  auto fourth = std::make_unique<ScheduledReading>(
+      PagedSequence(second->pages.fork().take()));
+  steps.end(*third);
+  auto idle = readAlone(100, 5);
+  EXPECT_EQ(steps.pool->available(), 0);
+  steps.read(*second, {1});
+  steps.read(*fourth, {1});
+  EXPECT_TRUE(steps.step().empty());
+  EXPECT_EQ(steps.refused, second.get());
+  EXPECT_TRUE(fourth->begun());
+  EXPECT_EQ(steps.scheduler.preemptions(), 0);
+  steps.end(*fourth);
+}
+
+/// Who shares a page that would have to be copied gives that up.
+TEST(Scheduler, ACopyLessIsAPageMore) {
+  Steps steps(1);
+  auto first = steps.reading(idsOf(30, 1));
+  EXPECT_EQ(steps.step().size(), 1u);
+  steps.end(*first);
+  auto second = std::make_unique<ScheduledReading>(
+      PagedSequence(first->pages.fork().take()));
+  steps.read(*first, {1});
+  steps.read(*second, {2});
+  EXPECT_EQ(steps.step(), Rows({{first.get(), 1, true}}));
+  EXPECT_EQ(steps.scheduler.preemptions(), 1);
+  EXPECT_FALSE(second->begun());
+  steps.end(*first);
   steps.end(*second);
 }
 
@@ -330,9 +416,9 @@ void simulate(const Traffic &traffic) {
     Ids tokens; ///< all there have to be
     size_t prompt = 0;
     size_t known = 0;       ///< of tokens, that were read or are being read
-    int64_t arrived = 0;    ///< step
+    int64_t lastRow = 0;    ///< step, since it could have one
     int64_t lastToken = -1; ///< step
-    bool hasBegun = false;  ///< once
+    bool hasBegun = false;  ///< at the moment
   };
   auto following = [](std::span<const int32_t> tokens) {
     uint64_t hash = 17;
@@ -344,6 +430,7 @@ void simulate(const Traffic &traffic) {
   std::deque<Text> waiting;
   std::vector<Text> texts; // that the scheduler knows, by arrival
   int64_t step = 0, longestGap = 0, mostBegun = 0, rows = 0, needed = 0;
+  int64_t longestWithoutRow = 0;
   size_t made = 0, done = 0, overtaken = 0;
   while (done < count) {
     ASSERT_LT(step, 200'000) << "no progress";
@@ -364,6 +451,7 @@ void simulate(const Traffic &traffic) {
       Text text = std::move(waiting.front());
       waiting.pop_front();
       text.known = text.prompt;
+      text.lastRow = step;
       text.reading = steps.reading(
           Ids(text.tokens.begin(),
               text.tokens.begin() + static_cast<ptrdiff_t>(text.prompt)));
@@ -383,17 +471,28 @@ void simulate(const Traffic &traffic) {
     for (Text &text : texts) {
       const bool isBegun = text.reading->begun();
       begun += isBegun;
-      if (isBegun && !std::exchange(text.hasBegun, true))
+      if (!std::exchange(text.hasBegun, isBegun) && isBegun)
         overtaken += anyWaits;
-      anyWaits |= !text.hasBegun;
+      anyWaits |= !isBegun;
     }
     mostBegun = std::max(mostBegun, begun);
-    // The first of those that had begun has not lost its pages.
-    if (!before.empty())
-      ASSERT_TRUE(before.front()->begun());
-    int64_t all = 0;
+    // Of those that had begun, only the last ones have lost their pages.
+    ASSERT_TRUE(before.empty() || before.front()->begun());
+    ASSERT_TRUE(std::ranges::is_sorted(before, std::greater(),
+                                       &ScheduledReading::begun));
+    for (Text &text : texts) {
+      const bool hasPages =
+          traffic.hasEnough ? text.reading->begun() : &text == &texts.front();
+      if (hasPages)
+        longestWithoutRow = std::max(longestWithoutRow, step - text.lastRow);
+      if (!hasPages || std::ranges::find(taken, text.reading.get(),
+                                         &Steps::Row::reading) != taken.end())
+        text.lastRow = step;
+    }
+    int64_t all = 0, ofPrompts = 0;
     for (const Steps::Row &row : taken) {
       all += row.rows;
+      ofPrompts += row.isPrompt ? row.rows : 0;
       const auto text = std::ranges::find(
           texts, row.reading, [](const Text &t) { return t.reading.get(); });
       const ScheduledReading &reading = *text->reading;
@@ -418,6 +517,7 @@ void simulate(const Traffic &traffic) {
       steps.read(*text->reading, {text->tokens[text->known - 1]});
     }
     ASSERT_LE(all, 64);
+    ASSERT_LE(ofPrompts, traffic.prompts);
     rows += all;
     if (step % 100 == 0) {
       std::vector<const PagedSequence *> living;
@@ -432,6 +532,8 @@ void simulate(const Traffic &traffic) {
   if (traffic.hasEnough)
     EXPECT_LE(longestGap, (mostBegun + wantedRows - 1) / wantedRows);
   EXPECT_EQ(steps.scheduler.preemptions() == 0, traffic.hasEnough);
+  // Whoever came first of all gets on, and where there are pages, everybody.
+  EXPECT_LE(longestWithoutRow, mostBegun);
   // Whoever waits for a prompt like its own is the only one to be overtaken.
   if (!traffic.alike)
     EXPECT_EQ(overtaken, 0u);
