@@ -11,12 +11,14 @@
 #include "kf/Driver/MeasuredSchedules.h"
 #include "kf/Driver/StepCompiler.h"
 
+#include "runtime/core/Exceptions.h"
+
 using namespace kf;
 
 Result<CompilerOptions> kf::compilerOptionsFor(const CompileChoice &choice,
                                                const Device &device,
                                                CancelFlag cancelled,
-                                               Observer *observer) {
+                                               Observer *observer) try {
   CompilerOptions compiler;
   compiler.target = targetFor(device, choice.targetCpu);
   compiler.cacheType = choice.cacheType.empty()
@@ -34,6 +36,8 @@ Result<CompilerOptions> kf::compilerOptionsFor(const CompileChoice &choice,
   KF_RETURN_IF_ERROR(checkRunsOnHost(compiler));
   KF_RETURN_IF_ERROR(loadMeasuredSchedules(choice.tuningFile, compiler));
   return compiler;
+} catch (...) {
+  return statusOfException();
 }
 
 /// Of programs that a compiler provides.
@@ -69,11 +73,13 @@ kf::compileSteps(CompileChoice choice,
   };
 }
 
-Result<std::unique_ptr<Session>> kf::openSession(SessionOptions options,
-                                                 const CompileChoice &choice,
-                                                 OpenEmbedded openEmbedded) {
+Result<std::unique_ptr<Session>>
+kf::openSession(SessionOptions options, const CompileChoice &choice,
+                OpenEmbedded openEmbedded) try {
   return Session::open(std::move(options),
                        {.device = openDevice,
                         .steps = compileSteps(choice),
                         .embedded = std::move(openEmbedded)});
+} catch (...) {
+  return statusOfException();
 }

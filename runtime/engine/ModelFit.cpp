@@ -61,10 +61,12 @@ Status kf::checkFits(const ModelNeeds &needs, const DeviceMemory &memory) {
   const int64_t fitting =
       needs.page ? static_cast<int64_t>(room / needs.page) * needs.pagePositions
                  : 0;
+  const std::string weights =
+      needs.weights ? "weights of " + gibibytes(needs.weights) + " and " : "";
   return Status::error(
-      "weights of " + gibibytes(needs.weights) + " and a KV cache of " +
-          gibibytes(needs.bytes() - needs.weights) + " (" +
-          std::to_string(positions) + " positions) are " +
+      weights + "a KV cache of " + gibibytes(needs.bytes() - needs.weights) +
+          " (" + std::to_string(positions) + " positions) " +
+          (weights.empty() ? "is " : "are ") +
           gibibytes(needs.bytes() - memory.free) + " more than the " +
           gibibytes(memory.free) + " of " + gibibytes(memory.total) +
           " that the device has free; " +

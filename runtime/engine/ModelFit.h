@@ -19,7 +19,7 @@ namespace kf {
 
 /// The least that a model takes of a device's memory.
 struct ModelNeeds {
-  uint64_t weights = 0;    ///< bytes, as they are stored
+  uint64_t weights = 0;    ///< bytes, as they are stored; 0: they are there
   uint64_t parameters = 0; ///< of all tensors
   uint64_t page = 0;       ///< bytes of a page of the KV cache, in all layers
   int64_t pages = 0;

@@ -8,6 +8,7 @@
 
 #include "runtime/session/ChatPrompts.h"
 
+#include "runtime/core/Exceptions.h"
 #include "runtime/core/Lines.h"
 #include "runtime/core/MappedFile.h"
 
@@ -39,8 +40,9 @@ static Result<TemplateText> findTemplate(const ModelFiles &model,
   return found;
 }
 
-Result<PromptEncoder> kf::openPromptEncoder(const ModelFiles &model,
-                                            const std::string &templateFile) {
+Result<PromptEncoder>
+kf::openPromptEncoder(const ModelFiles &model,
+                      const std::string &templateFile) try {
   if (!model.tokenizer)
     return Status::error("model " + quotePath(model.name) +
                          " has no tokenizer; chats need one");
@@ -55,4 +57,6 @@ Result<PromptEncoder> kf::openPromptEncoder(const ModelFiles &model,
     rendering.eosToken = model.chat.eosToken;
   return PromptEncoder(parsed.take(), text.origin, *model.tokenizer,
                        std::move(rendering));
+} catch (...) {
+  return statusOfException();
 }

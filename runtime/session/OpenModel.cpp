@@ -8,6 +8,7 @@
 
 #include "runtime/session/OpenModel.h"
 
+#include "runtime/core/Exceptions.h"
 #include "runtime/core/Lines.h"
 #include "runtime/io/Gguf.h"
 #include "runtime/model/ChatConfig.h"
@@ -33,7 +34,7 @@ static bool isRepositoryName(std::string_view path) {
   });
 }
 
-Result<ModelKind> kf::findModelKind(const std::string &path) {
+Result<ModelKind> kf::findModelKind(const std::string &path) try {
   if (path.empty())
     return ModelKind::Embedded;
   std::error_code ignored;
@@ -48,6 +49,8 @@ Result<ModelKind> kf::findModelKind(const std::string &path) {
                          path + " --local-dir DIR', and give DIR");
   KF_ASSIGN_OR_RETURN(ModelFormat format, findModelFormat(path));
   return format == ModelFormat::Gguf ? ModelKind::Gguf : ModelKind::Folder;
+} catch (...) {
+  return statusOfException();
 }
 
 /// Has the weights of `model` kept in 8 bits, if they are to be.
@@ -87,21 +90,25 @@ static Result<ModelFiles> openAnyModel(const ModelChoice &choice,
 
 Result<ModelFiles> kf::openModel(const ModelChoice &choice, bool withTokenizer,
                                  const OpenEmbedded &openEmbedded,
-                                 Observer *observer) {
+                                 Observer *observer) try {
   KF_ASSIGN_OR_RETURN(ModelFiles model, openAnyModel(choice, withTokenizer,
                                                      openEmbedded, observer));
   KF_RETURN_IF_ERROR(apply(choice.float8, model));
   return model;
+} catch (...) {
+  return statusOfException();
 }
 
-Result<bool> kf::hasTokenizer(const std::string &path) {
+Result<bool> kf::hasTokenizer(const std::string &path) try {
   KF_ASSIGN_OR_RETURN(ModelKind kind, findModelKind(path));
   if (kind == ModelKind::Embedded)
     return true;
   return findTokenizer(path);
+} catch (...) {
+  return statusOfException();
 }
 
-Result<bool> kf::hasChatTemplate(const std::string &path) {
+Result<bool> kf::hasChatTemplate(const std::string &path) try {
   KF_ASSIGN_OR_RETURN(ModelKind kind, findModelKind(path));
   if (kind == ModelKind::Embedded)
     return true;
@@ -113,6 +120,8 @@ Result<bool> kf::hasChatTemplate(const std::string &path) {
     KF_ASSIGN_OR_RETURN(chat, loadChatConfig(path));
   }
   return !chat.chatTemplate.empty();
+} catch (...) {
+  return statusOfException();
 }
 
 std::vector<std::string> kf::modelWarnings(const std::string &path,
@@ -123,7 +132,9 @@ std::vector<std::string> kf::modelWarnings(const std::string &path,
   return lines;
 }
 
-Status kf::nameModel(const ModelFiles &model, const Status &status) {
+Status kf::nameModel(const ModelFiles &model, const Status &status) try {
   const bool named = status.message().find(model.name) != std::string::npos;
   return named ? status : status.in(model.name);
+} catch (...) {
+  return statusOfException();
 }

@@ -8,6 +8,7 @@
 
 #include "runtime/session/Session.h"
 
+#include "runtime/core/Exceptions.h"
 #include "runtime/core/Lines.h"
 #include "runtime/core/Stopwatch.h"
 #include "runtime/engine/ModelFit.h"
@@ -39,14 +40,16 @@ OpenSteps kf::stepsFromFiles(std::vector<std::string> paths) {
   };
 }
 
-Result<std::unique_ptr<Session>> Session::open(SessionOptions options,
-                                               const SessionSources &sources) {
+Result<std::unique_ptr<Session>>
+Session::open(SessionOptions options, const SessionSources &sources) try {
   Stopwatch watch;
   const ObservedWork work(options.observer, "opening the model");
   std::unique_ptr<Session> session(new Session(std::move(options)));
   KF_RETURN_IF_ERROR(session->openAll(sources));
   session->seconds = watch.seconds();
   return session;
+} catch (...) {
+  return statusOfException();
 }
 
 Status Session::openAll(const SessionSources &sources) {
@@ -86,8 +89,9 @@ Result<int64_t> Session::pagesFor(uint64_t bytes) const {
 }
 
 /// An error where a GPU has no room for the weights and `pages` of the cache,
-/// before any of them is made. What Vulkan calls a heap's size is no limit:
-/// what does not fit goes to another one.
+/// before any of them is made. Weights of programs that were run are there
+/// already. What Vulkan calls a heap's size is no limit: what does not fit goes
+/// to another one.
 Status Session::checkMemory(int64_t pages) const {
   if (target->name() != "cuda")
     return Status();
@@ -97,7 +101,8 @@ Status Session::checkMemory(int64_t pages) const {
     return nameModel(opened, work.status());
   KF_ASSIGN_OR_RETURN(const int64_t page, pageBytes());
   KF_ASSIGN_OR_RETURN(const DeviceMemory memory, target->memory());
-  const ModelNeeds needs = {.weights = work->tensorBytes(),
+  const bool hasWeights = model && model->weights().bytes() > 0;
+  const ModelNeeds needs = {.weights = hasWeights ? 0 : work->tensorBytes(),
                             .parameters = work->parameters(),
                             .page = static_cast<uint64_t>(page),
                             .pages = pages,
@@ -105,7 +110,7 @@ Status Session::checkMemory(int64_t pages) const {
   return nameModel(opened, kf::checkFits(needs, memory));
 }
 
-void Session::makeModel() {
+Status Session::makeModel() {
   model = std::make_unique<Model>(
       opened.config, *target, *opened.weights, steps.provide,
       ModelOptions{opened.name, pool.get(), options.cancelled, steps.shapes});
@@ -116,17 +121,14 @@ void Session::makeModel() {
     if (done == all)
       packing.reset();
   });
-}
-
-/// Programs that are there may not fit the device: that is said before anything
-/// runs.
-Status Session::loadPrograms() {
+  // Programs that are there may not fit the device: that is said before
+  // anything runs.
   for (const StepShape &shape : steps.shapes)
     KF_RETURN_IF_ERROR(model->program(shape).status());
   return Status();
 }
 
-Status Session::start(const StartOptions &needs) {
+Status Session::start(const StartOptions &needs) try {
   running.reset(); // its cache makes room for the next one's
   EngineOptions settings;
   settings.contextLength = options.context;
@@ -145,22 +147,22 @@ Status Session::start(const StartOptions &needs) {
     KF_ASSIGN_OR_RETURN(const int64_t pages, pagesFor(options.cacheMemory));
     settings.pages = std::min(pages, wholePages);
   }
-  if (!model) {
-    KF_RETURN_IF_ERROR(
-        checkMemory(settings.pages ? settings.pages : wholePages));
-    makeModel();
-    if (Status loaded = loadPrograms(); !loaded.ok()) {
+  KF_RETURN_IF_ERROR(checkMemory(settings.pages ? settings.pages : wholePages));
+  if (!model)
+    if (Status made = catchExceptions([&] { return makeModel(); });
+        !made.ok()) {
       model.reset();
-      return loaded;
+      return made;
     }
-  }
   settings.cancelled = options.cancelled;
   settings.profile = options.profile.get();
   KF_ASSIGN_OR_RETURN(running, Engine::create(*model, settings));
   return Status();
+} catch (...) {
+  return statusOfException();
 }
 
-Status Session::checkFits(std::span<const int32_t> prompt) const {
+Status Session::checkFits(std::span<const int32_t> prompt) const try {
   const int64_t context = running->contextLength();
   if (prompt.size() <= static_cast<size_t>(context))
     return Status();
@@ -170,10 +172,14 @@ Status Session::checkFits(std::span<const int32_t> prompt) const {
                        (context < opened.config.maxPositions
                             ? "; raise --context or shorten the prompt"
                             : "; shorten the prompt"));
+} catch (...) {
+  return statusOfException();
 }
 
-Result<std::vector<int32_t>>
-Session::encodePrompt(std::string_view text) const {
+Result<std::vector<int32_t>> Session::encodePrompt(std::string_view text) const
+    try {
   const ObservedWork work(options.observer, "reading the prompt's tokens");
   return kf::encodePrompt(opened, text, options.cancelled);
+} catch (...) {
+  return statusOfException();
 }

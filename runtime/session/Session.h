@@ -99,7 +99,8 @@ struct StartOptions {
 };
 
 /// A model, the device that it runs on, and the engine that runs it. One
-/// thread, its engine and sequences included.
+/// thread, its engine and sequences included. Throws nothing: want of memory is
+/// an error, but for what LLVM and MLIR need (kf/Driver/Compiler.h).
 class Session {
 public:
   /// Opens the model and the device. Nothing is compiled or packed yet.
@@ -136,8 +137,7 @@ private:
   explicit Session(SessionOptions options) : options(std::move(options)) {}
 
   Status openAll(const SessionSources &sources);
-  void makeModel();
-  Status loadPrograms();
+  Status makeModel();
   Result<int64_t> pageBytes() const;
   Result<int64_t> pagesFor(uint64_t bytes) const;
   Status checkMemory(int64_t pages) const;

@@ -14,6 +14,7 @@
 #include "runtime/session/SamplingChoice.h"
 #include "test/runtime/StatusAssertions.h"
 #include "test/runtime/TempFile.h"
+#include "test/runtime/allocation/FailingAllocations.h"
 
 #include <gtest/gtest.h>
 
@@ -149,6 +150,20 @@ TEST_F(CompiledSession, RefusesWhatTheCompilerDoesNotKnow) {
   options.device.device = "abacus";
   EXPECT_TRUE(failsWith(openSession(options, {}, openEmbeddedModel).status(),
                         "--device takes one of cpu, reference, vulkan, cuda"));
+}
+
+/// Up to where LLVM is asked, which ends the process without memory.
+TEST_F(CompiledSession, OpensNothingWithoutMemory) {
+  const std::string end = "this is as far as the test goes";
+  const CompileChoice choice = {.targetCpu = "a name that is no short text"};
+  const OpenEmbedded embedded = [&](bool) -> Result<ModelFiles> {
+    return Status::error(end, StatusCode::NotFound);
+  };
+  failEverywhere([&] {
+    const auto opened = openSession({}, choice, embedded);
+    const bool isAtTheEnd = opened.message() == end;
+    return isAtTheEnd ? Status() : Status::outOfMemory();
+  });
 }
 
 TEST_F(CompiledSession, OwnsNoModelUnlessItIsGiven) {

@@ -8,6 +8,7 @@
 
 #include "FailingAllocations.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstdlib>
@@ -94,8 +95,10 @@ void *operator new(size_t size) {
 void *operator new(size_t size, std::align_val_t alignment) {
   return newOrThrow([&]() -> void * {
     void *memory = nullptr;
-    const int error = __real_posix_memalign(
-        &memory, static_cast<size_t>(alignment), size ? size : 1);
+    // Which wants no less than that of a pointer.
+    const size_t least =
+        std::max(static_cast<size_t>(alignment), sizeof(void *));
+    const int error = __real_posix_memalign(&memory, least, size ? size : 1);
     return error ? nullptr : memory;
   });
 }

@@ -52,6 +52,16 @@ TEST(ModelFit, SaysWhichTypeOfWeightsFits) {
             "has free; in q4_k they would take 4.90 GiB ('kf-run quantize')");
 }
 
+TEST(ModelFit, WeightsMayBeThere) {
+  ModelNeeds needs = large();
+  needs.weights = 0;
+  EXPECT_TRUE(checkFits(needs, withFree(kGiB / 2)).ok());
+  EXPECT_EQ(checkFits(needs, withFree(kGiB / 4)).message(),
+            "a KV cache of 0.50 GiB (4096 positions) is 0.25 GiB more than the "
+            "0.25 GiB of 24.00 GiB that the device has free; there is room for "
+            "2048 positions in all (-c N, or --cache-memory)");
+}
+
 TEST(ModelFit, NoTypeThatIsLargerIsAnAnswer) {
   ModelNeeds needs = large();
   needs.weights = 3 * kGiB; // less than 3.2 bits a weight

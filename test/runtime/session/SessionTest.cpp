@@ -14,6 +14,7 @@
 #include "runtime/session/Session.h"
 
 #include "runtime/engine/Generation.h"
+#include "runtime/model/DummyWeights.h"
 #include "test/runtime/StatusAssertions.h"
 #include "test/runtime/TempFile.h"
 #include "test/runtime/engine/FakeModel.h"
@@ -119,6 +120,83 @@ TEST(Session, StartsAgain) {
   ASSERT_TRUE(succeeds(session->start({.parallel = 1})));
   ASSERT_TRUE(succeeds(session->start({.parallel = 2})));
   EXPECT_EQ(session->engine().pages().total(), 2 * cachePagesOf(1200));
+}
+
+/// A GPU with as much memory as the test says.
+class SmallGpu : public FakeModelDevice {
+public:
+  explicit SmallGpu(const uint64_t &free) : free(free) {}
+  std::string name() const override { return "cuda"; }
+
+private:
+  Result<DeviceMemory> doMemory() const override {
+    return DeviceMemory{
+        .total = 1 << 30, .free = free, .largestBuffer = 1 << 30};
+  }
+
+  const uint64_t &free;
+};
+
+/// Each start is told what does not fit, with the weights as long as they are
+/// not on the device.
+TEST(Session, ChecksMemoryAtEachStart) {
+  ModelConfig config = fakeConfig();
+  config.intermediateSize = 4;
+  constexpr uint64_t page = 2 * 2 * 4 * kCachePage;
+  const uint64_t cache =
+      2 * page * static_cast<uint64_t>(cachePagesOf(config.maxPositions));
+  uint64_t free = 1 << 30;
+  const SessionSources sources = {
+      .device = [&](const DeviceChoice &,
+                    Observer *) -> Result<std::unique_ptr<Device>> {
+        return std::unique_ptr<Device>(new SmallGpu(free));
+      },
+      .steps = [&](const ModelFiles &, const Device &,
+                   const SessionOptions &) -> Result<SessionSteps> {
+        return SessionSteps{
+            .provide = [config](const StepShape &shape) -> Result<Executable> {
+              Executable step = fakeStep(shape, config);
+              step.target = "cuda";
+              WeightSpec weight;
+              weight.names = {"model.embed_tokens.weight"};
+              weight.shape = {kVocab, kHidden};
+              step.weights = {weight};
+              return step;
+            },
+            .cacheType = DataType::F32,
+            .origin = [] { return std::string(); }};
+      },
+      .embedded = [&](bool) -> Result<ModelFiles> {
+        ModelFiles files;
+        files.name = "the fake";
+        files.config = config;
+        KF_ASSIGN_OR_RETURN(files.weights,
+                            DummyWeights::create(config, DataType::F32, 1));
+        return files;
+      }};
+  Result<std::unique_ptr<Session>> opened = Session::open({}, sources);
+  ASSERT_TRUE(opened.ok()) << opened.message();
+  Session &session = **opened;
+  ASSERT_TRUE(succeeds(session.start({.parallel = 1})));
+  free = cache;
+  EXPECT_TRUE(failsWith(session.start({.parallel = 2}),
+                        "the fake: weights of 0.00 GiB and a KV cache"));
+  ASSERT_TRUE(succeeds(session.start({.parallel = 1})));
+  {
+    std::unique_ptr<Sequence> sequence =
+        session.engine().createSequence().take();
+    Sampler sampler = Sampler::create({}).take();
+    const std::vector<int32_t> prompt = {1};
+    GenerationOptions settings;
+    settings.maxTokens = 1;
+    ASSERT_TRUE(succeeds(
+        generate(*sequence, sampler, nullptr, prompt, settings).status()));
+  }
+  EXPECT_TRUE(succeeds(session.start({.parallel = 2})));
+  --free;
+  EXPECT_TRUE(failsWith(session.start({.parallel = 2}),
+                        "the fake: a KV cache of 0.00 GiB (2432 positions) is "
+                        "0.00 GiB more than"));
 }
 
 TEST(Session, IsEndedByAFlag) {
