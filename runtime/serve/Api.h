@@ -95,8 +95,8 @@ private:
 
   std::optional<ApiError> checkModel(const std::string &name) const;
   Status checkChoices(const GenerationRequest &request) const;
-  Status checkTools(const GenerationRequest &request,
-                    CancelFlag cancelled) const;
+  Status checkTemplate(const GenerationRequest &request,
+                       CancelFlag cancelled) const;
   Result<std::vector<std::vector<int32_t>>>
   encode(const GenerationRequest &request, CancelFlag cancelled) const;
   SamplerOptions samplingOf(Form form, const GenerationRequest &request,

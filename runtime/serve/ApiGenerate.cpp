@@ -63,7 +63,7 @@ HttpResponse Api::applyTemplate(std::string_view body,
   Result<GenerationRequest> request = parseChatRequest(body);
   if (!request.ok())
     return errorOf(request.status());
-  if (Status status = checkTools(*request, cancelled); !status.ok())
+  if (Status status = checkTemplate(*request, cancelled); !status.ok())
     return errorOf(status);
   const Result<std::string> text =
       served.chat->render(*request->chat, cancelled);
@@ -99,12 +99,19 @@ Status Api::checkChoices(const GenerationRequest &request) const {
       " are the most here (--parallel and --queue together)");
 }
 
-/// Whether there is a template, and it makes something of the request's tools.
-Status Api::checkTools(const GenerationRequest &request,
-                       CancelFlag cancelled) const {
+/// Whether there is a template, and it makes something of what the request has
+/// for it.
+Status Api::checkTemplate(const GenerationRequest &request,
+                          CancelFlag cancelled) const {
   if (!served.chat)
     return Status::error("the model has no chat template, so it may not be "
                          "made for chats; use /v1/completions",
+                         StatusCode::Unsupported);
+  // What none of its variables is would be ignored.
+  if (request.chat->variables.contains("reasoning_effort") &&
+      served.chatTemplate.find("reasoning_effort") == std::string::npos)
+    return Status::error("'reasoning_effort' is not supported: the model's "
+                         "chat template makes nothing of it; leave it out",
                          StatusCode::Unsupported);
   if (!request.tools)
     return Status();
@@ -125,13 +132,19 @@ Result<std::vector<std::vector<int32_t>>>
 Api::encode(const GenerationRequest &request, CancelFlag cancelled) const {
   std::vector<std::vector<int32_t>> prompts;
   if (request.chat) {
-    KF_RETURN_IF_ERROR(checkTools(request, cancelled));
+    KF_RETURN_IF_ERROR(checkTemplate(request, cancelled));
     KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
                         served.chat->encode(*request.chat, cancelled));
     prompts.push_back(std::move(ids));
   }
   for (const PromptStart &prompt : request.prompts) {
     if (const auto *ids = std::get_if<std::vector<int32_t>>(&prompt)) {
+      const int64_t vocabulary = served.files->config.vocabSize;
+      if (const int32_t most = *std::ranges::max_element(*ids);
+          most >= vocabulary)
+        return Status::error("'prompt' has the token " + std::to_string(most) +
+                             "; the vocabulary's ids are 0 to " +
+                             std::to_string(vocabulary - 1));
       prompts.push_back(*ids);
       continue;
     }
@@ -246,6 +259,14 @@ std::unique_ptr<HttpAnswer> Api::generate(Form form, std::string_view body,
   text.stopIds.insert(text.stopIds.end(), request.stopIds.begin(),
                       request.stopIds.end());
   text.stopTexts = request.stops;
+
+  if (Status known = samplingOf(form, request, 0)
+                         .validateIds(served.files->config.vocabSize);
+      !known.ok()) {
+    ApiError error = ApiError::of(known);
+    error.param = "logit_bias";
+    return answerNow(error.response());
+  }
 
   std::vector<GenerationAnswer::Choice> choices;
   for (size_t i = 0; i < prompts->size(); ++i)

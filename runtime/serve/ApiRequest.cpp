@@ -52,7 +52,6 @@ const Unsupported kUnsupported[] = {
     {"top_logprobs", {"0"}, kNoScores},
     {"n_probs", {"0"}, kNoScores},
     {"prompt_logprobs", {}, kNoScores},
-    {"best_of", {"1"}, "use 'n'"},
     {"echo", {"false"}, "answers do not repeat the prompt"},
     {"suffix", {R"("")"}, "models continue texts, and fill in nothing"},
     {"prediction", {}, "leave it out"},
@@ -227,7 +226,7 @@ Result<ChatMessage> readMessage(const json &object, std::string_view text,
   if (reader.contains("content") || !isAnswer) {
     KF_ASSIGN_OR_RETURN(message.content, readContent(reader, name));
   }
-  for (const char *key : {"function_call", "audio"})
+  for (const char *key : {"function_call", "audio", "refusal"})
     if (reader.contains(key))
       return unsupported(name + "." + key, "leave it out");
   for (const char *key : {"name", "tool_call_id", "reasoning_content"})
@@ -407,14 +406,19 @@ Status readStopIds(const ConfigReader &reader, GenerationRequest &request) {
 /// Says in this project's words what other programs say with values that are
 /// out of range here.
 void readOthersValues(json &object) {
-  auto isMinusOne = [](const json &value) {
-    return value.is_number_integer() && !value.is_number_unsigned() &&
-           value.get<int64_t>() == -1;
+  auto isNegative = [](const json &value) {
+    return value.is_number_integer() && !value.is_number_unsigned();
   };
-  // A seed by chance, as none is, in llama.cpp's API.
+  auto isMinusOne = [&](const json &value) {
+    return isNegative(value) && value.get<int64_t>() == -1;
+  };
+  // In llama.cpp's API, -1 is a seed by chance, as none is; in OpenAI's, seeds
+  // have a sign.
   const auto seed = object.find("seed");
   if (seed != object.end() && isMinusOne(*seed))
     object.erase(seed);
+  else if (seed != object.end() && isNegative(*seed))
+    *seed = static_cast<uint64_t>(seed->get<int64_t>());
   // All tokens, in vLLM's.
   const auto topK = object.find("top_k");
   if (topK != object.end() && isMinusOne(*topK))
@@ -452,6 +456,10 @@ Status readCommon(const ConfigReader &reader, GenerationRequest &request) {
   KF_RETURN_IF_ERROR(readStopIds(reader, request));
   KF_ASSIGN_OR_RETURN(request.ignoreEos, reader.boolean("ignore_eos", false));
   KF_ASSIGN_OR_RETURN(request.choices, reader.integer("n", 1, kMostChoices, 1));
+  KF_ASSIGN_OR_RETURN(const int64_t bestOf,
+                      reader.integer("best_of", 1, INT64_MAX, 1));
+  if (bestOf != 1 && bestOf != request.choices)
+    return unsupported("best_of", "use 'n'");
   return readStream(reader, request);
 }
 

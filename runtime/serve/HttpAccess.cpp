@@ -92,5 +92,6 @@ HttpAccess::corsHeaders(const HttpRequest &request) const {
       (!isAny && std::ranges::find(origins, origin) == origins.end()))
     return {};
   return {{"Access-Control-Allow-Origin", isAny ? "*" : origin},
+          {"Access-Control-Expose-Headers", "Retry-After"},
           {"Vary", "Origin"}};
 }

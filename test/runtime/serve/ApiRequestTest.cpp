@@ -197,6 +197,12 @@ TEST(ApiRequest, KnownFieldsAreNotIgnored) {
   chatWith(R"("response_format": {"type": "text"}, "logprobs": false,
               "top_logprobs": 0, "echo": null, "best_of": 1, "typical_p": 1.0,
               "modalities": ["text"], "audio": null, "nobody_knows": [1])");
+  EXPECT_EQ(chatWith(R"("n": 3, "best_of": 3)").choices, 3);
+  EXPECT_EQ(errorWith(R"("n": 3, "best_of": 4)").code(),
+            StatusCode::Unsupported);
+  EXPECT_EQ(chatError(R"("messages": [{"role": "assistant", "refusal": "no"}])")
+                .code(),
+            StatusCode::Unsupported);
 }
 
 TEST(ApiRequest, FieldsOfOtherEndpoints) {
@@ -219,6 +225,7 @@ TEST(ApiRequest, FieldsOfOtherEndpoints) {
 TEST(ApiRequest, ValuesOfOthers) {
   EXPECT_EQ(chatWith(R"("top_k": -1)").sampling.topK, 0);
   EXPECT_EQ(errorWith(R"("top_k": -2)").code(), StatusCode::Invalid);
+  EXPECT_EQ(chatWith(R"("seed": -2)").sampling.seed, UINT64_MAX - 1);
   for (const char *none : {"0", "0.0"}) {
     const auto sampling = chatWith("\"top_p\": " + std::string(none)).sampling;
     EXPECT_GT(sampling.topP, 0);
@@ -248,7 +255,8 @@ TEST(ApiRequest, Wrong) {
         R"("max_tokens": 1, "max_completion_tokens": 1)", R"("model": 1)",
         R"("stream_options": {})", R"("user": 1)", R"("metadata": 1)",
         R"("stream": true, "stream_options": [])", R"("stop": [""])",
-        R"("stop_token_ids": ["a"])", R"("seed": -2)"})
+        R"("stop_token_ids": ["a"])", R"("seed": -9223372036854775809)",
+        R"("best_of": 0)"})
     EXPECT_EQ(errorWith(field).code(), StatusCode::Invalid) << field;
   // What each choice has a copy of is bounded.
   auto list = [](const std::string &element, size_t count) {

@@ -195,7 +195,7 @@ def endpoints():
 TEMPLATE = """{%- for tool in tools or [] %}{{ tool | tojson }}
 {% endfor %}{% for m in messages %}{{ m.role }}:{{ m.content }}
 {%- for call in m.tool_calls or [] %}{{ call.function.arguments | tojson }}{% endfor %}
-{% endfor %}{{ '<think>' if enable_thinking else '</think>' }}
+{% endfor %}{{ reasoning_effort }}{{ '<think>' if enable_thinking else '</think>' }}
 """
 
 
@@ -217,6 +217,8 @@ def templates():
             '\nuser:Hiassistant:{"y": "<|eot_id|>", "b": 2}tool:done<think>'), prompt
         assert json.dumps(tool) not in s.post(
             "/apply-template", messages=messages, tools=[tool], tool_choice="none")["prompt"]
+        assert s.post("/apply-template", messages=say("Hi"), reasoning_effort="low")[
+            "prompt"] == "user:Hilow</think>"
         # Text that is no call is content, also where it might be one.
         chat = {"messages": say("Hi"), "max_tokens": 20, "temperature": 0, "tools": [tool]}
         whole = s.post("/v1/chat/completions", **chat)
@@ -240,10 +242,12 @@ def templates():
     with Server("--template", "refuses.jinja") as s:
         error = s.error("/v1/chat/completions", 400, {"messages": say("Hi")})
         assert error["message"] == "the chat template: roles must alternate", error
-    # Of a template that makes nothing of tools.
+    # Of a template that makes nothing of them.
     with Server() as s:
-        error = s.error("/v1/chat/completions", 400, {"messages": say("a"), "tools": [tool]})
-        assert error["code"] == "unsupported_parameter" and error["param"] == "tools"
+        for field in {"tools": [tool]}, {"reasoning_effort": "low"}:
+            error = s.error("/v1/chat/completions", 400, {"messages": say("a"), **field})
+            assert error["code"] == "unsupported_parameter", error
+            assert error["param"] == next(iter(field)), error
 
 
 # Texts
@@ -418,6 +422,9 @@ def errors():
                      '{"prompt": "a", "stream": 1}', '{"prompt": "\\ud800"}',
                      '{"prompt": "a", "stream_options": {}}', "[" * 100000):
             s.error(text, 400, body)
+        for field in {"prompt": [1, 99999]}, {"logit_bias": {"99999": 1}}:
+            error = s.error(text, 400, {"prompt": "a", **field})
+            assert error["param"] == next(iter(field)), error
         s.error(chat, 400, {"messages": [{"role": "robot", "content": "a"}]})
         s.error(chat, 400, {"messages": [{"role": "user", "content": [{"type": "image_url"}]}]})
         # A body that is too long, whose sender is told so, and one that says it is.
@@ -546,6 +553,7 @@ def access():
             got, headers, _ = s.send(method, path, None, page)
             assert got == status
             assert headers["Access-Control-Allow-Origin"] == "https://a.example"
+            assert headers["Access-Control-Expose-Headers"] == "Retry-After"
         # Also where no request came to its end.
         origin = b"Origin: https://a.example\r\n"
         allowed = b"\r\nAccess-Control-Allow-Origin: https://a.example\r\n"
