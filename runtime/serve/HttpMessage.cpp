@@ -150,12 +150,13 @@ std::optional<std::string> kf::pathOf(std::string_view target) {
       unsigned value = 0;
       auto [end, code] = std::from_chars(
           digits.data(), digits.data() + digits.size(), value, 16);
-      if (digits.size() != 2 || code != std::errc() ||
-          end != digits.data() + 2 || value == 0)
+      if (digits.size() != 2 || code != std::errc() || end != digits.data() + 2)
         return std::nullopt;
       c = static_cast<char>(value);
       at += 2;
     }
+    if (c == '\0')
+      return std::nullopt;
     path += c;
   }
   return path;

@@ -7,13 +7,16 @@
 //===----------------------------------------------------------------------===//
 //
 // The first byte says what the rest is: a body for one of the server's
-// endpoints, or a text with thoughts and calls of tools.
+// endpoints, a text with thoughts and calls of tools, or the begin of a
+// request's head.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/serve/AnswerText.h"
 #include "runtime/serve/ApiError.h"
 #include "runtime/serve/ApiRequest.h"
+#include "runtime/serve/HttpAccess.h"
+#include "runtime/serve/HttpMessage.h"
 #include "runtime/serve/JsonSlice.h"
 
 #include "runtime/core/Json.h"
@@ -76,36 +79,61 @@ static void checkText(std::string_view text, bool thinks) {
     require(first.content == text);
 }
 
+/// Headers are lines, and what is answered to them is no more lines than it is
+/// meant to be.
+static void checkHead(std::string_view text) {
+  HttpRequest request;
+  request.addHeaderLines(text);
+  for (const auto &[name, value] : request.headers) {
+    require(!name.empty() && name.find_first_of(" \t\r\n:") == name.npos);
+    require(value.find("\r\n") == value.npos);
+  }
+  const HttpAccess access = {.keys = {"key"}, .origins = {"*"}};
+  (void)access.hasKey(request);
+  (void)access.isHostAllowed(request);
+  (void)access.isOriginAllowed(request);
+  HttpResponse response{.body = "{}", .headers = access.corsHeaders(request)};
+  response.headers.emplace_back("Echo", request.header("origin"));
+  const std::string head = headText(response, HttpFraming::Length, 2, false);
+  require(static_cast<size_t>(std::ranges::count(head, '\n')) ==
+          response.headers.size() + 5);
+  if (const std::optional<std::string> path = pathOf(text))
+    require(path->starts_with('/') && path->find('\0') == path->npos);
+}
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   if (size == 0)
     return 0;
   const std::string_view text(reinterpret_cast<const char *>(data + 1),
                               size - 1);
-  switch (data[0] % 7) {
+  switch (data[0] % 8) { // '0' to '7' in the corpus
   case 0:
-    checkRequest(parseChatRequest(text));
-    break;
-  case 1:
-    checkRequest(parseCompletionRequest(text));
-    break;
-  case 2:
-    checkRequest(parseLlamaRequest(text));
-    break;
-  case 3:
-    (void)parseTokenizeRequest(text);
-    (void)parseDetokenizeRequest(text);
-    break;
-  case 4:
-    checkText(text, false);
-    break;
-  case 5:
-    checkText(text, true);
-    break;
-  default:
     for (std::string_view part : elementTexts(text))
       (void)memberText(part, "a");
     for (const auto &[name, part] : memberTexts(text))
       require(memberText(text, name).data() <= part.data());
+    break;
+  case 1:
+    checkRequest(parseChatRequest(text));
+    break;
+  case 2:
+    checkRequest(parseCompletionRequest(text));
+    break;
+  case 3:
+    checkRequest(parseLlamaRequest(text));
+    break;
+  case 4:
+    (void)parseTokenizeRequest(text);
+    (void)parseDetokenizeRequest(text);
+    break;
+  case 5:
+    checkText(text, false);
+    break;
+  case 6:
+    checkText(text, true);
+    break;
+  default:
+    checkHead(text);
     break;
   }
   return 0;

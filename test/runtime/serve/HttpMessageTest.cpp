@@ -39,6 +39,7 @@ TEST(HttpMessage, Paths) {
   for (const char *wrong : {"", "a", "*", "/%", "/%1", "/%g1", "/%1g", "/%00",
                             "http://host", "ftp://host/a", "/%+1", "/%-1"})
     EXPECT_EQ(pathOf(wrong), std::nullopt) << wrong;
+  EXPECT_EQ(pathOf(std::string_view("/a\0b", 4)), std::nullopt);
 }
 
 HttpRequest with(const char *name, const std::string &value) {
@@ -64,6 +65,19 @@ TEST(HttpAccess, Keys) {
   EXPECT_FALSE(access.hasKey(with("authorization", "Basic abc")));
   EXPECT_FALSE(access.hasKey(HttpRequest()));
   EXPECT_TRUE(HttpAccess().hasKey(HttpRequest()));
+}
+
+/// Of a head that cannot be parsed, what is sound of its headers is known.
+TEST(HttpMessage, HeaderLines) {
+  HttpRequest request;
+  request.addHeaderLines(
+      "GET http://a HTTP/1.1\r\nOrigin: \t b \r\nX : y\r\n"
+      ": z\r\nnothing\r\nORIGIN:c\r\nEmpty:\r\n\r\nIn: body\r\n");
+  EXPECT_EQ(request.headers,
+            (decltype(request.headers){{"origin", "b, c"}, {"empty", ""}}));
+  request.addHeaderLines("Whole: a\r\nHalf: b");
+  EXPECT_EQ(request.header("whole"), "a");
+  EXPECT_EQ(request.header("half"), "");
 }
 
 TEST(HttpAccess, Hosts) {
