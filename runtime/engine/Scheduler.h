@@ -21,7 +21,7 @@
 //   earlier are never touched: the first one of all gets on whatever the others
 //   do.
 // - What is too much for the cache even alone is an error. So is a page that
-//   the first one needs when the rest is with sequences that do not read.
+//   the first one needs where sequences that do not read leave too few.
 //
 // Rows, in the order of who was not served for longest:
 //
