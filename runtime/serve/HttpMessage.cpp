@@ -55,6 +55,13 @@ constexpr Reason kReasons[] = {{100, "Continue"},
                                {503, "Service Unavailable"},
                                {505, "HTTP Version Not Supported"}};
 
+/// Whether a header's name may have it.
+bool isOfName(char c) {
+  return c > ' ' && c < 0x7f &&
+         std::string_view("\"(),/:;<=>?@[\\]{}").find(c) ==
+             std::string_view::npos;
+}
+
 /// A header's value is one line.
 std::string oneLine(std::string text) {
   std::ranges::replace_if(
@@ -90,7 +97,7 @@ void HttpRequest::addHeaderLines(std::string_view text) {
       return;
     const std::string_view name = line.substr(0, line.find(':'));
     if (name.empty() || name.size() == line.size() ||
-        name.find_first_of(blanks) != name.npos)
+        !std::ranges::all_of(name, isOfName))
       continue; // the request's line, or nothing at all
     line.remove_prefix(name.size() + 1);
     line.remove_prefix(std::min(line.find_first_not_of(blanks), line.size()));

@@ -72,7 +72,7 @@ TEST(HttpMessage, HeaderLines) {
   HttpRequest request;
   request.addHeaderLines(
       "GET http://a HTTP/1.1\r\nOrigin: \t b \r\nX : y\r\n"
-      ": z\r\nnothing\r\nORIGIN:c\r\nEmpty:\r\n\r\nIn: body\r\n");
+      ": z\r\nnothing\r\nORIGIN:c\r\nEmpty:\r\na\rb: c\r\n\r\nIn: body\r\n");
   EXPECT_EQ(request.headers,
             (decltype(request.headers){{"origin", "b, c"}, {"empty", ""}}));
   request.addHeaderLines("Whole: a\r\nHalf: b");
