@@ -94,6 +94,7 @@ int runGenerate(Arguments arguments) {
 }
 
 int dispatch(Arguments arguments) {
+  setCommandNames({"run", "generate"});
   const std::string_view first = arguments.empty() ? "" : arguments.front();
   if (first == "--help" || first == "-h" || first == "help")
     return report(writeStdout(kHelp));

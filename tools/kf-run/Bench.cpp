@@ -59,6 +59,7 @@ struct BenchOptions {
   std::vector<PromptAndText> pairs;
   int64_t repetitions = 5;
   std::string output = "md";
+  std::string preset; ///< once it is read; empty: none
 
   void addTo(OptionParser &parser) {
     parser.integers({"n-prompt", 'p', "N,..."}, prompts, 0, kMostTokens,
@@ -234,6 +235,7 @@ BenchSubject Bench::subject() const {
   subject.device = device.name();
   subject.description = device.description();
   subject.isHost = device.name() == "cpu" || device.name() == "reference";
+  subject.preset = options.preset;
   subject.threads = subject.isHost ? std::max(device.workers(), 1) : 0;
   return subject;
 }
@@ -329,6 +331,7 @@ int kf::runBench(Arguments arguments) {
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
+  options.preset = parser.presetUse().name;
   catchFirstInterrupt();
   int64_t finished = 0;
   const Status status = runAll(options, finished);

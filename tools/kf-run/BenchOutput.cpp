@@ -140,7 +140,9 @@ ordered_json fieldsOf(const BenchResult &result, const ordered_json &build) {
       {"io_bytes", result.memory.io},
       {"peak_bytes", result.peakMemory},
       {"device_bytes", result.deviceMemory ? ordered_json(*result.deviceMemory)
-                                           : ordered_json(nullptr)}};
+                                           : ordered_json(nullptr)},
+      {"preset", subject.preset.empty() ? ordered_json(nullptr)
+                                        : ordered_json(subject.preset)}};
   if (result.ceiling) {
     fields["ceiling"] = result.ceiling->rate;
     fields["ceiling_unit"] = std::string(result.ceiling->unit);

@@ -40,6 +40,7 @@ struct BenchSubject {
   std::string description; ///< of the device
   bool isHost = false;     ///< the device is the host's processor
   int64_t threads = 0;     ///< 0: the device has none
+  std::string preset;      ///< of --preset; empty: none
 };
 
 struct BenchResult {

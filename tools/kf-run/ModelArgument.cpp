@@ -17,7 +17,7 @@ using namespace kf;
 void kf::addModelArgument(OptionParser &parser, std::string &model,
                           std::optional<std::string> &named,
                           std::string_view help) {
-  parser.positional("MODEL", false, model, help);
+  parser.positional("MODEL", false, model, help, "model");
   parser.text({"model", 'm', "MODEL"}, named, "the same as MODEL");
   parser.addCheck([&model, &named] {
     if (!named)

@@ -32,6 +32,7 @@ void ModelFlags::addTo(OptionParser &parser, bool withThreads) {
   parser.text({"target-cpu", 0, "CPU"}, targetCpu,
               "LLVM's name of the CPU or GPU to compile for; native by "
               "default");
+  parser.presets();
 }
 
 CompileChoice ModelFlags::compileChoice() const {

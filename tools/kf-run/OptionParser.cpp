@@ -104,14 +104,17 @@ uint64_t kf::seedByClock() {
 // The table
 //===----------------------------------------------------------------------===//
 
-void OptionParser::add(OptionName name, Takes takes, Setter set,
+void OptionParser::add(OptionName name, OptionKind kind, Setter set,
                        std::string help) {
-  options.push_back({name, takes, std::move(set), std::move(help)});
+  const Takes takes = kind == OptionKind::Flag        ? Takes::Nothing
+                      : kind == OptionKind::MaybeText ? Takes::MaybeValue
+                                                      : Takes::Value;
+  options.push_back({name, takes, std::move(set), std::move(help), kind});
 }
 
 void OptionParser::flag(OptionName name, bool &out, std::string_view help) {
   add(
-      name, Takes::Nothing,
+      name, OptionKind::Flag,
       [&out](std::string_view) {
         out = true;
         return Status();
@@ -122,7 +125,7 @@ void OptionParser::flag(OptionName name, bool &out, std::string_view help) {
 void OptionParser::text(OptionName name, std::string &out,
                         std::string_view help, Empty empty) {
   add(
-      name, Takes::Value,
+      name, OptionKind::Text,
       [&out, empty](std::string_view value) {
         out = value;
         return empty == Empty::Allowed ? Status() : refuseEmpty(value);
@@ -133,7 +136,7 @@ void OptionParser::text(OptionName name, std::string &out,
 void OptionParser::text(OptionName name, std::optional<std::string> &out,
                         std::string_view help, Empty empty) {
   add(
-      name, Takes::Value,
+      name, OptionKind::Text,
       [&out, empty](std::string_view value) {
         out = value;
         return empty == Empty::Allowed ? Status() : refuseEmpty(value);
@@ -144,7 +147,7 @@ void OptionParser::text(OptionName name, std::optional<std::string> &out,
 void OptionParser::texts(OptionName name, std::vector<std::string> &out,
                          std::string_view help) {
   add(
-      name, Takes::Value,
+      name, OptionKind::Texts,
       [&out](std::string_view value) {
         out.emplace_back(value);
         return refuseEmpty(value);
@@ -157,7 +160,7 @@ void OptionParser::optionalText(OptionName name, std::string_view otherwise,
                                 std::string_view help,
                                 std::string_view suffix) {
   add(
-      name, Takes::MaybeValue,
+      name, OptionKind::MaybeText,
       [&out, otherwise](std::string_view value) {
         const bool given = value.data() != nullptr;
         out = given ? value : otherwise;
@@ -171,7 +174,7 @@ void OptionParser::addInteger(OptionName name, std::function<void(int64_t)> set,
                               int64_t least, int64_t most,
                               std::string_view help) {
   add(
-      name, Takes::Value,
+      name, OptionKind::Integer,
       [set = std::move(set), least, most](std::string_view text) {
         std::optional<int64_t> value = parseNumber<int64_t>(text);
         if (!value || *value < least || *value > most)
@@ -198,7 +201,7 @@ void OptionParser::integers(OptionName name, std::vector<int64_t> &out,
                             int64_t least, int64_t most,
                             std::string_view help) {
   add(
-      name, Takes::Value,
+      name, OptionKind::Integers,
       [&out, least, most](std::string_view text) {
         for (size_t begin = 0; begin <= text.size();) {
           const size_t end = std::min(text.find(',', begin), text.size());
@@ -219,7 +222,7 @@ void OptionParser::integers(OptionName name, std::vector<int64_t> &out,
 void OptionParser::seed(OptionName name, std::optional<uint64_t> &out,
                         std::string_view help) {
   add(
-      name, Takes::Value,
+      name, OptionKind::Integer,
       [&out](std::string_view text) {
         std::optional<uint64_t> value =
             text == "-1" ? seedByClock() : parseNumber<uint64_t>(text);
@@ -233,7 +236,7 @@ void OptionParser::seed(OptionName name, std::optional<uint64_t> &out,
 
 void OptionParser::json(std::string &out, std::string_view what) {
   add(
-      {"json", 0, "FILE"}, Takes::Value,
+      {"json", 0, "FILE"}, OptionKind::Text,
       [&out](std::string_view value) {
         out = value;
         if (value.starts_with('-') && value != "-")
@@ -262,7 +265,7 @@ void OptionParser::json(std::string &out, std::string_view what) {
 void OptionParser::bytes(OptionName name, uint64_t &out,
                          std::string_view help) {
   add(
-      name, Takes::Value,
+      name, OptionKind::Bytes,
       [&out](std::string_view text) {
         std::optional<uint64_t> value = parseByteCount(text);
         if (!value || *value == 0)
@@ -276,7 +279,7 @@ void OptionParser::bytes(OptionName name, uint64_t &out,
 void OptionParser::addReal(OptionName name, std::function<void(double)> set,
                            double least, double most, std::string_view help) {
   add(
-      name, Takes::Value,
+      name, OptionKind::Real,
       [set = std::move(set), least, most](std::string_view text) {
         std::optional<double> value = parseNumber<double>(text);
         if (!value || !(*value >= least && *value <= most))
@@ -307,7 +310,7 @@ void OptionParser::choice(OptionName name, std::string &out,
   for (std::string_view choice : known)
     listed += (listed.empty() ? "" : ", ") + std::string(choice);
   add(
-      name, Takes::Value,
+      name, OptionKind::Text,
       [&out, known, listed](std::string_view text) {
         if (std::ranges::find(known, text) == known.end())
           return notA("one of " + listed, text);
@@ -318,8 +321,10 @@ void OptionParser::choice(OptionName name, std::string &out,
 }
 
 void OptionParser::positional(std::string_view name, bool required,
-                              std::string &out, std::string_view help) {
-  positionals.push_back({std::string(name), required, &out, std::string(help)});
+                              std::string &out, std::string_view help,
+                              std::string_view option) {
+  positionals.push_back(
+      {std::string(name), required, &out, std::string(help), option});
 }
 
 //===----------------------------------------------------------------------===//
@@ -356,9 +361,10 @@ const OptionParser::Option *OptionParser::find(std::string_view argument,
   return nullptr;
 }
 
-Status OptionParser::apply(const Option &option, std::string_view spelled,
-                           std::span<const char *const> &rest,
-                           std::optional<std::string_view> attached) {
+/// Adds a use of `option` to `uses`, with its value.
+Status OptionParser::take(const Option &option, std::string_view spelled,
+                          std::span<const char *const> &rest,
+                          std::optional<std::string_view> attached) {
   const std::string name(spelled);
   if (option.takes == Takes::Nothing && attached)
     return Status::error(name + " takes no value");
@@ -377,9 +383,10 @@ Status OptionParser::apply(const Option &option, std::string_view spelled,
       rest = rest.subspan(1);
     }
   }
-  Status status = option.set(attached.value_or(std::string_view()));
-  isQuiet |= option.name.name == "quiet";
-  return status.ok() ? status : Status::error(name + " " + status.message());
+  uses.push_back(
+      {&option, name,
+       attached ? std::optional<std::string>(*attached) : std::nullopt});
+  return Status();
 }
 
 Status OptionParser::read(std::span<const char *const> rest, bool &help) {
@@ -395,9 +402,12 @@ Status OptionParser::read(std::span<const char *const> rest, bool &help) {
     if (optionsEnded || argument.size() < 2 || argument[0] != '-') {
       if (given == positionals.size())
         return Status::error("unexpected argument " + inQuotes(argument));
+      const Positional &positional = positionals[given++];
       if (argument.empty())
-        return Status::error(positionals[given].name + " is empty");
-      *positionals[given++].out = argument;
+        return Status::error(positional.name + " is empty");
+      *positional.out = argument;
+      if (!positional.option.empty())
+        givenOtherwise.push_back(positional.option);
       continue;
     }
     if (argument == "--help" || argument == "-h") {
@@ -411,7 +421,7 @@ Status OptionParser::read(std::span<const char *const> rest, bool &help) {
     const bool isLetters = option && hasAttached && !argument.starts_with("--");
     if (!option || isLetters) {
       bool known = false;
-      KF_RETURN_IF_ERROR(applyForeign(argument, rest, known));
+      KF_RETURN_IF_ERROR(takeForeign(argument, rest, known));
       if (known)
         continue;
     }
@@ -423,8 +433,8 @@ Status OptionParser::read(std::span<const char *const> rest, bool &help) {
                                : option->name.oneDash ? argument
                                                       : argument.substr(0, 2);
     KF_RETURN_IF_ERROR(
-        apply(*option, spelled, rest,
-              hasAttached ? std::optional(attached) : std::nullopt));
+        take(*option, spelled, rest,
+             hasAttached ? std::optional(attached) : std::nullopt));
   }
   if (given < positionals.size() && positionals[given].required)
     return Status::error(positionals[given].name + " is missing");
@@ -450,10 +460,10 @@ OptionParser::findNamed(std::string_view name) const {
   return found == options.end() ? nullptr : &*found;
 }
 
-/// Applies the option `name` as another program spells it.
-Status OptionParser::applySame(std::string_view name, std::string_view spelled,
-                               std::span<const char *const> &rest,
-                               std::optional<std::string_view> attached) {
+/// Takes the option `name` as another program spells it.
+Status OptionParser::takeSame(std::string_view name, std::string_view spelled,
+                              std::span<const char *const> &rest,
+                              std::optional<std::string_view> attached) {
   const Option &option = *findNamed(name);
   if (option.takes == Takes::Value && !attached && !rest.empty()) {
     attached = rest.front();
@@ -469,13 +479,19 @@ Status OptionParser::applySame(std::string_view name, std::string_view spelled,
                            std::string(name) + " here; give them one value");
   foreignUses.push_back({option.name.name, std::string(spelled),
                          std::string(attached.value_or(""))});
-  return apply(option, spelled, rest, attached);
+  return take(option, spelled, rest, attached);
+}
+
+const ForeignFlag *OptionParser::findForeign(std::string_view spelling) const {
+  return findForeignFlag(spelling, command(), [this](std::string_view name) {
+    return findNamed(name) != nullptr;
+  });
 }
 
 /// Does what an option of another program asks for, if `argument` is one.
-Status OptionParser::applyForeign(std::string_view argument,
-                                  std::span<const char *const> &rest,
-                                  bool &known) {
+Status OptionParser::takeForeign(std::string_view argument,
+                                 std::span<const char *const> &rest,
+                                 bool &known) {
   const size_t equals = std::min(argument.find('='), argument.size());
   std::string spelling(argument.substr(0, equals));
   std::optional<std::string_view> attached;
@@ -488,16 +504,13 @@ Status OptionParser::applyForeign(std::string_view argument,
       spelling.starts_with("--") ? findNamed(spelling.substr(2)) : nullptr;
   known = own != nullptr;
   if (own)
-    return apply(*own, argument.substr(0, equals), rest, attached);
-  const ForeignFlag *flag =
-      findForeignFlag(spelling, command(), [this](std::string_view name) {
-        return findNamed(name) != nullptr;
-      });
+    return take(*own, argument.substr(0, equals), rest, attached);
+  const ForeignFlag *flag = findForeign(spelling);
   if (!flag)
     return Status();
   known = true;
   if (flag->meaning == ForeignFlag::Same)
-    return applySame(flag->text, argument.substr(0, equals), rest, attached);
+    return takeSame(flag->text, argument.substr(0, equals), rest, attached);
   const std::string said = spelling + " " + std::string(flag->text);
   if (flag->meaning == ForeignFlag::Refused)
     return Status::error(said);
@@ -515,11 +528,19 @@ Status OptionParser::applyForeign(std::string_view argument,
 }
 
 std::optional<int> OptionParser::parse(std::span<const char *const> arguments) {
+  text({"config", 0, "FILE"}, configFile,
+       "reads options from FILE, a JSON object with their long names as keys; "
+       "those of the command line go before it");
   bool help = false;
   if (Status status = read(arguments, help); !status.ok())
     return usageError(status.message());
   if (help)
     return printHelp();
+  if (std::optional<int> code = useConfig())
+    return code;
+  usePreset();
+  if (Status status = setAll(); !status.ok())
+    return usageError(status.message());
   for (const std::function<Status()> &check : checks)
     if (Status status = check(); !status.ok())
       return usageError(status.message());

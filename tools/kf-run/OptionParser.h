@@ -13,10 +13,16 @@
 // it takes any number of them. In long names, _ is read as -. What other
 // programs call an option is read, too, or answered (ForeignFlags.h).
 //
+// Every command has --config FILE (ConfigFile.h), and those that run models
+// have --preset NAME (Presets.h). An option of the command line goes before the
+// file's, and the file's before the preset's.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef KF_TOOLS_KF_RUN_OPTIONPARSER_H
 #define KF_TOOLS_KF_RUN_OPTIONPARSER_H
+
+#include "ConfigFile.h"
 
 #include "runtime/core/Status.h"
 
@@ -28,9 +34,12 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kf {
+
+struct ForeignFlag;
 
 /// How an option is written: its long name, its letter (0 for none), and the
 /// word that stands for its value in the help.
@@ -44,6 +53,17 @@ struct OptionName {
 
 /// A seed that differs from one run to the next.
 uint64_t seedByClock();
+
+/// The commands that there are, of which files of options may have objects.
+/// Once, before the first parse().
+void setCommandNames(std::vector<std::string_view> names);
+
+/// What a preset has set, as options of the command line would: "cache-type",
+/// "q8_0".
+struct PresetUse {
+  std::string name; ///< empty: none was asked for
+  std::vector<std::pair<std::string, std::string>> options = {};
+};
 
 /// Variables that are bound must outlive the parser. One thread.
 class OptionParser {
@@ -97,9 +117,12 @@ public:
               std::initializer_list<std::string_view> choices,
               std::string_view help);
   /// The next argument that is not an option; one of a text that is not
-  /// required is left as it was where there is none.
+  /// required is left as it was where there is none. `option` says the same,
+  /// if there is such a one.
   void positional(std::string_view name, bool required, std::string &out,
-                  std::string_view help);
+                  std::string_view help, std::string_view option = {});
+  /// `--preset NAME`: options of this command, in a bundle.
+  void presets();
 
   /// Has parse() call `check` once every argument is read; what it returns is
   /// an error about the use of the command.
@@ -115,6 +138,9 @@ public:
   /// command (2) or that an output cannot be written (1).
   std::optional<int> parse(std::span<const char *const> arguments);
 
+  /// What a preset has set, once parse() has gone well.
+  const PresetUse &presetUse() const { return preset; }
+
   /// An error about the use of this command, with a pointer to its help:
   /// prints it and returns 2.
   int usageError(const std::string &message) const;
@@ -127,6 +153,7 @@ private:
     Takes takes;
     Setter set;
     std::string help;
+    OptionKind kind;
     /// Of arguments of their own that MaybeValue takes; empty: none.
     std::string suffix = {};
   };
@@ -135,6 +162,13 @@ private:
     bool required;
     std::string *out;
     std::string help;
+    std::string_view option;
+  };
+  /// An option that somebody gives.
+  struct Use {
+    const Option *option;
+    std::string spelled; ///< for errors
+    std::optional<std::string> value;
   };
 
   /// Of an option, as another program calls it.
@@ -143,7 +177,7 @@ private:
     std::string spelled, value;
   };
 
-  void add(OptionName name, Takes takes, Setter set, std::string help);
+  void add(OptionName name, OptionKind kind, Setter set, std::string help);
   // `set` takes a value in the range.
   void addInteger(OptionName name, std::function<void(int64_t)> set,
                   int64_t least, int64_t most, std::string_view help);
@@ -152,16 +186,24 @@ private:
   std::string command() const;
   const Option *find(std::string_view argument, std::string_view &attached,
                      bool &hasAttached) const;
-  Status apply(const Option &option, std::string_view spelled,
-               std::span<const char *const> &rest,
-               std::optional<std::string_view> attached);
+  Status take(const Option &option, std::string_view spelled,
+              std::span<const char *const> &rest,
+              std::optional<std::string_view> attached);
   const Option *findNamed(std::string_view name) const;
-  Status applyForeign(std::string_view argument,
-                      std::span<const char *const> &rest, bool &known);
-  Status applySame(std::string_view name, std::string_view spelled,
-                   std::span<const char *const> &rest,
-                   std::optional<std::string_view> attached);
+  const ForeignFlag *findForeign(std::string_view spelling) const;
+  Status takeForeign(std::string_view argument,
+                     std::span<const char *const> &rest, bool &known);
+  Status takeSame(std::string_view name, std::string_view spelled,
+                  std::span<const char *const> &rest,
+                  std::optional<std::string_view> attached);
   Status read(std::span<const char *const> arguments, bool &help);
+  // In OptionSources.cpp:
+  bool isGiven(std::string_view name) const;
+  Result<const Option *> findKey(const ConfigEntry &entry);
+  Status addConfig(const std::vector<ConfigEntry> &entries);
+  std::optional<int> useConfig();
+  void usePreset();
+  Status setAll();
   int printHelp() const;
 
   std::string tool, synopsis, about;
@@ -170,6 +212,12 @@ private:
   std::vector<std::function<Status()>> checks;
   std::vector<std::function<std::string()>> outputs; ///< their paths
   std::vector<ForeignUse> foreignUses;
+  std::vector<Use> uses; ///< on the command line
+  std::vector<Use> configUses, presetUses;
+  /// Options that positionals have said.
+  std::vector<std::string_view> givenOtherwise;
+  std::string configFile, presetName; ///< of --config and --preset
+  PresetUse preset;
   std::vector<std::string> notes; ///< for where the command goes on
   bool isQuiet = false;           ///< `--quiet` was given
 };

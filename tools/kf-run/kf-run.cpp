@@ -9,7 +9,9 @@
 #include "Commands.h"
 #include "ForeignFlags.h"
 #include "Main.h"
+#include "OptionParser.h"
 #include "OutOfMemory.h"
+#include "Presets.h"
 #include "Report.h"
 
 #include "kf/Driver/Compiler.h"
@@ -21,6 +23,8 @@
 #include <string>
 #include <string_view>
 #include <unistd.h>
+#include <utility>
+#include <vector>
 
 using namespace kf;
 
@@ -71,8 +75,8 @@ int printHelp() {
     out.append(12 - command.name.size(), ' ');
     out += std::string(command.summary) + "\n";
   }
-  out += "\n'kf-run help COMMAND' describes a command. 'kf-run --version' "
-         "prints the version.\n";
+  out += "\n'kf-run help COMMAND' describes a command, 'kf-run help presets' "
+         "what --preset\nsets. 'kf-run --version' prints the version.\n";
   return report(writeStdout(out));
 }
 
@@ -94,6 +98,10 @@ bool isModel(std::string_view argument) {
 }
 
 int dispatch(Arguments arguments) {
+  std::vector<std::string_view> names;
+  for (const Command &command : kCommands)
+    names.push_back(command.name);
+  setCommandNames(std::move(names));
   if (arguments.empty())
     return runDemo();
   const std::string_view first = arguments.front();
@@ -102,6 +110,8 @@ int dispatch(Arguments arguments) {
     for (const Command &command : kCommands)
       if (command.name == arguments[1])
         return command.run({&help, 1});
+    if (std::string_view(arguments[1]) == "presets")
+      return report(writeStdout(presetsText()));
     return refuse("command", arguments[1]);
   }
   if (first == "--help" || first == "-h" || first == "help")
