@@ -193,20 +193,26 @@ BatchReader::BatchReader(std::string_view text) : rest(text) {
     rest.remove_prefix(kByteOrderMark.size());
 }
 
-std::optional<Result<BatchRequest>> BatchReader::next() try {
+std::optional<std::string_view> BatchReader::nextLine() {
   while (!rest.empty()) {
     const std::string_view line = rest.substr(0, rest.find('\n'));
     rest.remove_prefix(std::min(line.size() + 1, rest.size()));
     ++number;
-    if (line.find_first_not_of(" \t\r") == std::string_view::npos)
-      continue;
-    Result<BatchRequest> request = parseBatchRequest(line);
-    if (request.ok())
-      return request;
-    return Result<BatchRequest>(
-        request.status().in("line " + std::to_string(number)));
+    if (line.find_first_not_of(" \t\r") != std::string_view::npos)
+      return line;
   }
   return std::nullopt;
+}
+
+std::optional<Result<BatchRequest>> BatchReader::next() try {
+  const std::optional<std::string_view> line = nextLine();
+  if (!line)
+    return std::nullopt;
+  Result<BatchRequest> request = parseBatchRequest(*line);
+  if (request.ok())
+    return request;
+  return Result<BatchRequest>(
+      request.status().in("line " + std::to_string(number)));
 } catch (...) {
   return Result<BatchRequest>(statusOfException());
 }

@@ -76,7 +76,9 @@ public:
   /// but a number from 0 to 1e+06 is expected"; nothing after the last one. An
   /// error leaves the lines after it to be read.
   std::optional<Result<BatchRequest>> next();
-  /// The number of the line that next() has read last, from 1 on.
+  /// The next line that has anything; nothing after the last one.
+  std::optional<std::string_view> nextLine();
+  /// The number of the line that was read last, from 1 on.
   size_t line() const { return number; }
 
 private:

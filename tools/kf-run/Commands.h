@@ -22,6 +22,7 @@ int runGenerate(Arguments arguments);
 int runBatch(Arguments arguments);
 int runChat(Arguments arguments);
 int runServe(Arguments arguments);
+int runCompare(Arguments arguments);
 int runLogits(Arguments arguments);
 int runPerplexity(Arguments arguments);
 int runTokenize(Arguments arguments);

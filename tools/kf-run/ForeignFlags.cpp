@@ -102,6 +102,9 @@ constexpr ForeignFlag kFlags[] = {
      "download REPO --local-dir DIR', and give DIR or its .gguf file"},
     {"--mmproj -mm --image --images --audio", "", Refused, Value,
      "is not supported: prompts are text alone, without images and audio"},
+    {"--api-key --key", "compare", Refused, Value,
+     "is not for command lines, which others on this machine see: --key-env "
+     "NAME names the environment variable that holds the key"},
     {"--host --port --api-key", "", Refused, Value,
      "is of the server: 'kf-run serve MODEL'"},
     {"-sm --split-mode -ts --tensor-split --tensor-parallel-size -tp "

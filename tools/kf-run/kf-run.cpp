@@ -41,6 +41,7 @@ constexpr Command kCommands[] = {
     {"batch", "continue many texts at once", runBatch},
     {"chat", "talk with a model", runChat},
     {"serve", "answer requests of OpenAI's API by HTTP", runServe},
+    {"compare", "ask servers and a model the same, side by side", runCompare},
     {"logits", "scores of the next token after given ids", runLogits},
     {"perplexity", "how well a model predicts a text", runPerplexity},
     {"tokenize", "token ids and pieces of a text", runTokenize},
