@@ -98,3 +98,17 @@ function(kf_add_unittest name)
     add_dependencies(kf_thread_tests ${name})
   endif()
 endfunction()
+
+# kf_export_alone(TARGET SYMBOL): for a module of the archives, whose objects are
+# those of the tools, made for executables. All symbols but one are local to it,
+# so that they are reached as in an executable, and LLVM's meet no other LLVM's;
+# where an object needs more than that (a thread_local variable does), it is an
+# error of the linker. What nobody defines is an error when it is loaded.
+function(kf_export_alone target symbol)
+  set(script "${CMAKE_CURRENT_BINARY_DIR}/${target}.map")
+  file(CONFIGURE OUTPUT "${script}"
+    CONTENT "{\n  global: ${symbol};\n  local: *;\n};\n")
+  target_link_options(${target} PRIVATE
+    "-Wl,--version-script=${script}" -Wl,-z,now)
+  set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${script}")
+endfunction()

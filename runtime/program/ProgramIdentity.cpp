@@ -9,6 +9,7 @@
 #include "runtime/program/ProgramIdentity.h"
 
 #include "runtime/core/Descriptor.h"
+#include "runtime/core/Lines.h"
 #include "runtime/program/ExecutableCache.h"
 
 #include <cerrno>
@@ -18,44 +19,63 @@
 
 using namespace kf;
 
-/// The note of the linker that identifies this program; empty if there is none.
-static std::string buildId() {
-  std::string id;
-  dl_iterate_phdr(
-      [](dl_phdr_info *info, size_t, void *data) {
-        for (int i = 0; i < info->dlpi_phnum; ++i) {
-          const auto &segment = info->dlpi_phdr[i];
-          if (segment.p_type != PT_NOTE)
-            continue;
-          const char *at =
-              reinterpret_cast<const char *>(info->dlpi_addr + segment.p_vaddr);
-          const char *end = at + segment.p_memsz;
-          while (end - at >= static_cast<ptrdiff_t>(sizeof(ElfW(Nhdr)))) {
-            ElfW(Nhdr) note;
-            std::memcpy(&note, at, sizeof(note));
-            at += sizeof(note);
-            const char *name = at;
-            at += (note.n_namesz + 3) & ~3u;
-            if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
-                std::memcmp(name, "GNU", 4) == 0)
-              static_cast<std::string *>(data)->assign(at, note.n_descsz);
-            at += (note.n_descsz + 3) & ~3u;
-          }
-        }
-        return 1; // the first object is the program itself
-      },
-      &id);
-  return id;
+namespace {
+
+/// The object that this code is linked into: a program, or a library that one
+/// has loaded.
+struct OwnObject {
+  std::string file = "/proc/self/exe";
+  std::string buildId; ///< the linker's note; empty if there is none
+};
+
+/// The build id in a segment of notes.
+std::string buildIdIn(const char *at, const char *end) {
+  while (end - at >= static_cast<ptrdiff_t>(sizeof(ElfW(Nhdr)))) {
+    ElfW(Nhdr) note;
+    std::memcpy(&note, at, sizeof(note));
+    at += sizeof(note);
+    const char *name = at;
+    at += (note.n_namesz + 3) & ~3u;
+    if (note.n_type == NT_GNU_BUILD_ID && note.n_namesz == 4 &&
+        std::memcmp(name, "GNU", 4) == 0)
+      return std::string(at, note.n_descsz);
+    at += (note.n_descsz + 3) & ~3u;
+  }
+  return {};
 }
 
-/// A hash of all bytes of this program's file.
-static Result<std::string> hashProgram() {
-  constexpr const char *self = "/proc/self/exe";
+/// Fills in the object, once it comes; of others, nothing.
+int visit(dl_phdr_info *info, size_t, void *data) {
+  const auto own = reinterpret_cast<ElfW(Addr)>(&visit);
+  bool isOwn = false;
+  for (int i = 0; i < info->dlpi_phnum; ++i) {
+    const auto &segment = info->dlpi_phdr[i];
+    isOwn |= segment.p_type == PT_LOAD &&
+             own - (info->dlpi_addr + segment.p_vaddr) < segment.p_memsz;
+  }
+  if (!isOwn)
+    return 0;
+  OwnObject &object = *static_cast<OwnObject *>(data);
+  if (info->dlpi_name && *info->dlpi_name) // a program's own is empty
+    object.file = info->dlpi_name;
+  for (int i = 0; i < info->dlpi_phnum && object.buildId.empty(); ++i) {
+    const auto &segment = info->dlpi_phdr[i];
+    if (segment.p_type != PT_NOTE)
+      continue;
+    const char *at =
+        reinterpret_cast<const char *>(info->dlpi_addr + segment.p_vaddr);
+    object.buildId = buildIdIn(at, at + segment.p_memsz);
+  }
+  return 1;
+}
+
+/// A hash of all bytes of the file.
+Result<std::string> hashFile(const std::string &path) {
   auto failed = [&] {
-    return Status::error("cannot read " + std::string(self) +
+    return Status::error("cannot read " + quotePath(path) +
                          ", this program: " + std::strerror(errno));
   };
-  const Descriptor file(::open(self, O_RDONLY | O_CLOEXEC));
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.ok())
     return failed();
   std::string hash, block(1 << 20, '\0');
@@ -72,7 +92,12 @@ static Result<std::string> hashProgram() {
   }
 }
 
+} // namespace
+
 Result<std::string> kf::programIdentity() {
-  std::string id = buildId();
-  return id.empty() ? hashProgram() : Result<std::string>(std::move(id));
+  OwnObject own;
+  dl_iterate_phdr(visit, &own);
+  if (own.buildId.empty())
+    return hashFile(own.file);
+  return std::move(own.buildId);
 }

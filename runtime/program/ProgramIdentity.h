@@ -15,10 +15,10 @@
 
 namespace kf {
 
-/// Bytes that tell this program from every other build of it: the linker's
-/// build id, or a hash of the program's file where it was linked without one,
-/// which takes a second for 500 MB. Fails where that file cannot be read. Any
-/// thread.
+/// Bytes that tell this program, or the library that this is part of, from
+/// every other build of it: the linker's build id, or a hash of its file where
+/// it was linked without one, which takes a second for 500 MB. Fails where that
+/// file cannot be read. Any thread.
 Result<std::string> programIdentity();
 
 } // namespace kf

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Two programs are made of this: one that the linker gives a build id
-// (KF_BUILD_ID), and one that it gives none.
+// (KF_BUILD_ID), and one that it gives none. The first loads a library with an
+// id of its own where there is one (KF_IDENTITY_LIBRARY).
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +18,7 @@
 
 #include <gtest/gtest.h>
 
+#include <dlfcn.h>
 #include <fstream>
 #include <iterator>
 
@@ -38,3 +40,17 @@ TEST(ProgramIdentity, IsNeverEmpty) {
   EXPECT_EQ(*identity, hash);
 #endif
 }
+
+#ifdef KF_IDENTITY_LIBRARY
+TEST(ProgramIdentity, OfALibraryIsTheLibrarys) {
+  void *library = dlopen(KF_IDENTITY_LIBRARY, RTLD_NOW | RTLD_LOCAL);
+  ASSERT_TRUE(library) << dlerror();
+  auto identity =
+      reinterpret_cast<size_t (*)(char *, size_t)>(dlsym(library, "identity"));
+  ASSERT_TRUE(identity);
+  char bytes[64];
+  const size_t size = identity(bytes, sizeof(bytes));
+  EXPECT_EQ(std::string(bytes, size), "\x9a\xbc\xde\xf0");
+  dlclose(library);
+}
+#endif
