@@ -12,7 +12,8 @@
 #include "Interrupt.h"
 #include "Progress.h"
 #include "Report.h"
-#include "Scores.h"
+
+#include "runtime/session/Scores.h"
 
 #include <algorithm>
 #include <cmath>

@@ -11,7 +11,8 @@
 #include "ModelFlags.h"
 #include "Prompt.h"
 #include "Report.h"
-#include "Scores.h"
+
+#include "runtime/session/Scores.h"
 
 using namespace kf;
 

@@ -12,12 +12,12 @@
 #include "ModelFlags.h"
 #include "Progress.h"
 #include "Report.h"
-#include "Scores.h"
 
+#include "runtime/core/Lines.h"
 #include "runtime/core/Quote.h"
+#include "runtime/session/TextLoss.h"
 
 #include <algorithm>
-#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <optional>
@@ -25,26 +25,6 @@
 using namespace kf;
 
 namespace {
-
-/// Sums of -log p and of its square over the tokens that were predicted.
-struct Loss {
-  double sum = 0, squares = 0;
-  int64_t tokens = 0;
-
-  void add(double loss) {
-    sum += loss;
-    squares += loss * loss;
-    ++tokens;
-  }
-  double perToken() const { return sum / static_cast<double>(tokens); }
-  double perplexity() const { return std::exp(perToken()); }
-  /// Standard error of perToken(), as of independent tokens; NaN for one.
-  double error() const {
-    const double count = static_cast<double>(tokens), mean = perToken();
-    return std::sqrt(std::max(squares / count - mean * mean, 0.0) /
-                     (count - 1));
-  }
-};
 
 /// What is scored, and after what.
 enum class Convention {
@@ -121,7 +101,7 @@ public:
     current = document.size();
   }
   /// `share` of the document is scored.
-  void show(double share, const Loss &loss) {
+  void show(double share, const TextLoss &loss) {
     char perplexity[48];
     std::snprintf(perplexity, sizeof(perplexity), "perplexity %.4f",
                   loss.perplexity());
@@ -136,83 +116,11 @@ private:
   Progress line{"scoring"};
 };
 
-/// Adds the losses of predicting the tokens from number `first` on, at least 1,
-/// of `ids`, each after all that are before it. Calls `onScored` with the
-/// number of the one behind.
-Status addWindow(Session &run, std::span<const int32_t> ids, size_t first,
-                 Loss &loss, const std::function<void(size_t)> &onScored) {
-  if (ids.size() <= first)
-    return Status();
-  KF_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> sequence,
-                      run.engine().createSequence());
-  const Model &model = run.engine().model();
-  return model.explain(
-      readLogits(*sequence, ids.first(ids.size() - 1),
-                 [&](size_t position, std::span<const float> logits) {
-                   const size_t next = position + 1;
-                   if (next < first)
-                     return Status();
-                   KF_RETURN_IF_ERROR(checkLogits(model, position, logits));
-                   const float logit = logits[static_cast<size_t>(ids[next])];
-                   loss.add(logSumExp(logits) - logit);
-                   onScored(next + 1);
-                   return Status();
-                 }));
-}
-
-/// The tokens of `text`, all of the model's vocabulary.
-Result<std::vector<int32_t>> encode(Session &run, const std::string &text) {
-  KF_ASSIGN_OR_RETURN(
-      std::vector<int32_t> ids,
-      run.tokenizer().encode(text, {.cancelled = &interruptFlag()}));
-  const int64_t size = run.files().config.vocabSize;
-  for (int32_t id : ids)
-    if (id >= size)
-      return Status::error("the tokenizer gives token id " +
-                           std::to_string(id) +
-                           ", which the model's vocabulary of " +
-                           std::to_string(size) + " lacks");
-  return ids;
-}
-
-/// Adds the loss of one document: begin tokens, text, end token. One that is
-/// longer than the context is cut into windows, each of which begins anew.
-Status addDocument(Session &run, const std::string &text, Loss &loss,
-                   ScoringProgress &progress) {
-  const ModelFiles &model = run.files();
-  const std::vector<int32_t> begin = beginIds(model);
-  KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids, encode(run, text));
-  if (!model.config.eosIds.empty())
-    ids.push_back(static_cast<int32_t>(model.config.eosIds.front()));
-  const size_t context = static_cast<size_t>(run.engine().contextLength());
-  if (context < begin.size() + 1)
-    return Status::error("a context of " + std::to_string(context) +
-                         " is too short to predict anything");
-  // The last target is not read, so one more than the rest of the context.
-  const size_t window = context - begin.size() + 1;
-  for (std::span<const int32_t> rest(ids); !rest.empty();) {
-    const std::span<const int32_t> part =
-        rest.first(std::min(window, rest.size()));
-    const size_t before = ids.size() - rest.size();
-    std::vector<int32_t> inputs(begin);
-    inputs.insert(inputs.end(), part.begin(), part.end());
-    // Nothing predicts the first token of all.
-    const size_t first = std::max<size_t>(begin.size(), 1);
-    KF_RETURN_IF_ERROR(addWindow(run, inputs, first, loss, [&](size_t scored) {
-      progress.show(static_cast<double>(before + scored - begin.size()) /
-                        static_cast<double>(ids.size()),
-                    loss);
-    }));
-    rest = rest.subspan(part.size());
-  }
-  return Status();
-}
-
 /// Adds the losses of the second half of each of up to `limit` chunks of
 /// `window` tokens. Each begins with the model's begin token in place of its
 /// own, if prompts do.
 Status addChunks(Session &run, std::vector<int32_t> ids, size_t window,
-                 int64_t limit, Loss &loss, ScoringProgress &progress) {
+                 int64_t limit, TextLoss &loss, ScoringProgress &progress) {
   size_t count = ids.size() / window;
   if (count == 0)
     return Status::error("the text has " + std::to_string(ids.size()) +
@@ -227,7 +135,7 @@ Status addChunks(Session &run, std::vector<int32_t> ids, size_t window,
     if (!prefix.empty())
       part.front() = prefix.front();
     KF_RETURN_IF_ERROR(
-        addWindow(run, part, window / 2 + 1, loss, [&](size_t scored) {
+        addLoss(run, part, window / 2 + 1, loss, [&](size_t scored) {
           progress.show(
               (static_cast<double>(chunk) +
                static_cast<double>(scored) / static_cast<double>(window)) /
@@ -241,13 +149,13 @@ Status addChunks(Session &run, std::vector<int32_t> ids, size_t window,
 /// Adds the losses of windows of `window` tokens that begin `stride` apart: of
 /// each, those of the tokens that the one before has not.
 Status addStrided(Session &run, std::span<const int32_t> ids, size_t window,
-                  size_t stride, Loss &loss, ScoringProgress &progress) {
+                  size_t stride, TextLoss &loss, ScoringProgress &progress) {
   size_t scored = 1; // Nothing predicts the first token.
   for (size_t begin = 0; scored < ids.size(); begin += stride) {
     const std::span<const int32_t> part =
         ids.subspan(begin, std::min(window, ids.size() - begin));
     KF_RETURN_IF_ERROR(
-        addWindow(run, part, scored - begin, loss, [&](size_t end) {
+        addLoss(run, part, scored - begin, loss, [&](size_t end) {
           progress.show(static_cast<double>(begin + end) /
                             static_cast<double>(ids.size()),
                         loss);
@@ -267,12 +175,13 @@ std::string joined(std::span<const std::string> documents) {
 
 /// Adds the loss of all of `text` by chunks or windows.
 Status addText(Session &run, std::string text, const PerplexityOptions &options,
-               Loss &loss, ScoringProgress &progress) {
+               TextLoss &loss, ScoringProgress &progress) {
   const bool isChunks = options.convention == Convention::LlamaCpp;
   // llama.cpp takes a file's last line break for its editor's.
   if (isChunks && text.ends_with('\n'))
     text.pop_back();
-  KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids, encode(run, text));
+  KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
+                      encodeForLoss(run, text, &interruptFlag()));
   const std::vector<int32_t> &prefix = run.tokenizer().prefixIds();
   ids.insert(ids.begin(), prefix.begin(), prefix.end());
   const int64_t context = run.engine().contextLength();
@@ -298,7 +207,7 @@ Status addText(Session &run, std::string text, const PerplexityOptions &options,
                     static_cast<size_t>(stride), loss, progress);
 }
 
-Result<Loss> measure(const PerplexityOptions &options) {
+Result<TextLoss> measure(const PerplexityOptions &options) {
   const std::string file = quotePath(options.file);
   KF_ASSIGN_OR_RETURN(std::vector<std::string> documents,
                       readDocuments(options.file));
@@ -310,13 +219,18 @@ Result<Loss> measure(const PerplexityOptions &options) {
                       openSession(options.model, true));
   KF_RETURN_IF_ERROR(run->start({.tokens = options.window.value_or(0)}));
   catchFirstInterrupt();
-  Loss loss;
+  TextLoss loss;
   std::optional<ScoringProgress> progress(documents);
   for (size_t i = 0; i < documents.size(); ++i) {
     progress->begin(documents[i]);
     const Status status =
         options.convention == Convention::Documents
-            ? addDocument(*run, documents[i], loss, *progress)
+            ? addTextLoss(*run, documents[i], &interruptFlag(), loss,
+                          [&](size_t scored, size_t all) {
+                            progress->show(static_cast<double>(scored) /
+                                               static_cast<double>(all),
+                                           loss);
+                          })
             : addText(*run, documents[i], options, loss, *progress);
     KF_RETURN_IF_ERROR(status.in(
         documents.size() == 1 ? file
@@ -329,7 +243,7 @@ Result<Loss> measure(const PerplexityOptions &options) {
   return loss;
 }
 
-std::string jsonReport(const Loss &loss, const std::string &convention) {
+std::string jsonReport(const TextLoss &loss, const std::string &convention) {
   return "{\"nll_per_token\": " + jsonNumber(loss.perToken()) +
          ", \"perplexity\": " + jsonNumber(loss.perplexity()) +
          ", \"tokens\": " + std::to_string(loss.tokens) +
@@ -339,7 +253,7 @@ std::string jsonReport(const Loss &loss, const std::string &convention) {
          convention + "\"}\n";
 }
 
-std::string textReport(const Loss &loss) {
+std::string textReport(const TextLoss &loss) {
   return "perplexity " + jsonNumber(loss.perplexity()) +
          (loss.tokens > 1
               ? " +- " + spellNumber(loss.perplexity() * loss.error())
@@ -364,7 +278,7 @@ int kf::runPerplexity(Arguments arguments) {
     return *code;
   if (options.file.empty())
     return parser.usageError("--file is missing");
-  Result<Loss> loss = measure(options);
+  Result<TextLoss> loss = measure(options);
   if (loss.status().isCancelled())
     return reportInterrupt("the perplexity is not known");
   if (!loss.ok())

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KF_TOOLS_KF_RUN_SCORES_H
-#define KF_TOOLS_KF_RUN_SCORES_H
+#ifndef KF_RUNTIME_SESSION_SCORES_H
+#define KF_RUNTIME_SESSION_SCORES_H
 
 #include "runtime/engine/Model.h"
 
@@ -46,4 +46,4 @@ inline int64_t argmax(std::span<const float> logits) {
 
 } // namespace kf
 
-#endif // KF_TOOLS_KF_RUN_SCORES_H
+#endif // KF_RUNTIME_SESSION_SCORES_H
