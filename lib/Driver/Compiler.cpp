@@ -226,14 +226,22 @@ Result<CompilerModule> CompilerModule::parse(const std::string &path,
                                              bool single) {
   const NoBadAlloc guard(errorHandlers.onOutOfMemory);
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
+  return parseText(file.text(), path, function, single);
+}
+
+Result<CompilerModule> CompilerModule::parseText(std::string_view text,
+                                                 const std::string &name,
+                                                 const std::string &function,
+                                                 bool single) {
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
   auto contents = std::make_unique<Contents>();
-  auto module = mlir::kf::parseSource(file.text(), path, &contents->context);
+  auto module = mlir::kf::parseSource(text, name, &contents->context);
   if (!module)
     return Status::error(llvm::toString(module.takeError()));
   contents->module = std::move(*module);
   KF_RETURN_IF_ERROR(
-      selectFunction(*contents->module, function, single).in(path));
-  contents->path = path;
+      selectFunction(*contents->module, function, single).in(name));
+  contents->path = name;
   return CompilerModule(std::move(contents));
 }
 

@@ -129,6 +129,11 @@ public:
   /// one stays; with `single`, there has to be just one to stay.
   static Result<CompilerModule> parse(const std::string &path,
                                       const std::string &function, bool single);
+  /// The same of `text`, which errors call `name`.
+  static Result<CompilerModule> parseText(std::string_view text,
+                                          const std::string &name,
+                                          const std::string &function,
+                                          bool single);
   /// Imports one step of a model, with the types that `options` say.
   static Result<CompilerModule> import(const ModelConfig &config,
                                        const WeightSource &source,
