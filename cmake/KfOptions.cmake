@@ -6,6 +6,10 @@ set(KF_SANITIZE "" CACHE STRING
 set_property(CACHE KF_SANITIZE PROPERTY STRINGS "" address thread)
 option(KF_BUILD_TESTS "Build the tests" ON)
 option(KF_BUILD_BENCHMARKS "Build the benchmarks" ON)
+option(KF_BUILD_PYTHON
+  "Build the Python package: needs KF_STATIC_LLVM, and nanobind in Python" OFF)
+set(KF_PYTHON_PREBUILT "" CACHE PATH
+  "A folder with the package's module, to make a wheel without compiling")
 option(KF_BUILD_FUZZERS "Build the libFuzzer targets (clang only)" OFF)
 
 set(CMAKE_CXX_STANDARD 20)

@@ -1,0 +1,367 @@
+"""Models: texts, chats, tokens."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
+
+from . import _kernelforge, _process, _requests
+from ._errors import CancelledError, InvalidError, NotFoundError
+from ._requests import Message, Options, Prompt
+
+if TYPE_CHECKING:
+    from typing_extensions import Self, Unpack
+
+EMBEDDED = "kf-stories"
+"""The model that the package carries."""
+
+_ACTIVATION_TYPES = ("f32", "f16", "bf16")
+_CACHE_TYPES = (*_ACTIVATION_TYPES, "q8_0")
+
+
+class Piece(NamedTuple):
+    """What is new of a text. ``print(piece, end="")`` prints it."""
+
+    text: str
+    ids: list[int]
+    """Its tokens; their text may come with a later piece, or never."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Completion:
+    """A text that was generated."""
+
+    text: str
+    """Without special tokens, up to a stop text."""
+    ids: list[int] = field(repr=False)
+    """What was generated; a token that ended the text is the last."""
+    finish_reason: Literal["stop", "length", "cancelled"]
+    """"stop": by a stop token or text; "length": by ``max_tokens`` or a full
+    context; "cancelled": by ``Stream.cancel()``."""
+    prompt_tokens: int
+    cached_tokens: int
+    """Those of the prompt that did not have to be computed."""
+    prompt_seconds: float
+    """Until the prompt was read and a token chosen."""
+    generation_seconds: float
+    """From then on, steps of others included."""
+
+    def __str__(self) -> str:
+        return self.text
+
+
+_FINISH_REASONS: dict[str, Literal["stop", "length", "cancelled"]] = {
+    "stop token": "stop",
+    "stop text": "stop",
+    "token limit": "length",
+    "context full": "length",
+    "cancelled": "cancelled",
+}
+
+
+class Stream(Iterator[Piece]):
+    """The pieces of a text while it is generated.
+
+    It goes on whether its pieces are taken or not, and ends where ``cancel()`` is
+    called, a ``with`` block of it is left, or nobody has it any more.
+    """
+
+    def __init__(self, model: Model, text: _kernelforge.Text) -> None:
+        self._model = model
+        self._text = text
+        self._is_cancelled = False
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> Piece:
+        """Waits for the next piece."""
+        piece = self._text.next()
+        self._model._tell()
+        if piece is None:
+            raise StopIteration
+        return Piece(*piece)
+
+    def result(self) -> Completion:
+        """The whole text; waits for its end."""
+        text, ids, reason, prompt, cached, before, after = self._text.result()
+        self._model._tell()
+        if reason == "cancelled" and not self._is_cancelled:
+            raise CancelledError("the model was closed while it generated a text")
+        return Completion(
+            text, ids, _FINISH_REASONS[reason], prompt, cached, before, after
+        )
+
+    def cancel(self) -> None:
+        """Ends the text after the step that runs; what there is stays."""
+        self._is_cancelled = True
+        self._text.cancel()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.cancel()
+
+
+@dataclass(frozen=True)
+class Loss:
+    """How well a model predicts a text."""
+
+    nll: float
+    """The sum of -log p of its tokens, in nats."""
+    tokens: int
+    nll_per_token: float
+    nll_standard_error: float
+    """Of ``nll_per_token``, as of independent tokens; NaN for one token."""
+    perplexity: float
+    """exp(nll_per_token)"""
+
+
+class Model:
+    """A model that ``load()`` has opened. Any thread may use it; texts that are
+    asked for at once are generated at once."""
+
+    def __init__(self, native: _kernelforge.Model) -> None:
+        self._native = native
+        _process.opened(self)
+        self._tell()
+
+    def generate(self, prompt: Prompt, **options: Unpack[Options]) -> Completion:
+        """Continues a text, or token ids, which are read as they are.
+
+        An interrupt (Ctrl-C) ends it with KeyboardInterrupt.
+        """
+        return self.stream(prompt, **options).result()
+
+    def stream(self, prompt: Prompt, **options: Unpack[Options]) -> Stream:
+        """The same, piece by piece."""
+        return self._submit(_requests.completion(prompt, options), False)
+
+    def batch(
+        self, prompts: Iterable[Prompt], **options: Unpack[Options]
+    ) -> list[Completion]:
+        """Continues many texts, as many at once as ``load()`` was told."""
+        if isinstance(prompts, (str, bytes)) or not isinstance(prompts, Iterable):
+            raise TypeError(
+                f"'prompts' is of type {type(prompts).__name__}, but a list of "
+                "prompts is expected"
+            )
+        requests = [_requests.completion(prompt, options) for prompt in prompts]
+        streams = []
+        try:
+            for request in requests:
+                streams.append(self._submit(request, False))
+            return [stream.result() for stream in streams]
+        finally:
+            for stream in streams:
+                stream.cancel()
+
+    @overload
+    def chat(
+        self,
+        messages: Iterable[Message],
+        *,
+        stream: Literal[False] = False,
+        chat_template_kwargs: Mapping[str, Any] | None = None,
+        **options: Unpack[Options],
+    ) -> Completion: ...
+
+    @overload
+    def chat(
+        self,
+        messages: Iterable[Message],
+        *,
+        stream: Literal[True],
+        chat_template_kwargs: Mapping[str, Any] | None = None,
+        **options: Unpack[Options],
+    ) -> Stream: ...
+
+    def chat(
+        self,
+        messages: Iterable[Message],
+        *,
+        stream: bool = False,
+        chat_template_kwargs: Mapping[str, Any] | None = None,
+        **options: Unpack[Options],
+    ) -> Completion | Stream:
+        """Answers a conversation: messages as OpenAI's API has them.
+
+        ``chat_template_kwargs`` are variables of the model's chat template. With
+        ``stream``, the answer comes piece by piece.
+        """
+        request = _requests.chat(messages, chat_template_kwargs, options)
+        answer = self._submit(request, True)
+        return answer if stream else answer.result()
+
+    def apply_template(
+        self,
+        messages: Iterable[Message],
+        *,
+        add_generation_prompt: bool = True,
+        chat_template_kwargs: Mapping[str, Any] | None = None,
+    ) -> str:
+        """The prompt that the model's chat template makes of a conversation."""
+        request = _requests.chat(messages, chat_template_kwargs, {})
+        return self._native.render(request, bool(add_generation_prompt))
+
+    def tokenize(
+        self, text: str, *, add_special: bool = False, parse_special: bool = True
+    ) -> list[int]:
+        """The token ids of a text.
+
+        ``add_special`` puts the tokens around that the model expects, begin-of-text
+        mostly. With ``parse_special``, special tokens that the text spells become
+        their ids.
+        """
+        text = _process.text_of(text, "text")
+        return self._native.tokenize(text, bool(add_special), bool(parse_special))
+
+    def detokenize(self, ids: Iterable[int], *, skip_special: bool = False) -> str:
+        """The text of token ids; what is no UTF-8 becomes U+FFFD."""
+        return self._native.detokenize(_requests.ids_of(ids, "ids"), bool(skip_special))
+
+    def perplexity(self, text: str) -> Loss:
+        """How well the model predicts a text.
+
+        The text stands between the begin and the end token; its tokens and the end
+        token count, as in ``kf-run perplexity``. One that is longer than the
+        context is cut into windows, each of which begins anew. Texts that are being
+        generated end first; those that are asked for meanwhile wait.
+        """
+        nll, tokens, error = self._native.loss(_process.text_of(text, "text"))
+        self._tell()
+        per_token = nll / tokens
+        try:
+            perplexity = math.exp(per_token)
+        except OverflowError:
+            perplexity = math.inf
+        return Loss(nll, tokens, per_token, error, perplexity)
+
+    @property
+    def name(self) -> str:
+        """The path that it was opened from, mostly."""
+        return self._native.name
+
+    @property
+    def device(self) -> str:
+        """What it runs on."""
+        return self._native.device
+
+    @property
+    def context(self) -> int:
+        """How many tokens a text has room for, prompt included."""
+        return self._native.context
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Token ids are below it."""
+        return self._native.vocabulary
+
+    @property
+    def eos_ids(self) -> list[int]:
+        """Tokens that end a text."""
+        return self._native.eos_ids
+
+    @property
+    def has_tokenizer(self) -> bool:
+        """Whether it reads and writes text, or token ids alone."""
+        return self._native.has_tokenizer
+
+    @property
+    def has_chat_template(self) -> bool:
+        """Whether ``chat()`` can be called."""
+        return self._native.has_template
+
+    def close(self) -> None:
+        """Ends what goes on, and frees its memory. Waits for a step to end."""
+        self._native.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        # Here, since it waits without the GIL.
+        native = getattr(self, "_native", None)
+        if native is not None:
+            native.close()
+
+    def __repr__(self) -> str:
+        return f"<kernelforge.Model {self.name!r} on {self.device}>"
+
+    def _submit(self, request: str, is_chat: bool) -> Stream:
+        text = self._native.submit(request, is_chat)
+        self._tell()
+        return Stream(self, text)
+
+    def _tell(self) -> None:
+        _process.log(self._native.messages())
+
+
+def load(
+    model: str | os.PathLike[str] | None = None,
+    *,
+    device: str = "cpu",
+    threads: int | None = None,
+    context: int | None = None,
+    cache_type: Literal["f32", "f16", "bf16", "q8_0"] | None = None,
+    activation_type: Literal["f32", "f16", "bf16"] = "f32",
+    cache_memory: int | None = None,
+    parallel: int = 8,
+    chat_template: str | os.PathLike[str] | None = None,
+) -> Model:
+    """Opens a model: a folder as Hugging Face lays it out, or a GGUF file.
+
+    Without one, or as "kf-stories", it is the small one that the package carries.
+    Programs are compiled when a text needs them, and kept in ``kf-run``'s cache.
+
+    ``device``: "cpu", "cuda", "vulkan", "reference", "auto", or "vulkan:1".
+    ``threads``: of the CPU; by default as many as the process may use.
+    ``context``: positions of a text; 0: all that the model has. By default 4096, as
+    far as the model goes.
+    ``cache_type``: elements of the KV cache; f16 by default, f32 on the reference.
+    ``activation_type``: elements of what kernels hand on; f32 by default.
+    ``cache_memory``: bytes of the KV cache at most.
+    ``parallel``: how many texts are generated at once; others wait.
+    ``chat_template``: a file (Jinja), in place of the model's own template.
+    """
+    path = b"" if model is None else _process.path_of(model, "model")
+    if path == EMBEDDED.encode() and not os.path.exists(path):
+        path = b""
+    elif model is not None and not path:
+        raise InvalidError("'model' is empty; leave it out for the embedded model")
+    try:
+        native = _kernelforge.load(
+            path,
+            _process.text_of(device, "device"),
+            _process.count_of(threads, "threads", least=1),
+            None if context is None else _process.count_of(context, "context"),
+            (
+                ""
+                if cache_type is None
+                else _process.choice_of(cache_type, "cache_type", _CACHE_TYPES)
+            ),
+            _process.choice_of(activation_type, "activation_type", _ACTIVATION_TYPES),
+            _process.count_of(cache_memory, "cache_memory", least=1, most=2**63 - 1),
+            _process.count_of(parallel, "parallel", least=1),
+            (
+                b""
+                if chat_template is None
+                else _process.path_of(chat_template, "chat_template")
+            ),
+        )
+    except ValueError as error:
+        # What is at a path is an error of the path's where nothing is.
+        if path and not os.path.exists(path):
+            raise NotFoundError(*error.args) from None
+        raise
+    return Model(native)

@@ -1,0 +1,91 @@
+"""What models and functions have in common: arguments, the log, the process's end."""
+
+from __future__ import annotations
+
+import atexit
+import logging
+import operator
+import os
+import weakref
+from collections.abc import Iterable
+from typing import Any, Protocol
+
+from ._errors import InvalidError
+
+_log = logging.getLogger("kernelforge")
+
+
+class _Closable(Protocol):
+    def close(self) -> None: ...
+
+
+_open: weakref.WeakSet[_Closable] = weakref.WeakSet()
+
+
+def opened(thing: _Closable) -> None:
+    """Has it closed when the interpreter ends: its threads must not outlive that."""
+    _open.add(thing)
+
+
+@atexit.register
+def _close_all() -> None:
+    for thing in list(_open):
+        thing.close()
+
+
+def log(messages: Iterable[tuple[str, str]]) -> None:
+    """Gives what the runtime has told to Python's log."""
+    for level, line in messages:
+        _log.log(getattr(logging, level), "%s", line)
+
+
+def path_of(value: Any, name: str) -> bytes:
+    """A path as the system has it."""
+    path = os.fsencode(value)
+    if b"\0" in path:
+        raise InvalidError(f"'{name}' has a NUL, which no path has")
+    return path
+
+
+def text_of(value: Any, name: str) -> str:
+    """A text."""
+    if not isinstance(value, str):
+        raise TypeError(
+            f"'{name}' is of type {type(value).__name__}, but a str is expected"
+        )
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidError(
+            f"'{name}' has {value[error.start]!r}, which is half of a character"
+        ) from None
+    return value
+
+
+def choice_of(value: Any, name: str, choices: tuple[str, ...]) -> str:
+    """One of some words."""
+    word = text_of(value, name)
+    if word not in choices:
+        raise InvalidError(
+            f"'{name}' is {word!r}, but one of {', '.join(choices)} is expected"
+        )
+    return word
+
+
+def count_of(value: Any, name: str, least: int = 0, most: int = 2**31 - 1) -> int:
+    """A number from ``least`` to ``most``; None is 0."""
+    if value is None:
+        return 0
+    if isinstance(value, bool):
+        raise TypeError(f"'{name}' is {value}, but an int is expected")
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise TypeError(
+            f"'{name}' is of type {type(value).__name__}, but an int is expected"
+        ) from None
+    if not least <= number <= most:
+        raise InvalidError(
+            f"'{name}' is {number}, but a number from {least} to {most} is expected"
+        )
+    return number

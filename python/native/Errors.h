@@ -1,0 +1,33 @@
+//===- Errors.h - Errors of the runtime as exceptions -----------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_PYTHON_NATIVE_ERRORS_H
+#define KF_PYTHON_NATIVE_ERRORS_H
+
+#include "runtime/core/Status.h"
+
+namespace kf::python {
+
+/// Throws the Python exception that kernelforge._errors makes of `status`,
+/// which is an error. With the GIL.
+[[noreturn]] void raise(const Status &status);
+
+inline void raiseIfError(const Status &status) {
+  if (!status.ok())
+    raise(status);
+}
+
+/// The value, or the error as an exception.
+template <typename T> T valueOf(Result<T> result) {
+  raiseIfError(result.status());
+  return result.take();
+}
+
+} // namespace kf::python
+
+#endif // KF_PYTHON_NATIVE_ERRORS_H

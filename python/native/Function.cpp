@@ -1,0 +1,103 @@
+//===- Function.cpp - A function of kf ops, compiled ----------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "Function.h"
+
+#include "kf/Driver/CompiledSession.h"
+#include "runtime/core/Quote.h"
+#include "runtime/io/Gguf.h"
+#include "runtime/io/Safetensors.h"
+
+#include <filesystem>
+#include <utility>
+
+using namespace kf;
+using namespace kf::python;
+
+/// What errors call the text.
+static constexpr const char *kTextName = "<mlir>";
+
+/// Opens `path` as the format that its first bytes name.
+static Result<std::unique_ptr<WeightSource>>
+openWeights(const std::string &path) {
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(path, ignored)) {
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::openIfGguf(path));
+    if (gguf)
+      return std::unique_ptr<WeightSource>(std::move(gguf));
+  }
+  return openSafetensors(path);
+}
+
+Result<Executable> Function::compile() {
+  KF_ASSIGN_OR_RETURN(CompilerModule module,
+                      CompilerModule::parseText(options.text, kTextName,
+                                                options.name, /*single=*/true));
+  KF_ASSIGN_OR_RETURN(
+      CompilerOptions compiler,
+      compilerOptionsFor(CompileChoice(), *device, &cancelled, &told));
+  compiler.maxTokens = options.maxTokens;
+  return module.compile(compiler);
+}
+
+Status Function::open() {
+  const std::scoped_lock lock(running);
+  if (!options.weights.empty()) {
+    KF_ASSIGN_OR_RETURN(source, openWeights(options.weights));
+  }
+  KF_ASSIGN_OR_RETURN(device, openDevice(options.device, &told));
+  KF_ASSIGN_OR_RETURN(const Executable program, compile());
+  if (!program.caches.empty())
+    return Status::error("the function takes a KV cache, which is a model's: "
+                         "'kf-run exec' runs it",
+                         StatusCode::Unsupported);
+  if (!source && !program.weights.empty())
+    return Status::error("the function reads weight " +
+                         inQuotes(program.weights.front().names.front()) +
+                         "; give its file as 'weights'");
+  programName = program.programName;
+  deviceText = device->name();
+  inputSpecs = program.inputs;
+  outputSpecs = program.outputs;
+  weights = std::make_unique<WeightStore>(*device, source.get());
+  cache = std::make_unique<KVCache>(*device, /*pages=*/1);
+  KF_ASSIGN_OR_RETURN(
+      runner, ProgramRunner::create(program, *device, *weights, *cache));
+  return Status();
+}
+
+void Function::close() {
+  cancelled = true;
+  if (!process.isThis()) {
+    (void)runner.release();
+    (void)cache.release();
+    (void)weights.release();
+    (void)source.release();
+    (void)device.release();
+    return;
+  }
+  const std::scoped_lock lock(running);
+  if (!device)
+    return;
+  runOnOwnThread([this] {
+    runner.reset();
+    cache.reset();
+    weights.reset();
+    source.reset();
+    device.reset();
+  });
+}
+
+Result<std::vector<HostTensor>>
+Function::run(std::span<const HostTensor> tensors) {
+  KF_RETURN_IF_ERROR(process.check("the function"));
+  const std::scoped_lock lock(running);
+  if (!runner)
+    return Status::error("the function is closed", StatusCode::Cancelled);
+  return runner->run(tensors);
+}

@@ -1,0 +1,135 @@
+"""Ctrl-C ends what goes on, within a step, with KeyboardInterrupt."""
+
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from support import program
+
+# Far more than a step, and far less than all, on a busy machine, too.
+SECONDS = 20
+
+HEAD = """
+def interrupted(work):
+    print("begun", flush=True)
+    began = time.monotonic()
+    try:
+        work()
+    except KeyboardInterrupt:
+        print("interrupted", flush=True)
+    else:
+        print("done", time.monotonic() - began, flush=True)
+"""
+SLOW = 'model = kernelforge.load(device="reference")\n'
+MANY = 'prompts = ["Once upon a time"] * 500\n'
+ALL = "max_tokens=-1, ignore_eos=True"
+
+
+class Interrupts(unittest.TestCase):
+    def expect(self, text, then=""):
+        """Interrupts the program, which has to tell of it and end well."""
+        ran = subprocess.Popen(
+            program(HEAD)[:-1] + [program(HEAD)[-1] + text + then],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        with ran:
+            self.assertEqual(ran.stdout.readline(), "begun\n", ran.args)
+            time.sleep(0.3)
+            ran.send_signal(signal.SIGINT)
+            began = time.monotonic()
+            self.assertEqual(ran.stdout.readline(), "interrupted\n")
+            self.assertLess(time.monotonic() - began, SECONDS)
+            out, errors = ran.communicate(timeout=60)
+        self.assertEqual(errors, "")
+        self.assertEqual(ran.returncode, 0)
+        return out
+
+    def test_generate_goes_on_afterwards(self):
+        out = self.expect(
+            SLOW + f"interrupted(lambda: model.generate('The cat', {ALL}))\n",
+            "print(len(model.generate('The cat', max_tokens=5).ids))\n",
+        )
+        self.assertEqual(out, "5\n")
+
+    def test_batch(self):
+        self.expect(
+            "model = kernelforge.load()\n"
+            + MANY
+            + f"interrupted(lambda: model.batch(prompts, {ALL}))\n"
+        )
+
+    def test_chat(self):
+        self.expect(
+            SLOW
+            + "messages = [{'role': 'user', 'content': 'Hello'}]\n"
+            + f"interrupted(lambda: model.chat(messages, {ALL}))\n"
+        )
+
+    def test_stream(self):
+        self.expect(
+            SLOW + f"interrupted(lambda: list(model.stream('The cat', {ALL})))\n"
+        )
+
+    def test_perplexity_goes_on_afterwards(self):
+        out = self.expect(
+            SLOW + "text = 'A cat sat. ' * 5000\n"
+            "interrupted(lambda: model.perplexity(text))\n",
+            "print(model.perplexity('A cat sat.').tokens > 3)\n"
+            "print(len(model.generate('The cat', max_tokens=5).ids))\n",
+        )
+        self.assertEqual(out, "True\n5\n")
+
+    def test_compile(self):
+        self.expect("""
+count = 250
+names = [f"tensor<{i + 1}x{64 + i}xf32>" for i in range(count)]
+text = "func.func @f(" + ", ".join(f"%x{i}: {t}" for i, t in enumerate(names))
+text += ") -> (" + ", ".join(names) + ") {\\n"
+for i, t in enumerate(names):
+    text += f"  %{i} = kf.softmax %x{i} : {t}\\n"
+text += "  return " + ", ".join(f"%{i}" for i in range(count))
+text += " : " + ", ".join(names) + "\\n}\\n"
+interrupted(lambda: kernelforge.compile(text))
+""")
+
+    def test_others_handlers(self):
+        """A handler that raises nothing ends nothing."""
+        ran = subprocess.run(
+            program("""
+                import os, signal, threading
+                heard = []
+                signal.signal(signal.SIGUSR1, lambda *_: heard.append(1))
+                model = kernelforge.load(device="reference")
+                kill = lambda: os.kill(os.getpid(), signal.SIGUSR1)
+                threading.Timer(0.1, kill).start()
+                done = model.generate("The cat", max_tokens=200, ignore_eos=True)
+                print(len(done.ids), heard)
+                """),
+            capture_output=True,
+            text=True,
+        )
+        self.assertEqual(ran.stdout, "200 [1]\n", ran.stderr)
+
+    def test_end_of_the_interpreter(self):
+        """What goes on, and is open, does not keep a program from its end."""
+        ran = subprocess.run(
+            program("""
+                model = kernelforge.load()
+                stream = model.stream("The cat", max_tokens=-1, ignore_eos=True)
+                next(stream)
+                function = kernelforge.compile("func.func @f() { return }")
+                sys.modules["kept"] = stream
+                """),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, "", ""))
+
+
+if __name__ == "__main__":
+    unittest.main()
