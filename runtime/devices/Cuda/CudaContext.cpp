@@ -179,9 +179,13 @@ Status CudaContext::open(const CudaDeviceOptions &options) {
 }
 
 /// Memory that is freed stays in the pool, and is found there by who allocates.
+/// The device's default pool is that of the whole process, and stays as others
+/// have set it.
 Status CudaContext::preparePool() {
-  KF_RETURN_IF_ERROR(check(cu.cuDeviceGetDefaultMemPool(&pool, device),
-                           "cuDeviceGetDefaultMemPool"));
+  CUmemPoolProps properties;
+  properties.location.id = device;
+  KF_RETURN_IF_ERROR(
+      check(cu.cuMemPoolCreate(&pool, &properties), "cuMemPoolCreate"));
   uint64_t keep = UINT64_MAX;
   return check(
       cu.cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep),
@@ -198,7 +202,7 @@ CudaContext::~CudaContext() {
     (void)cu.cuStreamDestroy(stream);
   }
   if (pool)
-    (void)cu.cuMemPoolTrimTo(pool, 0);
+    (void)cu.cuMemPoolDestroy(pool);
   (void)cu.cuCtxSetCurrent(nullptr);
   (void)cu.cuDevicePrimaryCtxRelease(device);
 }
@@ -281,13 +285,15 @@ Status CudaContext::outOfMemory(uint64_t bytes) {
 CUresult CudaContext::allocateDevice(CUdeviceptr &address, uint64_t bytes) {
   if (!pool)
     return cu.cuMemAlloc(&address, bytes);
-  const CUresult result = cu.cuMemAllocAsync(&address, bytes, stream);
+  const CUresult result =
+      cu.cuMemAllocFromPoolAsync(&address, bytes, pool, stream);
   if (result != CUDA_ERROR_OUT_OF_MEMORY)
     return result;
   // What is in the pool may be in pieces that are too small.
   const CUresult trimmed = cu.cuMemPoolTrimTo(pool, 0);
-  return trimmed == CUDA_SUCCESS ? cu.cuMemAllocAsync(&address, bytes, stream)
-                                 : trimmed;
+  return trimmed == CUDA_SUCCESS
+             ? cu.cuMemAllocFromPoolAsync(&address, bytes, pool, stream)
+             : trimmed;
 }
 
 Status CudaContext::clear(const CudaMemory &memory, uint64_t bytes) {
@@ -331,7 +337,7 @@ Result<CudaMemory> CudaContext::allocate(uint64_t bytes, MemoryKind kind) {
     if (got == CUDA_ERROR_OUT_OF_MEMORY)
       return outOfMemory(bytes).in(what);
     KF_RETURN_IF_ERROR(
-        check(got, pool ? "cuMemAllocAsync" : "cuMemAlloc").in(what));
+        check(got, pool ? "cuMemAllocFromPoolAsync" : "cuMemAlloc").in(what));
   }
   if (Status cleared = clear(result, rounded); !cleared) {
     release(result);

@@ -33,7 +33,7 @@ struct CudaProperties {
   std::array<int64_t, 3> block{}, grid{}; ///< the most in x, y and z
   int64_t sharedMemory = 0;               ///< bytes that a block may ask for
   uint64_t memory = 0;                    ///< bytes
-  bool hasPools = false;                  ///< cuMemAllocAsync
+  bool hasPools = false;                  ///< cuMemPoolCreate
 
   /// "compute capability 9.0".
   std::string capability() const;

@@ -102,6 +102,26 @@ enum CUmemPool_attribute : int {
   CU_MEMPOOL_ATTR_USED_MEM_CURRENT = 7
 };
 
+enum : int {
+  CU_MEM_ALLOCATION_TYPE_PINNED = 1,
+  CU_MEM_HANDLE_TYPE_NONE = 0, ///< no other process gets it
+  CU_MEM_LOCATION_TYPE_DEVICE = 1
+};
+
+/// Where the memory of a pool is.
+struct CUmemPoolProps {
+  int allocType = CU_MEM_ALLOCATION_TYPE_PINNED;
+  int handleTypes = CU_MEM_HANDLE_TYPE_NONE;
+  struct {
+    int type = CU_MEM_LOCATION_TYPE_DEVICE;
+    int id = 0; ///< the device
+  } location;
+  void *win32SecurityAttributes = nullptr;
+  size_t maxSize = 0; ///< the system's limit
+  unsigned char reserved[56] = {};
+};
+static_assert(sizeof(CUmemPoolProps) == 88, "what the driver reads");
+
 enum : unsigned {
   CU_STREAM_NON_BLOCKING = 1,
   CU_EVENT_DEFAULT = 0,
@@ -146,8 +166,6 @@ struct CUDA_KERNEL_NODE_PARAMS {
   X(cuDeviceGetAttribute, "cuDeviceGetAttribute",                              \
     (int *, CUdevice_attribute, CUdevice))                                     \
   X(cuDeviceTotalMem, "cuDeviceTotalMem_v2", (size_t *, CUdevice))             \
-  X(cuDeviceGetDefaultMemPool, "cuDeviceGetDefaultMemPool",                    \
-    (CUmemoryPool *, CUdevice))                                                \
   X(cuDevicePrimaryCtxRetain, "cuDevicePrimaryCtxRetain",                      \
     (CUcontext *, CUdevice))                                                   \
   X(cuDevicePrimaryCtxRelease, "cuDevicePrimaryCtxRelease_v2", (CUdevice))     \
@@ -155,8 +173,12 @@ struct CUDA_KERNEL_NODE_PARAMS {
   X(cuMemGetInfo, "cuMemGetInfo_v2", (size_t *, size_t *))                     \
   X(cuMemAlloc, "cuMemAlloc_v2", (CUdeviceptr *, size_t))                      \
   X(cuMemFree, "cuMemFree_v2", (CUdeviceptr))                                  \
-  X(cuMemAllocAsync, "cuMemAllocAsync", (CUdeviceptr *, size_t, CUstream))     \
+  X(cuMemAllocFromPoolAsync, "cuMemAllocFromPoolAsync",                        \
+    (CUdeviceptr *, size_t, CUmemoryPool, CUstream))                           \
   X(cuMemFreeAsync, "cuMemFreeAsync", (CUdeviceptr, CUstream))                 \
+  X(cuMemPoolCreate, "cuMemPoolCreate",                                        \
+    (CUmemoryPool *, const CUmemPoolProps *))                                  \
+  X(cuMemPoolDestroy, "cuMemPoolDestroy", (CUmemoryPool))                      \
   X(cuMemPoolSetAttribute, "cuMemPoolSetAttribute",                            \
     (CUmemoryPool, CUmemPool_attribute, void *))                               \
   X(cuMemPoolGetAttribute, "cuMemPoolGetAttribute",                            \

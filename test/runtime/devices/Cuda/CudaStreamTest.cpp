@@ -493,7 +493,7 @@ TEST(CudaFailureTest, EveryCallOnce) {
         EXPECT_TRUE(function == "cuCtxSetCurrent" ||
                     function == "cuStreamSynchronize" ||
                     function == "cuMemPoolTrimTo" ||
-                    function == "cuMemAllocAsync" ||
+                    function == "cuMemAllocFromPoolAsync" ||
                     function == "cuMemHostAlloc" || function.empty())
             << function;
       if (testing::Test::HasFailure())

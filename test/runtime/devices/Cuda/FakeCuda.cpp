@@ -145,6 +145,7 @@ std::vector<std::string> FakeCuda::leftOver() const {
   add("graph", graphs.size());
   add("executable graph", executables.size());
   add("context", contexts);
+  add("memory pool", pools);
   return names;
 }
 
@@ -270,11 +271,6 @@ struct kf::test::FakeCalls {
     *bytes = self.gpus.at(device).memory;
     return CUDA_SUCCESS;
   }
-  static CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice) {
-    KF_CALL("cuDeviceGetDefaultMemPool", false);
-    *pool = thePool;
-    return CUDA_SUCCESS;
-  }
 
   static CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice) {
     KF_CALL("cuDevicePrimaryCtxRetain", false);
@@ -310,9 +306,11 @@ struct kf::test::FakeCalls {
     theFake->release(address, false);
     return call.result;
   }
-  static CUresult cuMemAllocAsync(CUdeviceptr *address, size_t bytes,
-                                  CUstream stream) {
-    KF_CALL("cuMemAllocAsync");
+  static CUresult cuMemAllocFromPoolAsync(CUdeviceptr *address, size_t bytes,
+                                          CUmemoryPool pool, CUstream stream) {
+    KF_CALL("cuMemAllocFromPoolAsync");
+    if (pool != thePool || !self.pools)
+      self.violate("no such pool");
     self.push(stream, [] {});
     const uint64_t reused = std::min<uint64_t>(self.pooled, bytes);
     // A pool that holds more gives it up only when it is trimmed, unless it
@@ -327,6 +325,25 @@ struct kf::test::FakeCalls {
     if (found != theFake->memory.end())
       theFake->pooled += found->second.bytes;
     theFake->release(address, false);
+    return call.result;
+  }
+  static CUresult cuMemPoolCreate(CUmemoryPool *pool,
+                                  const CUmemPoolProps *properties) {
+    KF_CALL("cuMemPoolCreate", false);
+    const CUmemPoolProps expected;
+    if (properties->allocType != expected.allocType ||
+        properties->location.type != expected.location.type ||
+        static_cast<size_t>(properties->location.id) >= self.gpus.size())
+      self.violate("a pool of another kind");
+    ++self.pools;
+    *pool = thePool;
+    return CUDA_SUCCESS;
+  }
+  static CUresult cuMemPoolDestroy(CUmemoryPool pool) {
+    Call call("cuMemPoolDestroy", false);
+    if (pool != thePool || theFake->pools-- == 0)
+      theFake->violate("no such pool");
+    theFake->pooled = 0;
     return call.result;
   }
   static CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute,

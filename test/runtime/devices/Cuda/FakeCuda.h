@@ -152,6 +152,7 @@ private:
   std::map<uint64_t, Block> memory; ///< by address
   uint64_t pooled = 0;              ///< bytes that the pool holds unused
   int contexts = 0;                 ///< references to the primary context
+  int pools = 0;                    ///< that were made, and not destroyed
   std::map<CUstream, Stream> streams;
   std::map<CUevent, EventState> events;
   std::map<CUmodule, Function> modules;
