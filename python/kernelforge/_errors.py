@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 
 class Error(Exception):
     """What went wrong, as one line that says what, where, and what to do.
@@ -55,34 +53,3 @@ class UnavailableError(Error, RuntimeError):
     """Something that is needed is not there: a driver, a device."""
 
     code = "unavailable"
-
-
-_KINDS = {
-    kind.code: kind
-    for kind in (
-        InvalidError,
-        NotFoundError,
-        OutOfMemoryError,
-        CancelledError,
-        UnsupportedError,
-        InternalError,
-        UnavailableError,
-    )
-}
-
-# The runtime's errors name options as kf-run spells them.
-_OPTIONS = re.compile(
-    r"--(cache-memory|cache-type|activation-type|context|device|threads|template|"
-    r"function|weights)\b|(?<![\w-])-(t)\b"
-)
-_NAMES = {"template": "chat_template", "t": "threads"}
-
-
-def _argument(option: re.Match[str]) -> str:
-    name = option[1] or option[2]
-    return _NAMES.get(name, name.replace("-", "_"))
-
-
-def error_of(code: str, message: str) -> Error:
-    """The exception of an error of the runtime; called by the native module."""
-    return _KINDS.get(code, InternalError)(_OPTIONS.sub(_argument, message))

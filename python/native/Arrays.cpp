@@ -9,6 +9,7 @@
 #include "Arrays.h"
 
 #include "Errors.h"
+#include "Gil.h"
 
 #include "runtime/core/Exceptions.h"
 
@@ -110,11 +111,12 @@ HostTensor python::tensorOf(nb::handle object, const std::string &name) {
     return tensor;
   const auto *from = static_cast<const std::byte *>(array.data());
   std::byte *to = tensor.bytes.data();
-  const nb::gil_scoped_release release;
-  if (isDense(array))
-    std::memcpy(to, from, tensor.bytes.size());
-  else
-    copyFrom(array, 0, from, to);
+  withoutGil([&] {
+    if (isDense(array))
+      std::memcpy(to, from, tensor.bytes.size());
+    else
+      copyFrom(array, 0, from, to);
+  });
   return tensor;
 }
 

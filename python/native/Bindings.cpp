@@ -51,16 +51,13 @@ auto read(size_t bytes, Fn &&fn) -> decltype(fn(CancelFlag())) {
   std::atomic<bool> cancelled = false;
   if (bytes > kShortText)
     return runInterruptibly(cancelled, [&] { return fn(&cancelled); });
-  const nb::gil_scoped_release release;
-  return catchExceptions([&] { return fn(nullptr); });
+  return withoutGil(
+      [&] { return catchExceptions([&] { return fn(nullptr); }); });
 }
 
 /// Has other threads run, and Python handle signals.
 void waitForTurn() {
-  {
-    const nb::gil_scoped_release release;
-    std::this_thread::sleep_for(kTurnInterval);
-  }
+  withoutGil([] { std::this_thread::sleep_for(kTurnInterval); });
   handleSignals();
 }
 
@@ -123,11 +120,9 @@ private:
     TextPiece piece;
     while (!end && piece.isEmpty()) {
       handleSignals();
-      {
-        const nb::gil_scoped_release release;
-        piece =
-            handle->wait(std::chrono::steady_clock::now() + kSignalInterval);
-      }
+      piece = withoutGil([&] {
+        return handle->wait(std::chrono::steady_clock::now() + kSignalInterval);
+      });
       if (piece.end)
         end = std::move(piece.end);
     }
@@ -148,10 +143,9 @@ std::unique_ptr<Text> submit(ServedModel &model, const std::string &json,
         return model.readRequest(json, isChat, cancelled);
       }));
   for (;;) {
-    auto tried = [&] {
-      const nb::gil_scoped_release release;
+    auto tried = withoutGil([&] {
       return catchExceptions([&] { return model.trySubmit(request); });
-    }();
+    });
     if (auto handle = valueOf(std::move(tried)))
       return std::make_unique<Text>(std::move(*handle));
     waitForTurn();
@@ -194,10 +188,8 @@ std::tuple<double, int64_t, double> lossOf(ServedModel &model,
                                            const std::string &text) {
   ServedModel::Reservation reservation(model);
   for (;;) {
-    auto tried = [&] {
-      const nb::gil_scoped_release release;
-      return catchExceptions([&] { return reservation.tryTake(); });
-    }();
+    auto tried = withoutGil(
+        [&] { return catchExceptions([&] { return reservation.tryTake(); }); });
     if (valueOf(std::move(tried)))
       break;
     waitForTurn();
@@ -208,8 +200,7 @@ std::tuple<double, int64_t, double> lossOf(ServedModel &model,
 }
 
 void close(auto &object) {
-  const nb::gil_scoped_release release;
-  object.close();
+  withoutGil([&] { object.close(); });
 }
 
 void bindModel(nb::module_ &m) {

@@ -13,39 +13,85 @@
 #include <nanobind/nanobind.h>
 
 #include <string>
+#include <string_view>
 
 namespace nb = nanobind;
 using namespace kf;
 
-/// StatusCode as kernelforge.Error.code has it.
-static const char *nameOf(StatusCode code) {
+namespace {
+
+/// The names of kernelforge's exceptions, one for each code.
+const char *nameOf(StatusCode code) {
   switch (code) {
-  case StatusCode::Ok:
-    break;
   case StatusCode::Invalid:
-    return "invalid";
+    return "InvalidError";
   case StatusCode::NotFound:
-    return "not_found";
+    return "NotFoundError";
   case StatusCode::OutOfMemory:
-    return "out_of_memory";
+    return "OutOfMemoryError";
   case StatusCode::Cancelled:
-    return "cancelled";
+    return "CancelledError";
   case StatusCode::Unsupported:
-    return "unsupported";
-  case StatusCode::Internal:
-    return "internal";
+    return "UnsupportedError";
   case StatusCode::Unavailable:
-    return "unavailable";
+    return "UnavailableError";
+  case StatusCode::Ok:
+  case StatusCode::Internal:
+    break;
   }
-  return "internal";
+  return "InternalError";
 }
+
+struct OptionName {
+  std::string_view option, argument;
+};
+/// The runtime's errors name options as kf-run spells them.
+constexpr OptionName kOptions[] = {
+    {"--activation-type", "activation_type"},
+    {"--cache-memory", "cache_memory"},
+    {"--cache-type", "cache_type"},
+    {"--context", "context"},
+    {"--device", "device"},
+    {"--function", "function"},
+    {"--template", "chat_template"},
+    {"--threads", "threads"},
+    {"--weights", "weights"},
+    {"-t", "threads"},
+};
+
+bool isPartOfWord(char c) {
+  return c == '-' || c == '_' || (c >= '0' && c <= '9') ||
+         (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/// `message` with what Python calls options, in place of them.
+std::string nameArguments(std::string_view message) {
+  std::string named;
+  for (size_t at = 0; at < message.size();) {
+    size_t end = at;
+    while (end < message.size() && isPartOfWord(message[end]))
+      ++end;
+    std::string_view word = message.substr(at, end - at);
+    for (const OptionName &name : kOptions)
+      if (word == name.option)
+        word = name.argument;
+    named += word;
+    if (end < message.size())
+      named += message[end++];
+    at = end;
+  }
+  return named;
+}
+
+} // namespace
 
 void python::raise(const Status &status) {
   // A message may quote bytes of a file.
-  const std::string message = toValidUtf8(status.message());
-  const nb::object error =
-      nb::module_::import_("kernelforge._errors")
-          .attr("error_of")(nameOf(status.code()), nb::str(message.c_str()));
-  PyErr_SetObject(error.type().ptr(), error.ptr());
+  const std::string message = toValidUtf8(nameArguments(status.message()));
+  // Of C's code alone, so that it is whole or not there when the interpreter
+  // ends meanwhile.
+  const nb::object type =
+      nb::module_::import_("kernelforge._errors").attr(nameOf(status.code()));
+  PyErr_SetObject(type.ptr(), nb::str(message.data(), message.size()).ptr());
   throw nb::python_error();
 }

@@ -13,8 +13,9 @@
 
 namespace kf::python {
 
-/// Throws the Python exception that kernelforge._errors makes of `status`,
-/// which is an error. With the GIL.
+/// Throws kernelforge's exception of the kind of `status`, which is an error,
+/// with its line, in which options have the names that arguments have in
+/// Python. With the GIL.
 [[noreturn]] void raise(const Status &status);
 
 inline void raiseIfError(const Status &status) {

@@ -16,9 +16,9 @@
 #ifndef KF_PYTHON_NATIVE_INTERRUPTS_H
 #define KF_PYTHON_NATIVE_INTERRUPTS_H
 
-#include "runtime/core/Exceptions.h"
+#include "Gil.h"
 
-#include <nanobind/nanobind.h>
+#include "runtime/core/Exceptions.h"
 
 #include <atomic>
 #include <chrono>
@@ -51,12 +51,11 @@ auto runInterruptibly(std::atomic<bool> &cancelled, Fn &&fn) -> decltype(fn()) {
   if (!started.ok())
     return started;
   for (bool isDone = false; !isDone;) {
-    {
-      const nanobind::gil_scoped_release release;
-      isDone = isInterrupted ? (result.wait(), true)
-                             : result.wait_for(kSignalInterval) ==
-                                   std::future_status::ready;
-    }
+    isDone = withoutGil([&] {
+      if (isInterrupted)
+        result.wait();
+      return result.wait_for(kSignalInterval) == std::future_status::ready;
+    });
     if (!isDone && PyErr_CheckSignals() != 0) {
       isInterrupted = true;
       cancelled = true;

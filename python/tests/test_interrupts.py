@@ -130,6 +130,37 @@ interrupted(lambda: kernelforge.compile(text))
         )
         self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, "", ""))
 
+    def test_end_of_the_interpreter_for_daemons(self):
+        """Threads that nobody waits for are ended wherever they are."""
+        for _ in range(4):
+            ran = subprocess.run(
+                program("""
+                import threading
+                model = kernelforge.load(device="reference")
+                function = kernelforge.compile("func.func @f() { return }")
+
+                def repeat(work):
+                    while True:
+                        try:
+                            work()
+                        except kernelforge.CancelledError:
+                            pass
+
+                for work in (
+                    lambda: model.generate("The cat", max_tokens=50),
+                    lambda: list(model.stream("The cat", max_tokens=50)),
+                    lambda: model.perplexity("A cat"),
+                    function,
+                ):
+                    threading.Thread(target=repeat, args=[work], daemon=True).start()
+                time.sleep(0.3)
+                """),
+                capture_output=True,
+                text=True,
+                timeout=60,
+            )
+            self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, "", ""))
+
 
 if __name__ == "__main__":
     unittest.main()
