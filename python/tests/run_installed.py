@@ -42,10 +42,15 @@ def main():
     pip = (sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check")
     offline = ("--no-index", "--no-deps")
     module = arguments.build.resolve() / "kernelforge"
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    is_stable = not (module / f"_kernelforge{suffix}").exists()
     run(
         *(*pip, "wheel", *offline, "--no-build-isolation", "-w", wheels),
         *("--config-settings", f"cmake.define.KF_PYTHON_PREBUILT={module}"),
         *("--config-settings", f"build-dir={arguments.build.resolve() / 'wheel'}"),
+        # What pyproject.toml asks for is for compiling.
+        *("--config-settings", "cmake.version=>=3.25"),
+        *("--config-settings", f"wheel.py-api={'cp312' if is_stable else ''}"),
         arguments.source,
     )
     (wheel,) = wheels.glob("*.whl")

@@ -145,7 +145,8 @@ class Close(unittest.TestCase):
 class Fork(unittest.TestCase):
     def test_is_an_error(self):
         ran = run("""
-            import os
+            import os, warnings
+            warnings.simplefilter('ignore')  # Python's, of threads and forks
             model = kernelforge.load()
             function = kernelforge.compile("func.func @f() { return }")
             model.generate("a", max_tokens=1)
