@@ -69,7 +69,8 @@ class Stream(Iterator[Piece]):
     """The pieces of a text while it is generated.
 
     It goes on whether its pieces are taken or not, and ends where ``cancel()`` is
-    called, a ``with`` block of it is left, or nobody has it any more.
+    called, a ``with`` block of it is left, an interrupt (Ctrl-C) comes while a piece
+    is waited for, or nobody has it any more.
     """
 
     def __init__(self, model: Model, text: _kernelforge.Text) -> None:
@@ -93,7 +94,9 @@ class Stream(Iterator[Piece]):
         text, ids, reason, prompt, cached, before, after = self._text.result()
         self._model._tell()
         if reason == "cancelled" and not self._is_cancelled:
-            raise CancelledError("the model was closed while it generated a text")
+            raise CancelledError(
+                "the text was ended: its model was closed, or an interrupt came"
+            )
         return Completion(
             text, ids, _FINISH_REASONS[reason], prompt, cached, before, after
         )

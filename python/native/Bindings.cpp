@@ -119,7 +119,11 @@ private:
   TextPiece wait() {
     TextPiece piece;
     while (!end && piece.isEmpty()) {
-      handleSignals();
+      // The exception may keep this object for as long as it is looked at.
+      if (PyErr_CheckSignals() != 0) {
+        handle->cancel();
+        nb::raise_python_error();
+      }
       piece = withoutGil([&] {
         return handle->wait(std::chrono::steady_clock::now() + kSignalInterval);
       });

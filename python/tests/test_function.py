@@ -71,6 +71,19 @@ class Call(unittest.TestCase):
                 np.testing.assert_array_equal(largest, [0, 1, 0])
                 self.assertEqual(largest.dtype, np.int32)
 
+    def test_computes_on_a_gpu(self):
+        x = np.random.default_rng(1).normal(size=(5, 4)).astype(np.float32)
+        expected = kernelforge.compile(SOFTMAX)(x)
+        for device in ("vulkan", "cuda"):
+            with self.subTest(device):
+                try:
+                    softmax = kernelforge.compile(SOFTMAX, device=device)
+                except kernelforge.UnavailableError as error:
+                    self.skipTest(str(error))
+                with softmax:
+                    self.assertEqual(softmax.device, device)
+                    np.testing.assert_allclose(softmax(x), expected, rtol=1e-5)
+
     def test_takes_rows_as_they_come(self):
         softmax = kernelforge.compile(SOFTMAX, max_tokens=1000)
         for rows in (1, 7, 1000):

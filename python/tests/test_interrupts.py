@@ -74,6 +74,18 @@ class Interrupts(unittest.TestCase):
             SLOW + f"interrupted(lambda: list(model.stream('The cat', {ALL})))\n"
         )
 
+    def test_text_that_is_kept(self):
+        """It has ended, whoever has it still: by the exception, for one."""
+        out = self.expect(
+            SLOW + f"stream = model.stream('The cat', {ALL})\n"
+            "interrupted(stream.result)\n",
+            "try:\n"
+            "    stream.result()\n"
+            "except kernelforge.CancelledError:\n"
+            "    print('ended')\n",
+        )
+        self.assertEqual(out, "ended\n")
+
     def test_perplexity_goes_on_afterwards(self):
         out = self.expect(
             SLOW + "text = 'A cat sat. ' * 5000\n"
