@@ -12,6 +12,7 @@
 #include "runtime/core/Quote.h"
 #include "runtime/io/Gguf.h"
 #include "runtime/io/Safetensors.h"
+#include "runtime/text/Utf8.h"
 
 #include <filesystem>
 #include <utility>
@@ -60,7 +61,7 @@ Status Function::open() {
     return Status::error("the function reads weight " +
                          inQuotes(program.weights.front().names.front()) +
                          "; give its file as 'weights'");
-  programName = program.programName;
+  programName = toValidUtf8(program.programName);
   deviceText = device->name();
   inputSpecs = program.inputs;
   outputSpecs = program.outputs;

@@ -53,6 +53,7 @@ public:
   Messages &messages() { return told; }
 
   // Facts, once it is open.
+  /// Valid UTF-8.
   const std::string &name() const { return programName; }
   const std::string &deviceName() const { return deviceText; }
   std::span<const TensorSpec> inputs() const { return inputSpecs; }

@@ -10,6 +10,7 @@
 #define KF_PYTHON_NATIVE_MESSAGES_H
 
 #include "runtime/core/Observer.h"
+#include "runtime/text/Utf8.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -46,7 +47,7 @@ private:
   void add(const char *level, const std::string &text) {
     try {
       const std::scoped_lock lock(mutex);
-      Line line(level, text);
+      Line line(level, toValidUtf8(text)); // a path may be no text
       if (std::ranges::find(seen, line) != seen.end())
         return;
       if (seen.size() < kMost)

@@ -47,7 +47,7 @@ Status ServedModel::open() {
   } else {
     noEncoder = made.status();
   }
-  known = {.name = files.name,
+  known = {.name = toValidUtf8(files.name),
            .device = session->device().name(),
            .context = session->engine().textLimit(),
            .vocabulary = files.config.vocabSize,

@@ -67,7 +67,8 @@ public:
 
   // Facts, once it is open.
   struct Facts {
-    std::string name, device;
+    std::string name; ///< valid UTF-8
+    std::string device;
     int64_t context = 0;    ///< positions of a text
     int64_t vocabulary = 0; ///< ids are below it
     std::vector<int64_t> eosIds;

@@ -1,14 +1,16 @@
 """What is wrong is an exception, one line, and nothing else happens."""
 
 import math
+import os
 import pathlib
+import shutil
 import tempfile
 import unittest
 
 import numpy as np
 
 import kernelforge
-from support import PROMPT, ModelTest
+from support import MODELS, PROMPT, ModelTest
 
 
 class Options(ModelTest):
@@ -227,6 +229,25 @@ class Load(unittest.TestCase):
         ):
             with self.subTest(options), self.assertRaises(TypeError):
                 kernelforge.load(**options)
+
+
+class Names(unittest.TestCase):
+    """What is no text is a name, too."""
+
+    def test_of_folders(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.fsencode(folder) + b"/a \xff"
+            shutil.copytree(os.fsencode(MODELS / "kf-stories"), path)
+            with open(path + b"/generation_config.json", "w") as file:
+                file.write('{"typical_p": 0.5}')  # which is warned of
+            with self.assertLogs("kernelforge", "WARNING"):
+                with kernelforge.load(os.fsdecode(path)) as model:
+                    self.assertIn("\ufffd", repr(model))
+                    self.assertTrue(model.generate(PROMPT, max_tokens=2).text)
+
+    def test_of_functions(self):
+        function = kernelforge.compile('func.func @"a\\FF"() { return }')
+        self.assertIn("\ufffd", repr(function))
 
 
 class Kinds(unittest.TestCase):
