@@ -42,6 +42,7 @@ Expressions::Expressions(size_t maxSize) : maxSize(maxSize) {
 }
 
 ExprId Expressions::add(Node node, const std::vector<ExprId> *list) {
+  spend(1 + (list ? list->size() / 8 : 0));
   uint64_t hash = mixHash(uint64_t(node.kind), node.least);
   hash = mixHash(hash, node.most);
   if (list) {
@@ -66,9 +67,8 @@ ExprId Expressions::add(Node node, const std::vector<ExprId> *list) {
   });
   if (found != InternTable::kNone)
     return found;
-  if (nodes.size() + lists.size() >= maxSize)
-    fail("the grammar's expressions are larger than the limit",
-         StatusCode::OutOfMemory);
+  if (entries() >= maxSize)
+    fail("the grammar's expressions are larger than the limit", codeOfLimit);
   if (node.depth > kMaxDepth)
     fail("the grammar's expressions are nested too deep");
   if (list) {
@@ -102,6 +102,7 @@ ExprId Expressions::literals(std::vector<std::string> texts, Fuel &fuel) {
   texts.erase(std::ranges::unique(texts).begin(), texts.end());
   if (texts.empty())
     return kNothing;
+  const Payer payer(*this, fuel);
   // What may follow each beginning of the last text; the whole text is last.
   std::vector<std::vector<ExprId>> open(1);
   std::string_view before;
@@ -138,8 +139,10 @@ ExprId Expressions::concat(ExprId a, ExprId b) {
     return a;
   // (x y) b is x (y b).
   std::vector<ExprId> heads;
-  for (; nodes[a].kind == Kind::Concat; a = nodes[a].b)
+  for (; nodes[a].kind == Kind::Concat; a = nodes[a].b) {
+    spend(1);
     heads.push_back(nodes[a].a);
+  }
   if (a != kEmpty)
     heads.push_back(a);
   for (size_t i = heads.size(); i-- > 0;) {
@@ -163,7 +166,15 @@ ExprId Expressions::concat(ExprId a, ExprId b) {
   return b;
 }
 
+/// Sorted, each once.
+static void normalize(std::vector<ExprId> &parts) {
+  std::ranges::sort(parts);
+  parts.erase(std::ranges::unique(parts).begin(), parts.end());
+}
+
 ExprId Expressions::either(std::vector<ExprId> parts) {
+  spend(parts.size() / 4);
+  normalize(parts); // lists of equal parts are looked at once
   std::vector<ExprId> flat;
   ByteSet set;
   bool empty = false;
@@ -178,16 +189,17 @@ ExprId Expressions::either(std::vector<ExprId> parts) {
   };
   for (ExprId part : parts) {
     const Node &node = nodes[part];
-    if (node.kind == Kind::Either)
-      for (uint32_t i = 0; i < node.b; ++i)
-        take(lists[node.a + i]);
-    else
+    if (node.kind != Kind::Either) {
       take(part);
+      continue;
+    }
+    spend(1 + node.b / 4);
+    for (uint32_t i = 0; i < node.b; ++i)
+      take(lists[node.a + i]);
   }
   if (!set.empty())
     flat.push_back(bytes(set));
-  std::ranges::sort(flat);
-  flat.erase(std::ranges::unique(flat).begin(), flat.end());
+  normalize(flat);
   if (std::ranges::binary_search(flat, kAnything))
     return kAnything;
   bool nullable = std::ranges::any_of(
@@ -210,19 +222,22 @@ ExprId Expressions::either(std::vector<ExprId> parts) {
 }
 
 ExprId Expressions::both(std::vector<ExprId> parts) {
+  spend(parts.size() / 4);
+  normalize(parts);
   std::vector<ExprId> flat;
   for (ExprId part : parts) {
     const Node &node = nodes[part];
     if (part == kNothing)
       return kNothing;
-    if (node.kind == Kind::Both)
+    if (node.kind == Kind::Both) {
+      spend(1 + node.b / 4);
       flat.insert(flat.end(), lists.begin() + node.a,
                   lists.begin() + node.a + node.b);
-    else if (part != kAnything)
+    } else if (part != kAnything) {
       flat.push_back(part);
+    }
   }
-  std::ranges::sort(flat);
-  flat.erase(std::ranges::unique(flat).begin(), flat.end());
+  normalize(flat);
   if (flat.empty())
     return kAnything;
   if (flat.size() == 1)
@@ -287,6 +302,7 @@ ExprId Expressions::multiple(uint32_t divisor, uint32_t remainder) {
 }
 
 ExprId Expressions::derivative(ExprId id, uint8_t byte, Fuel &fuel) {
+  const Payer payer(*this, fuel);
   return derive(id, byte, fuel);
 }
 
@@ -348,6 +364,7 @@ ExprId Expressions::derive(ExprId id, uint8_t byte, Fuel &fuel) {
 }
 
 bool Expressions::matches(ExprId id, std::string_view text, Fuel &fuel) {
+  const Payer payer(*this, fuel);
   for (char c : text)
     id = derive(id, static_cast<uint8_t>(c), fuel);
   return nullable(id);
@@ -355,6 +372,12 @@ bool Expressions::matches(ExprId id, std::string_view text, Fuel &fuel) {
 
 bool Expressions::isLive(ExprId id, const std::vector<uint8_t> &bytes,
                          Fuel &fuel) {
+  const Payer payer(*this, fuel);
+  return findIsLive(id, bytes, fuel);
+}
+
+bool Expressions::findIsLive(ExprId id, const std::vector<uint8_t> &bytes,
+                             Fuel &fuel) {
   // What is a sequence is live if all of its parts are.
   for (;; id = nodes[id].b) {
     fuel.spend();
@@ -366,7 +389,7 @@ bool Expressions::isLive(ExprId id, const std::vector<uint8_t> &bytes,
     if (node.kind != Kind::Concat)
       return findLife(id, bytes, fuel);
     // As deep as the node's depth.
-    if (nodes[node.a].uncertain && !isLive(node.a, bytes, fuel))
+    if (nodes[node.a].uncertain && !findIsLive(node.a, bytes, fuel))
       return false;
   }
 }
@@ -375,7 +398,7 @@ bool Expressions::isLive(ExprId id, const std::vector<uint8_t> &bytes,
 bool Expressions::findLife(ExprId id, const std::vector<uint8_t> &bytes,
                            Fuel &fuel) {
   if (nodes[id].kind == Kind::Repeat)
-    return isLive(nodes[id].a, bytes, fuel);
+    return findIsLive(nodes[id].a, bytes, fuel);
   lives.resize(std::max<size_t>(lives.size(), nodes.size()));
   if (lives[id] != Life::Unknown)
     return lives[id] == Life::Live;
@@ -430,7 +453,12 @@ Expressions::repetition(ExprId id) const {
   return Repetition{node.a, node.least, node.most};
 }
 
-ExprId Expressions::relaxed(ExprId id, uint32_t bytes, Fuel &fuel, int depth) {
+ExprId Expressions::relaxed(ExprId id, uint32_t bytes, Fuel &fuel) {
+  const Payer payer(*this, fuel);
+  return relax(id, bytes, fuel, 0);
+}
+
+ExprId Expressions::relax(ExprId id, uint32_t bytes, Fuel &fuel, int depth) {
   // What is nested deeper stays as it is, which is right, too.
   static constexpr int kDeepest = 8;
   fuel.spend();
@@ -444,12 +472,12 @@ ExprId Expressions::relaxed(ExprId id, uint32_t bytes, Fuel &fuel, int depth) {
     return repeat(node.a, std::min(node.least, bytes + 1),
                   node.most > bytes ? kUnbounded : node.most);
   case Kind::Concat:
-    return concat(relaxed(node.a, bytes, fuel, depth + 1),
-                  relaxed(node.b, bytes, fuel, depth + 1));
+    return concat(relax(node.a, bytes, fuel, depth + 1),
+                  relax(node.b, bytes, fuel, depth + 1));
   case Kind::Either: {
     std::vector<ExprId> parts;
     for (uint32_t i = 0; i < node.b; ++i)
-      parts.push_back(relaxed(lists[node.a + i], bytes, fuel, depth + 1));
+      parts.push_back(relax(lists[node.a + i], bytes, fuel, depth + 1));
     return either(std::move(parts));
   }
   default:
@@ -458,8 +486,12 @@ ExprId Expressions::relaxed(ExprId id, uint32_t bytes, Fuel &fuel, int depth) {
 }
 
 size_t Expressions::memory() const {
-  return nodes.capacity() * sizeof(Node) + lists.capacity() * sizeof(ExprId) +
-         lives.capacity() + table.bytes();
+  // Of what is used: tables double, and by that the first expression that is
+  // added to a large set would count as much as all others. Each has 2 to 4
+  // slots of `table`, of 16 bytes.
+  static constexpr size_t kSlotBytes = 48;
+  return nodes.size() * (sizeof(Node) + kSlotBytes) +
+         lists.size() * sizeof(ExprId) + lives.size();
 }
 
 std::array<uint8_t, 256> Expressions::byteClasses() const {
@@ -497,7 +529,9 @@ std::array<uint8_t, 256> Expressions::byteClasses() const {
 
 void Expressions::copyFrom(const Expressions &from,
                            const std::vector<ExprId> &ids, size_t common,
-                           std::vector<ExprId> &copied) {
+                           std::vector<ExprId> &copied, Fuel &fuel) {
+  const Payer payer(*this, fuel);
+  fuel.spend(1 + from.nodes.size() / 32);
   // Parts have lower numbers than what they are part of.
   std::vector<bool> wanted(from.nodes.size());
   std::vector<ExprId> todo;
@@ -512,6 +546,7 @@ void Expressions::copyFrom(const Expressions &from,
   while (!todo.empty()) {
     const Node &node = from.nodes[todo.back()];
     todo.pop_back();
+    fuel.spend();
     switch (node.kind) {
     case Kind::Concat:
       want(node.a);
@@ -519,6 +554,7 @@ void Expressions::copyFrom(const Expressions &from,
       break;
     case Kind::Either:
     case Kind::Both:
+      fuel.spend(node.b / 8);
       for (uint32_t i = 0; i < node.b; ++i)
         want(from.lists[node.a + i]);
       break;

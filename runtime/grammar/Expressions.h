@@ -55,8 +55,9 @@ struct ByteSet {
 using ExprId = uint32_t;
 
 /// A set of expressions. It grows as derivatives are taken. One thread. Throws
-/// Failure where there are more than `maxSize` expressions (OutOfMemory), or
-/// one is nested too deep, and where fuel ends.
+/// Failure where there are more than the limit, or one is nested too deep, and
+/// where fuel ends: that of the call, or, where a call takes none, what
+/// payWith() gave.
 class Expressions {
 public:
   static constexpr ExprId kNothing = 0;  ///< matches no text
@@ -64,7 +65,12 @@ public:
   static constexpr ExprId kAnything = 2; ///< matches each text
   static constexpr uint32_t kUnbounded = 0xffffffff;
 
+  /// `maxSize` bounds entries(); past it is a Failure, Invalid.
   explicit Expressions(size_t maxSize);
+
+  /// Expressions that are made from now on are paid for with `fuel`, which has
+  /// to live as long; with nothing, if null.
+  void payWith(Fuel *fuel) { paying = fuel; }
 
   ExprId bytes(const ByteSet &set);
   ExprId byte(uint8_t value);
@@ -97,7 +103,7 @@ public:
   /// What begins with the same texts of at most `bytes` bytes, and goes on
   /// behind each of them in the same ways, with bounds that are further away as
   /// no bounds: different counts become one.
-  ExprId relaxed(ExprId id, uint32_t bytes, Fuel &fuel, int depth = 0);
+  ExprId relaxed(ExprId id, uint32_t bytes, Fuel &fuel);
   /// `id` as item, least and most times, if it is a repetition.
   struct Repetition {
     ExprId item;
@@ -106,7 +112,13 @@ public:
   std::optional<Repetition> repetition(ExprId id) const;
 
   size_t size() const { return nodes.size(); }
-  void setMaxSize(size_t most) { maxSize = most; }
+  /// Expressions, and the parts of those that are lists: what maxSize bounds.
+  size_t entries() const { return nodes.size() + lists.size(); }
+  /// Another limit, past which a Failure has `code`.
+  void setMaxSize(size_t most, StatusCode code) {
+    maxSize = most;
+    codeOfLimit = code;
+  }
   size_t memory() const;
   /// The bytes that the expressions tell apart: a class for each byte, from 0.
   /// Of bytes of one class, all expressions have the same derivative.
@@ -114,7 +126,7 @@ public:
   /// Puts into `copied` for each expression of `ids`, of the set `from`, which
   /// has grown from what this one is a copy of, the same one of this set.
   void copyFrom(const Expressions &from, const std::vector<ExprId> &ids,
-                size_t common, std::vector<ExprId> &copied);
+                size_t common, std::vector<ExprId> &copied, Fuel &fuel);
 
 private:
   enum class Kind : uint8_t {
@@ -140,16 +152,38 @@ private:
     ByteSet first{};
   };
   enum class Life : uint8_t { Unknown, Live, Dead };
+  /// Pays with `fuel` as long as it lives.
+  class Payer {
+  public:
+    Payer(Expressions &set, Fuel &fuel) : set(set), before(set.paying) {
+      set.paying = &fuel;
+    }
+    ~Payer() { set.paying = before; }
+    Payer(const Payer &) = delete;
+    Payer &operator=(const Payer &) = delete;
 
+  private:
+    Expressions &set;
+    Fuel *before;
+  };
+
+  void spend(uint64_t steps) {
+    if (paying)
+      paying->spend(steps);
+  }
   ExprId add(Node node, const std::vector<ExprId> *list = nullptr);
   ExprId derive(ExprId id, uint8_t byte, Fuel &fuel);
+  bool findIsLive(ExprId id, const std::vector<uint8_t> &bytes, Fuel &fuel);
+  ExprId relax(ExprId id, uint32_t bytes, Fuel &fuel, int depth);
   bool findLife(ExprId id, const std::vector<uint8_t> &bytes, Fuel &fuel);
 
   size_t maxSize;
+  StatusCode codeOfLimit = StatusCode::Invalid;
   std::vector<Node> nodes;
   std::vector<ExprId> lists;
   std::vector<Life> lives; ///< by node, as far as they were asked for
   InternTable table;
+  Fuel *paying = nullptr; ///< of the running call, or what payWith() gave
 };
 
 } // namespace kf::grammar

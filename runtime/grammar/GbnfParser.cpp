@@ -10,6 +10,7 @@
 
 #include "runtime/core/Quote.h"
 #include "runtime/grammar/CharacterSet.h"
+#include "runtime/grammar/TextCursor.h"
 #include "runtime/text/Utf8.h"
 
 #include <algorithm>
@@ -26,10 +27,10 @@ constexpr uint32_t kMaxTimes = 1'000'000;
 /// Of * + ? {} behind an item.
 constexpr int kMaxTimesInARow = 2;
 
-class Parser {
+class Parser : TextCursor {
 public:
   Parser(std::string_view text, RulesBuilder &builder)
-      : text(text), builder(builder) {}
+      : TextCursor{text}, builder(builder) {}
 
   GbnfTree parse();
 
@@ -37,14 +38,6 @@ private:
   using Kind = GbnfNode::Kind;
 
   [[noreturn]] void failAt(size_t where, const std::string &message) const;
-  bool atEnd() const { return next == text.size(); }
-  char peek() const { return atEnd() ? '\0' : text[next]; }
-  bool take(std::string_view word) {
-    if (!text.substr(next).starts_with(word))
-      return false;
-    next += word.size();
-    return true;
-  }
   /// Skips spaces and comments, and line ends where `lines`.
   void skip(bool lines);
   std::string_view takeName();
@@ -60,9 +53,7 @@ private:
   ExprId parseClass();
   uint32_t parseTimes(uint32_t node, int depth);
 
-  std::string_view text;
   RulesBuilder &builder;
-  size_t next = 0;
   GbnfTree tree;
   struct Known {
     uint32_t rule;

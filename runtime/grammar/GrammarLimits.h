@@ -34,8 +34,9 @@ struct MatchLimits {
   /// where it is accepted. A call that has to make its memory anew starts again
   /// with as many.
   uint64_t maxSteps = 20'000'000;
-  /// Of what is remembered of a text and to make masks faster. Past it, what
-  /// can be made again is dropped.
+  /// Of what is remembered of a text and to make masks faster, beyond what a
+  /// matcher takes in front of an empty text. Past it, what can be made again
+  /// is dropped.
   size_t maxBytes = size_t(64) << 20;
   /// How many of the last tokens can be taken back.
   size_t maxRollback = 64;

@@ -32,7 +32,7 @@ template <typename Fn> auto GrammarMatcher::run(Fn &&fn) -> decltype(fn()) {
       return statusOfException();
     }
   };
-  if (cache->memory() > limits.maxBytes)
+  if (cache->grown() > limits.maxBytes)
     KF_RETURN_IF_ERROR(renewCache());
   decltype(fn()) result = once();
   const Status *failure;
@@ -59,7 +59,7 @@ Status GrammarMatcher::renewCache() {
       for (Past &one : before)
         places.push_back(&one.place);
       renewed->copyPlaces(*cache, places, fuel);
-      if (renewed->memory() > limits.maxBytes)
+      if (renewed->grown() > limits.maxBytes)
         return Status::error("the text takes more memory than the limit of " +
                                  std::to_string(limits.maxBytes) + " bytes",
                              StatusCode::OutOfMemory);

@@ -38,7 +38,9 @@ Lexer::Lexer(const Rules &rules, size_t longest, size_t maxBytes)
       expressions(rules.expressions), classes(rules.classes),
       classCount(rules.classBytes.size()), lists{0} {
   this->maxBytes += memory();
-  expressions.setMaxSize(expressions.size() * 2 + maxBytes / kExpressionBytes);
+  expressions.setMaxSize(expressions.entries() * 2 +
+                             maxBytes / kExpressionBytes,
+                         StatusCode::OutOfMemory);
   Fuel none(1000, nullptr);
   list({});
   makeState({}, none);
@@ -246,18 +248,17 @@ uint32_t Lexer::findRelaxed(uint32_t state, Sight sight, Fuel &fuel) {
   return states[state].relaxed[sight] = relaxed;
 }
 
-uint32_t Lexer::copyState(const Lexer &from, uint32_t state) {
+uint32_t Lexer::copyState(const Lexer &from, uint32_t state, Fuel &fuel) {
   std::vector<ExprId> rests, copied;
   for (size_t i = from.states[state].begin; i < from.states[state].end; ++i)
     rests.push_back(from.parts[i].rest);
   expressions.copyFrom(from.expressions, rests, rules.expressions.size(),
-                       copied);
+                       copied, fuel);
   std::vector<Part> made;
   for (size_t i = 0; i < copied.size(); ++i)
     made.push_back(
         {from.parts[from.states[state].begin + i].lexeme, copied[i]});
-  Fuel none(made.size() + 1000, nullptr);
-  return made.empty() ? kDead : makeState(made, none);
+  return made.empty() ? kDead : makeState(made, fuel);
 }
 
 size_t Lexer::memory() const {

@@ -91,7 +91,7 @@ public:
   }
 
   /// Puts a state of `from` here, a lexer of the same rules.
-  uint32_t copyState(const Lexer &from, uint32_t state);
+  uint32_t copyState(const Lexer &from, uint32_t state, Fuel &fuel);
 
   size_t memory() const;
 

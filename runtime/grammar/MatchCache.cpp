@@ -27,7 +27,8 @@ MatchCache::MatchCache(std::shared_ptr<const Rules> rules,
       lexer(*compiled, words->maxDepth(), maxBytes),
       rows(*compiled, lexer, maxBytes, fuel), frames(words->maxDepth() + 1),
       maxMasks(std::max<size_t>(
-          maxBytes / 4 / (words->maskWords() * sizeof(uint32_t)), 1)) {}
+          maxBytes / 4 / (words->maskWords() * sizeof(uint32_t)), 1)),
+      base(memory()) {}
 
 Place MatchCache::begin() const {
   Place place;
@@ -297,9 +298,15 @@ void MatchCache::copyPlaces(const MatchCache &from,
       wanted.push_back(thread.row);
   rows.copyRows(from.rows, wanted, fuel);
   size_t next = 0;
+  std::unordered_map<uint32_t, uint32_t> states; // here, by those there
   for (Place *place : places) {
-    for (Thread &thread : place->threads)
-      thread = {wanted[next++], lexer.copyState(from.lexer, thread.state)};
+    fuel.spend(place->threads.size());
+    for (Thread &thread : place->threads) {
+      const auto [copy, isNew] = states.try_emplace(thread.state, 0);
+      if (isNew)
+        copy->second = lexer.copyState(from.lexer, thread.state, fuel);
+      thread = {wanted[next++], copy->second};
+    }
     std::ranges::sort(place->threads);
   }
 }

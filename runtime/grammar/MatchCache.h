@@ -48,11 +48,14 @@ public:
   void copyPlaces(const MatchCache &from, std::span<Place *const> places,
                   Fuel &fuel);
 
-  size_t memory() const;
+  /// Bytes beyond those of a cache that was not asked for anything.
+  size_t grown() const { return memory() - base; }
   /// Set where an allocation failed in the middle of a change.
   bool broken = false;
 
 private:
+  size_t memory() const;
+
   /// Ways to read the text up to a node of the trie: in `threads`, but for one
   /// that is alone.
   struct Frame {
@@ -95,6 +98,7 @@ private:
   };
   std::unordered_map<uint64_t, KnownMask> masks; ///< of short tokens
   size_t maxMasks;
+  size_t base; ///< memory() of the grammar alone
 };
 
 } // namespace kf::grammar

@@ -10,9 +10,11 @@
 
 #include "runtime/core/Quote.h"
 #include "runtime/grammar/JsonTree.h"
+#include "runtime/grammar/TextCursor.h"
 #include "runtime/text/Utf8.h"
 
 #include <algorithm>
+#include <map>
 #include <optional>
 
 using namespace kf;
@@ -69,10 +71,10 @@ namespace {
 /// Most times that a part may be asked for.
 constexpr uint32_t kMaxTimes = 1'000'000;
 
-class Parser {
+class Parser : TextCursor {
 public:
   Parser(std::string_view text, int maxDepth, Expressions &set, Fuel &fuel)
-      : text(text), maxDepth(maxDepth), set(set), fuel(fuel) {}
+      : TextCursor{text}, maxDepth(maxDepth), set(set), fuel(fuel) {}
 
   ExprId parse();
 
@@ -83,14 +85,6 @@ private:
       characters += (static_cast<uint8_t>(c) & 0xc0) != 0x80;
     grammar::fail("pattern, character " + std::to_string(characters) + ": " +
                   message);
-  }
-  bool atEnd() const { return next == text.size(); }
-  char peek() const { return atEnd() ? '\0' : text[next]; }
-  bool take(std::string_view word) {
-    if (!text.substr(next).starts_with(word))
-      return false;
-    next += word.size();
-    return true;
   }
 
   ExprId parseChoice(int depth);
@@ -106,14 +100,17 @@ private:
   char32_t takeEscape(bool inClass);
   uint32_t takeNumber();
 
-  std::string_view text;
   int maxDepth;
   Expressions &set;
   Fuel &fuel;
-  size_t next = 0;
+  ExprId anything = Expressions::kNothing; ///< any characters
+  // What was made before:
+  std::optional<ExprId> dot;
+  std::map<char, ExprId> escapes; ///< of sets, by their letters
 };
 
 ExprId Parser::parse() {
+  anything = set.star(jsonCharacter(set));
   const ExprId whole = parseChoice(0);
   if (!atEnd())
     failHere("')' without '('");
@@ -131,7 +128,6 @@ ExprId Parser::parseChoice(int depth) {
     const bool isTied = isTop && take("^");
     ExprId part = parseSequence(depth);
     if (isTop) {
-      const ExprId anything = set.star(jsonCharacter(set));
       if (!isTied)
         part = set.concat(anything, part);
       if (!take("$"))
@@ -179,10 +175,12 @@ ExprId Parser::parseItem(int depth) {
   case '.':
     ++next;
     // As ECMAScript has it: any character but those that end lines.
-    return jsonCharacters(
-        CharacterSet({{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}})
-            .complement(),
-        set);
+    if (!dot)
+      dot = jsonCharacters(
+          CharacterSet({{'\n', '\n'}, {'\r', '\r'}, {0x2028, 0x2029}})
+              .complement(),
+          set);
+    return *dot;
   case '^':
   case '$':
     failHere("^ and $ are supported at the ends of the pattern and of its "
@@ -193,8 +191,13 @@ ExprId Parser::parseItem(int depth) {
     failHere("nothing to repeat");
   case '\\': {
     ++next;
+    const char letter = peek();
+    if (const auto known = escapes.find(letter); known != escapes.end()) {
+      ++next;
+      return known->second;
+    }
     if (const std::optional<CharacterSet> characters = takeSet())
-      return jsonCharacters(*characters, set);
+      return escapes[letter] = jsonCharacters(*characters, set);
     const char32_t c = takeEscape(false);
     return jsonCharacters(CharacterSet({{c, c}}), set);
   }

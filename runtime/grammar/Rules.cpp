@@ -18,6 +18,7 @@ using namespace kf::grammar;
 RulesBuilder::RulesBuilder(const GrammarLimits &limits)
     : bounds(limits), steps(limits.maxSteps, limits.cancelled),
       made{.expressions = Expressions(limits.maxSize)} {
+  made.expressions.payWith(&steps);
   addRule(); // the whole text
 }
 
@@ -207,5 +208,6 @@ Rules RulesBuilder::finish(Symbol root) {
     }
   }
   made.lexemes = std::move(lexemes);
+  made.expressions.payWith(nullptr);
   return std::move(made);
 }

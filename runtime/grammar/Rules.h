@@ -58,10 +58,13 @@ struct Rules {
   std::vector<uint8_t> classBytes{}; ///< by class, a byte of it
 };
 
-/// Puts rules together. Throws Failure where limits are exceeded.
+/// Puts rules together. Throws Failure where limits are exceeded. What is made
+/// in expressions() is paid for with fuel().
 class RulesBuilder {
 public:
   explicit RulesBuilder(const GrammarLimits &limits);
+  RulesBuilder(const RulesBuilder &) = delete;
+  RulesBuilder &operator=(const RulesBuilder &) = delete;
 
   Expressions &expressions() { return made.expressions; }
   Fuel &fuel() { return steps; }

@@ -374,6 +374,9 @@ TEST(Grammar, HostileSchemasEnd) {
   expectSchemaEnds("nested schemas", End::Limit,
                    nested(R"({"type": "array", "items": )", "{}", "}", 10000));
   expectSchemaEnds("nested arrays", End::Limit, nested("[", "", "]", 100000));
+  expectSchemaEnds("a pattern of many dots", End::Limit,
+                   R"({"type": "string", "pattern": ")" +
+                       std::string(1'000'000, '.') + "\"}");
   // A number with many digits, read again in each of 2^12 combinations.
   expectSchemaEnds("a long number in many combinations", End::Limit,
                    R"({"minimum": 1.)" + std::string(900'000, '0') +
@@ -412,6 +415,22 @@ TEST(Grammar, HostileGbnfEnds) {
   expectGbnfEnds("2^40 rules in one another", End::Grammar,
                  doubled + "r40 ::= \"a\" | r1");
   expectGbnfEnds("2^40 letters", End::Limit, doubled + "r40 ::= \"a\"");
+  // Long lists in alternatives, and long sequences, again and again.
+  const std::string pairs = join(676, " | ", [](int i) {
+    return std::string{'"', char('a' + i / 26), char('a' + i % 26), '"'};
+  });
+  expectGbnfEnds("equal alternatives", End::Grammar,
+                 "root ::= " + join(100'000, " | ", [](int) { return "x"; }) +
+                     "\nx ::= " + pairs + "\n");
+  std::string text = "a0 ::= \"a\"\na1 ::= a0 a0\n";
+  for (int i = 2; i <= 18; ++i) {
+    const std::string before = "a" + std::to_string(i - 1);
+    text += "a" + std::to_string(i) + " ::= " + before + " " + before + "\n";
+  }
+  expectGbnfEnds("long sequences", End::Limit,
+                 text + "root ::= " + join(100'000, "|", [](int) {
+                   return "a18\"b\"";
+                 }) + "\n");
 }
 
 TEST(Grammar, LimitsAreErrors) {
@@ -558,6 +577,29 @@ TEST(Matcher, MemoryIsBounded) {
   ASSERT_TRUE(matcher.accept(']').ok());
   EXPECT_TRUE(matcher.mayEnd());
   EXPECT_TRUE(accepts(start, "[\"x\"]"));
+
+  // What the grammar itself takes is not counted, nor are its lists.
+  std::string properties;
+  for (int i = 0; i < 2000; ++i)
+    properties += (i ? ", \"p" : "\"p") + std::to_string(i) + "\": true";
+  limits.maxBytes = 500'000;
+  EXPECT_TRUE(accepts(matcherOf(schema(R"({"type": "object", "properties": {)" +
+                                       properties + "}}"),
+                                limits),
+                      "{\"p7\":1,\"p1999\":[2]}"));
+  std::string rules = "root ::= \"(\" (";
+  for (int i = 0; i < 150; ++i)
+    rules += (i ? " | r" : "r") + std::to_string(i) + " \"" +
+             std::to_string(i) + "\"";
+  rules += ") \")\"\n";
+  for (int i = 0; i < 150; ++i) {
+    rules += "r" + std::to_string(i) + " ::= \"zz\"";
+    for (int j = i; j < 150; ++j)
+      rules +=
+          std::string(" | \"") + char('a' + j / 26) + char('a' + j % 26) + "\"";
+    rules += "\n";
+  }
+  EXPECT_TRUE(accepts(matcherOf(Grammar::fromGbnf(rules), limits), "(ft149)"));
 
   // What cannot be dropped is an error: rows of open arrays.
   GrammarMatcher deep = matcherOf(schema(R"({"type": "array"})"), limits);
