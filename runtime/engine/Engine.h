@@ -233,6 +233,8 @@ private:
   void makePlan();
   Status tryAddPiece(Sequence &sequence, int64_t rows);
   std::vector<LogitAdjustment> adjustmentsOf(const Sampler &sampler) const;
+  Result<std::span<const uint32_t>>
+  allowedBy(TokenConstraint &constraint) const;
   int64_t wantedLimit(StepOutput output) const;
   size_t adjustmentLimit() const;
   StepShape shapeOf(int64_t rows, size_t sequences, StepOutput output) const;

@@ -64,7 +64,8 @@ Status Engine::planAhead(Ahead &next) {
     const Sampler &sampler = *sequence.reading->sampler;
     const int64_t position = sequence.position();
     // Pages that others have are not copied here, where nobody asks yet.
-    if (sampler.dependsOnTokens() || position >= options.contextLength ||
+    if (sampler.dependsOnTokens() || sequence.reading->constraint ||
+        position >= options.contextLength ||
         (position % kCachePage != 0 && sequence.pages.pagesFor(1) > 0))
       return Status::cancelled();
     Expected expected;
@@ -132,7 +133,7 @@ bool Engine::isAsExpected(const Piece &piece, const Expected &expected) const {
     return false;
   const Reading &reading = *sequence.reading;
   return sequence.ids.size() == 1 && sequence.ids.front() == expected.id &&
-         !reading.onLogits && reading.sampler &&
+         !reading.onLogits && reading.sampler && !reading.constraint &&
          reading.sampler->settings() == expected.settings &&
          reading.sampler->penalties() == expected.penalties &&
          adjustmentsOf(*reading.sampler) == expected.adjustments;

@@ -74,6 +74,18 @@ Engine::adjustmentsOf(const Sampler &sampler) const {
   return adjustments;
 }
 
+/// What steps take for a mask.
+Result<std::span<const uint32_t>>
+Engine::allowedBy(TokenConstraint &constraint) const {
+  KF_ASSIGN_OR_RETURN(const std::span<const uint32_t> allowed,
+                      constraint.allowed());
+  if (static_cast<int64_t>(allowed.size()) !=
+      maskWords(decoder.config().vocabSize))
+    return Status::error("a constraint of another vocabulary than the model's",
+                         StatusCode::Internal);
+  return allowed;
+}
+
 /// Adds as much of what `sequence` reads as `rows` rows hold.
 Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
   const Reading &reading = *sequence.reading;
@@ -83,6 +95,7 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
       static_cast<size_t>(wantedLimit(plan.output)) - batch.wanted.size();
   Piece piece = {&sequence, std::min(rest, static_cast<size_t>(rows)), 0};
   std::vector<LogitAdjustment> adjustments;
+  std::span<const uint32_t> allowed;
   if (reading.onLogits) {
     const size_t before = sequence.firstWanted > sequence.next
                               ? sequence.firstWanted - sequence.next
@@ -96,6 +109,8 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
         batch.adjustedIds.size() + adjustments.size() > adjustmentLimit()) {
       --piece.count; // the last one waits for a step with room
       piece.wanted = 0;
+    } else if (reading.constraint) {
+      KF_ASSIGN_OR_RETURN(allowed, allowedBy(*reading.constraint));
     }
   }
   if (piece.count == 0)
@@ -118,7 +133,7 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
   }
   if (!reading.onLogits && piece.wanted)
     batch.want(reading.sampler->settings(), reading.sampler->penalties(),
-               adjustments);
+               adjustments, allowed);
   return Status();
 }
 
@@ -368,6 +383,10 @@ static Reading::Outcome outcomeOf(int32_t id, const Reading &reading,
                                   const Model &model) {
   if (id >= 0)
     return std::optional(id);
+  if (reading.constraint)
+    return Status::error("no token can be chosen: logits are not finite, or "
+                         "those of all tokens that the text's grammar allows "
+                         "are -inf, by biases perhaps");
   const bool excludes = std::ranges::any_of(
       reading.sampler->adjustments(),
       [](const LogitAdjustment &entry) { return std::isinf(entry.bias); });

@@ -22,10 +22,27 @@ std::string_view kf::nameOf(StopReason reason) {
     return "stop token";
   case StopReason::StopText:
     return "stop text";
+  case StopReason::Complete:
+    return "complete";
   case StopReason::MaxTokens:
     return "token limit";
   case StopReason::ContextFull:
     return "context full";
+  case StopReason::Cancelled:
+    return "cancelled";
+  }
+  return "";
+}
+
+std::string_view kf::finishReasonOf(StopReason reason) {
+  switch (reason) {
+  case StopReason::StopToken:
+  case StopReason::StopText:
+  case StopReason::Complete:
+    return "stop";
+  case StopReason::MaxTokens:
+  case StopReason::ContextFull:
+    return "length";
   case StopReason::Cancelled:
     return "cancelled";
   }
@@ -175,6 +192,7 @@ Status Generation::Text::read(std::vector<int32_t> ids, bool choose) {
   Reading reading;
   reading.ids = std::move(ids);
   reading.sampler = choose ? &sampler : nullptr;
+  reading.constraint = choose ? options.constraint.get() : nullptr;
   const int64_t last =
       sequence.position() + static_cast<int64_t>(reading.ids.size());
   reading.goesOn =
@@ -220,11 +238,15 @@ Status Generation::Text::goOn(std::optional<int32_t> id) {
     return Status();
   }
   sampler.accept(*id);
+  if (options.constraint)
+    KF_RETURN_IF_ERROR(options.constraint->accept(*id));
   const std::optional<StopReason> reason = push(*id);
   if (isAbandoned)
     return Status();
   if (reason)
     finish(*reason);
+  else if (options.constraint && options.constraint->isComplete())
+    finish(StopReason::Complete);
   else if (static_cast<int64_t>(result.ids.size()) >= options.maxTokens)
     finish(StopReason::MaxTokens);
   else if (sequence.position() >= sequence.contextLength())

@@ -38,6 +38,9 @@ struct GenerationOptions {
   /// Each is valid UTF-8 and not empty; without a tokenizer there is no text to
   /// find them in.
   std::vector<std::string> stopTexts;
+  /// What the text is held to, and no other one; it ends where that is
+  /// complete. Null: nothing. The engine's thread uses it until the end.
+  std::shared_ptr<TokenConstraint> constraint;
   /// Called with every piece of text as soon as it is complete UTF-8; may be
   /// empty.
   std::function<void(std::string_view text)> onText;
@@ -49,12 +52,17 @@ struct GenerationOptions {
 enum class StopReason {
   StopToken,
   StopText,
+  Complete, ///< by GenerationOptions::constraint
   MaxTokens,
   ContextFull,
   Cancelled ///< by EngineOptions::cancelled, or Sequence::cancel()
 };
-/// "stop token", "stop text", "token limit", "context full", "cancelled".
+/// "stop token", "stop text", "complete", "token limit", "context full",
+/// "cancelled".
 std::string_view nameOf(StopReason reason);
+/// As OpenAI's API has it: "stop" where the text has ended, "length" where a
+/// limit was reached; "cancelled".
+std::string_view finishReasonOf(StopReason reason);
 
 struct GenerationResult {
   /// Generated; a stop token is the last, or the one that ended a stop text.

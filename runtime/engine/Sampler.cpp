@@ -273,15 +273,20 @@ static Status describeBadLogits(std::span<const float> logits) {
   return Status::error("no token has a finite logit");
 }
 
-Result<int32_t> Sampler::sample(std::span<const float> logits) const {
+Result<int32_t> Sampler::sample(std::span<const float> logits,
+                                std::span<const uint32_t> allowed) const {
   std::vector<float> changed;
   std::span<const float> chosenFrom = logits;
-  if (!adjusted.empty()) {
+  if (!adjusted.empty() || !allowed.empty()) {
     changed.assign(logits.begin(), logits.end());
     for (const auto &[id, entry] : adjusted)
       if (id >= 0 && static_cast<size_t>(id) < changed.size())
         changed[id] =
             adjustLogit(changed[id], entry.seen, entry.bias, penalties());
+    if (!allowed.empty())
+      for (size_t id = 0; id < changed.size(); ++id)
+        if (changed[id] < kInfinity && !(allowed[id / 32] >> id % 32 & 1))
+          changed[id] = -kInfinity;
     chosenFrom = changed;
   }
   const int32_t id = sampleToken(chosenFrom, settings());

@@ -72,8 +72,11 @@ public:
   /// Records one of a prompt.
   void acceptPrompt(int32_t id);
   /// Chooses from `logits` [vocabulary]; does not accept the choice. -inf
-  /// excludes a token. Fails if a logit is NaN or +inf, or all are -inf.
-  Result<int32_t> sample(std::span<const float> logits) const;
+  /// excludes a token, and so does a bit of `allowed` that is not set, if it is
+  /// not empty (TokenConstraint::allowed). Fails if a logit is NaN or +inf, or
+  /// no token is left.
+  Result<int32_t> sample(std::span<const float> logits,
+                         std::span<const uint32_t> allowed = {}) const;
   /// Forgets the tokens so far.
   void reset();
 

@@ -13,6 +13,7 @@
 #include "runtime/engine/PagePool.h"
 #include "runtime/engine/Sampler.h"
 #include "runtime/engine/Scheduler.h"
+#include "runtime/engine/TokenConstraint.h"
 
 #include <cstdint>
 #include <functional>
@@ -44,6 +45,9 @@ struct Reading {
   /// Chooses the token that follows the last id; null where none is wanted.
   /// It has seen all tokens up to there. Not owned; must live until `done`.
   const Sampler *sampler = nullptr;
+  /// Which tokens the sampler chooses among; null: all. It has accepted those
+  /// of its text up to there. As the sampler, not owned.
+  TokenConstraint *constraint = nullptr;
   /// The caller means to read the token that is chosen next, alone, by the same
   /// sampler, which has accepted it then: from `done` of this reading. The
   /// engine may begin with that before the token is known to the host.

@@ -227,10 +227,9 @@ private:
   std::string last(size_t choice, const AnswerPart &part,
                    const ChoiceEnd &end) const {
     const int64_t read = end.promptTokens - end.cachedTokens;
-    const std::string_view type = end.reason == StopReason::StopToken ? "eos"
-                                  : end.reason == StopReason::StopText
-                                      ? "word"
-                                      : "limit";
+    const std::string_view type = finishReasonOf(end.reason) != "stop" ? "limit"
+                                  : end.reason == StopReason::StopText ? "word"
+                                                                       : "eos";
     std::vector<JsonMember> members = common(choice, part);
     members.insert(
         members.end(),
@@ -263,9 +262,8 @@ private:
 } // namespace
 
 std::string_view kf::finishReasonOf(const ChoiceEnd &end) {
-  if (end.reason != StopReason::StopToken && end.reason != StopReason::StopText)
-    return "length";
-  return end.hasCalls ? "tool_calls" : "stop";
+  const std::string_view reason = finishReasonOf(end.reason);
+  return end.hasCalls && reason == "stop" ? "tool_calls" : reason;
 }
 
 std::unique_ptr<AnswerForm> kf::chatForm(AnswerHead head) {

@@ -80,21 +80,6 @@ struct Job {
   bool isDone = false;
 };
 
-/// As servers of such requests call it.
-std::string_view finishReason(StopReason reason) {
-  switch (reason) {
-  case StopReason::StopToken:
-  case StopReason::StopText:
-    return "stop";
-  case StopReason::MaxTokens:
-  case StopReason::ContextFull:
-    return "length";
-  case StopReason::Cancelled:
-    return "cancelled";
-  }
-  return "";
-}
-
 std::string jsonLine(const Job &job, bool hasText) {
   using Json = nlohmann::ordered_json;
   Json json = Json::object();
@@ -108,7 +93,7 @@ std::string jsonLine(const Job &job, bool hasText) {
     json["ids"] = job.result.ids;
     if (hasText)
       json["text"] = job.result.text;
-    json["finish_reason"] = finishReason(job.result.reason);
+    json["finish_reason"] = finishReasonOf(job.result.reason);
     json["prompt_tokens"] = job.prompt.size();
     json["prompt_tokens_reused"] = job.result.reusedTokens;
   }

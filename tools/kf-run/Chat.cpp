@@ -199,7 +199,8 @@ private:
       return reason.status();
     if (*reason == StopReason::ContextFull)
       std::fputs("The context is full; /clear starts over.\n", stderr);
-    else if (*reason != StopReason::StopToken)
+    else if (*reason != StopReason::StopToken &&
+             *reason != StopReason::Complete)
       std::fprintf(stderr, "[%s]\n", std::string(nameOf(*reason)).c_str());
     return Status();
   }

@@ -137,13 +137,45 @@ inline Status expectLogits(Sequence &sequence, std::span<const int32_t> ids,
   return answer.outcome->status();
 }
 
+/// Some tokens behind each: less than half of the vocabulary.
+class FakeConstraint : public TokenConstraint {
+public:
+  Result<std::span<const uint32_t>> allowed() override {
+    ++asked;
+    if (failsAfter == 0)
+      return Status::error("the constraint has failed");
+    bits = 0;
+    for (int32_t i = 0; i < 4; ++i)
+      bits |= uint32_t(1) << (last * 3 + i * i + length) % kVocab;
+    return std::span<const uint32_t>(&bits, 1);
+  }
+  Status accept(int32_t id) override {
+    KF_ASSIGN_OR_RETURN(const auto mask, allowed());
+    if (!(mask[0] >> id & 1))
+      return Status::error("a token that is not allowed");
+    last = id;
+    ++length;
+    --failsAfter;
+    return Status();
+  }
+  bool isComplete() const override { return length == completeAt; }
+
+  int32_t length = 0;
+  int32_t completeAt = -1, failsAfter = -1; ///< tokens; -1: never
+  int asked = 0;
+
+private:
+  int32_t last = 0;
+  uint32_t bits = 0;
+};
+
 /// A text that is continued by `sampler`, one token after the other.
 class Text {
 public:
   Text(std::unique_ptr<Sequence> sequence, const SamplerOptions &options,
-       size_t count)
+       size_t count, std::unique_ptr<TokenConstraint> constraint = nullptr)
       : sequence(std::move(sequence)), sampler(*Sampler::create(options)),
-        count(count) {}
+        constraint(std::move(constraint)), count(count) {}
 
   Status read(std::vector<int32_t> ids) {
     for (int32_t id : ids)
@@ -151,6 +183,7 @@ public:
     Reading reading;
     reading.ids = std::move(ids);
     reading.sampler = &sampler;
+    reading.constraint = constraint.get();
     reading.goesOn = chosen.size() + 1 < count;
     reading.done = [this](const Reading::Outcome &outcome) { next(outcome); };
     return sequence->read(std::move(reading));
@@ -173,11 +206,14 @@ private:
       return;
     }
     chosen.push_back(**outcome);
+    if (constraint)
+      EXPECT_EQ(constraint->accept(chosen.back()).message(), "");
     if (chosen.size() < count)
       error = read({chosen.back()});
   }
 
   Sampler sampler;
+  std::unique_ptr<TokenConstraint> constraint;
   size_t count;
 };
 
@@ -200,8 +236,8 @@ inline SamplerOptions optionsOf(size_t i) {
 /// What the text has to be.
 inline std::vector<int32_t> expected(std::vector<int32_t> ids,
                                      const SamplerOptions &options,
-                                     size_t count,
-                                     const FakeBehavior &behavior) {
+                                     size_t count, const FakeBehavior &behavior,
+                                     TokenConstraint *constraint = nullptr) {
   Sampler sampler = *Sampler::create(options);
   for (int32_t id : ids)
     sampler.acceptPrompt(id);
@@ -210,8 +246,12 @@ inline std::vector<int32_t> expected(std::vector<int32_t> ids,
     std::vector<float> logits;
     for (int64_t v = 0; v < kVocab; ++v)
       logits.push_back(fakeLogit(ids, v, behavior));
-    chosen.push_back(*sampler.sample(logits));
+    chosen.push_back(
+        *sampler.sample(logits, constraint ? *constraint->allowed()
+                                           : std::span<const uint32_t>()));
     sampler.accept(chosen.back());
+    if (constraint)
+      EXPECT_EQ(constraint->accept(chosen.back()).message(), "");
     ids.push_back(chosen.back());
   }
   return chosen;

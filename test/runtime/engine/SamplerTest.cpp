@@ -94,6 +94,21 @@ TEST(Sampler, RefusesBrokenLogits) {
   }
 }
 
+TEST(Sampler, ChoosesAmongWhatIsAllowed) {
+  const std::vector<float> logits = {5, 4, 3, 2};
+  const std::vector<uint32_t> allowed = {0b1100};
+  EXPECT_EQ(*make({}).sample(logits, allowed), 2);
+  EXPECT_EQ(*make({.logitBias = {{3, 2}}}).sample(logits, allowed), 3);
+  for (uint64_t seed = 0; seed < 20; ++seed)
+    EXPECT_GE(*make({.temperature = 50, .seed = seed}).sample(logits, allowed),
+              2);
+  const auto none = make({.logitBias = {{2, -INFINITY}, {3, -INFINITY}}})
+                        .sample(logits, allowed);
+  EXPECT_EQ(none.message(), "no token has a finite logit");
+  // What is not finite is an error wherever it is.
+  EXPECT_FALSE(make({}).sample(std::vector<float>{NAN, 4, 3, 2}, allowed).ok());
+}
+
 TEST(Sampler, RefusesOptionsOutOfRange) {
   auto errorOf = [](const SamplerOptions &options) {
     return Sampler::create(options).message();

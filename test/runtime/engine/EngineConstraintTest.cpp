@@ -1,0 +1,170 @@
+//===- EngineConstraintTest.cpp - Texts that are held to something --------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "EngineFixture.h"
+
+#include "runtime/engine/Generation.h"
+
+#include <gtest/gtest.h>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+// Constrained texts beside free ones, with penalties, biases and temperatures:
+// each gets what it would get alone.
+void expectObeyed(bool runsAhead) {
+  for (const int64_t rows : {4, 20, 512}) {
+    SCOPED_TRACE(rows);
+    Fixture fixture(
+        {.parallel = 16, .rowsPerStep = rows, .runsAhead = runsAhead});
+    fixture.device.behavior.varies = true;
+    std::vector<std::unique_ptr<Text>> texts;
+    auto isHeld = [](size_t i) { return i % 3 != 0; };
+    auto options = [](size_t i) {
+      SamplerOptions options = optionsOf(i);
+      options.logitBias = {{int64_t(i % kVocab), 4.0}};
+      return options;
+    };
+    for (size_t i = 0; i < 24; ++i) {
+      texts.push_back(std::make_unique<Text>(
+          fixture.sequence(), options(i), 10 + i * 3 % 17,
+          isHeld(i) ? std::make_unique<FakeConstraint>() : nullptr));
+      EXPECT_TRUE(texts.back()->read(tokens(1 + i * 13 % 150, i)).ok());
+    }
+    fixture.runAll();
+    for (size_t i = 0; i < texts.size(); ++i) {
+      EXPECT_EQ(texts[i]->error.message(), "");
+      FakeConstraint constraint;
+      EXPECT_EQ(texts[i]->chosen,
+                expected(tokens(1 + i * 13 % 150, i), options(i),
+                         10 + i * 3 % 17, fixture.device.behavior,
+                         isHeld(i) ? &constraint : nullptr))
+          << "text " << i;
+    }
+  }
+}
+
+TEST(EngineConstraint, MasksAreObeyed) { expectObeyed(/*runsAhead=*/false); }
+TEST(EngineConstraint, MasksAreObeyedAhead) {
+  expectObeyed(/*runsAhead=*/true);
+}
+
+TEST(EngineConstraint, StepsOfConstrainedTextsDoNotRunAhead) {
+  Fixture fixture({.parallel = 2, .runsAhead = true});
+  Text text(fixture.sequence(), {}, 8, std::make_unique<FakeConstraint>());
+  EXPECT_TRUE(text.read({1, 2}).ok());
+  fixture.runAll();
+  EXPECT_EQ(text.chosen.size(), 8u);
+  EXPECT_EQ(fixture.engine->counts().ahead, 0);
+}
+
+// A text that cannot go on ends alone.
+TEST(EngineConstraint, ErrorsEndTheirText) {
+  Fixture fixture({.parallel = 4});
+  fixture.device.behavior.varies = true;
+  auto failing = std::make_unique<FakeConstraint>();
+  failing->failsAfter = 3;
+  Text bad(fixture.sequence(), {}, 8, std::move(failing));
+  Text good(fixture.sequence(), {}, 8, std::make_unique<FakeConstraint>());
+  EXPECT_TRUE(bad.read({1, 2}).ok());
+  EXPECT_TRUE(good.read({1, 2}).ok());
+  fixture.runAll();
+  EXPECT_EQ(bad.error.message(), "the constraint has failed");
+  EXPECT_EQ(bad.chosen.size(), 3u);
+  FakeConstraint constraint;
+  EXPECT_EQ(good.chosen,
+            expected({1, 2}, {}, 8, fixture.device.behavior, &constraint));
+
+  // Biases exclude what is allowed.
+  SamplerOptions none;
+  for (int64_t id = 0; id < kVocab; ++id)
+    none.logitBias.push_back({id, -INFINITY});
+  none.logitBias.erase(none.logitBias.begin() + 2); // not allowed at first
+  Text excluded(fixture.sequence(), none, 8,
+                std::make_unique<FakeConstraint>());
+  EXPECT_TRUE(excluded.read({1, 2}).ok());
+  fixture.runAll();
+  EXPECT_NE(excluded.error.message().find("grammar allows"), std::string::npos)
+      << excluded.error.message();
+}
+
+TEST(EngineConstraint, OtherVocabulariesAreErrors) {
+  class Wide : public FakeConstraint {
+    Result<std::span<const uint32_t>> allowed() override {
+      return std::span<const uint32_t>(words);
+    }
+    std::array<uint32_t, 2> words{};
+  };
+  Fixture fixture;
+  Text text(fixture.sequence(), {}, 2, std::make_unique<Wide>());
+  EXPECT_TRUE(text.read({1}).ok());
+  fixture.runAll();
+  EXPECT_EQ(text.error.code(), StatusCode::Internal);
+}
+
+// One that lost its pages reads again, and goes on as if nothing had happened.
+TEST(EngineConstraint, GoesOnAfterPreemption) {
+  Fixture fixture({.contextLength = 400, .parallel = 4, .pages = 9});
+  fixture.device.behavior.varies = true;
+  std::vector<std::unique_ptr<Text>> texts;
+  for (size_t i = 0; i < 4; ++i) {
+    texts.push_back(std::make_unique<Text>(fixture.sequence(), optionsOf(2 * i),
+                                           300,
+                                           std::make_unique<FakeConstraint>()));
+    EXPECT_TRUE(texts.back()->read(tokens(40, i)).ok());
+  }
+  while (fixture.engine->step())
+    for (const std::unique_ptr<Text> &text : texts)
+      if (text->isDone())
+        text->sequence.reset();
+  EXPECT_GT(fixture.engine->counts().preemptions, 0);
+  for (size_t i = 0; i < texts.size(); ++i) {
+    FakeConstraint constraint;
+    EXPECT_EQ(texts[i]->error.message(), "");
+    EXPECT_EQ(texts[i]->chosen, expected(tokens(40, i), optionsOf(2 * i), 300,
+                                         fixture.device.behavior, &constraint));
+  }
+}
+
+TEST(EngineConstraint, GenerationsEndWhereTheyAreComplete) {
+  Fixture fixture;
+  auto constraint = std::make_shared<FakeConstraint>();
+  constraint->completeAt = 4;
+  auto generateHeld = [&](int64_t maxTokens) {
+    GenerationOptions options;
+    options.maxTokens = maxTokens;
+    options.constraint = constraint;
+    std::unique_ptr<Sequence> sequence = fixture.sequence();
+    Sampler sampler = *Sampler::create({});
+    return generate(*sequence, sampler, nullptr, std::vector<int32_t>{1, 2},
+                    std::move(options));
+  };
+  const Result<GenerationResult> whole = generateHeld(100);
+  ASSERT_TRUE(whole.ok()) << whole.message();
+  EXPECT_EQ(whole->reason, StopReason::Complete);
+  EXPECT_EQ(nameOf(whole->reason), "complete");
+  EXPECT_EQ(finishReasonOf(whole->reason), "stop");
+  EXPECT_EQ(whole->ids.size(), 4u);
+
+  // Also where the last token is the last one that there may be, and not where
+  // there are too few.
+  *constraint = FakeConstraint();
+  constraint->completeAt = 4;
+  EXPECT_EQ(generateHeld(4)->reason, StopReason::Complete);
+  *constraint = FakeConstraint();
+  constraint->completeAt = 4;
+  EXPECT_EQ(generateHeld(3)->reason, StopReason::MaxTokens);
+  // A prompt alone asks for nothing.
+  *constraint = FakeConstraint();
+  EXPECT_EQ(generateHeld(0)->reason, StopReason::MaxTokens);
+  EXPECT_EQ(constraint->asked, 0);
+}
+
+} // namespace
