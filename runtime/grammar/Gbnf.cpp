@@ -31,7 +31,7 @@ public:
   Compiler(const GbnfTree &tree, RulesBuilder &builder)
       : tree(tree), builder(builder), set(builder.expressions()) {}
 
-  Rules compile();
+  Rules compile(const TextAround &around);
 
 private:
   /// A rule that calls itself only at its end, or only at its beginning:
@@ -248,7 +248,7 @@ void Compiler::addProductions(uint32_t rule, uint32_t index) {
   builder.addProduction(rule, symbols);
 }
 
-Rules Compiler::compile() {
+Rules Compiler::compile(const TextAround &around) {
   findRegular();
   rules.assign(tree.rules.size(), 0);
   for (size_t rule = 0; rule < rules.size(); ++rule)
@@ -259,13 +259,15 @@ Rules Compiler::compile() {
       addProductions(rules[rule], tree.rules[rule].node);
   const std::optional<ExprId> whole = regular[tree.root];
   return builder.finish(whole ? builder.expression(*whole)
-                              : Symbol::rule(rules[tree.root]));
+                              : Symbol::rule(rules[tree.root]),
+                        around);
 }
 
 } // namespace
 
 Result<Grammar> Grammar::fromGbnf(std::string_view text,
-                                  const GrammarLimits &limits) {
+                                  const GrammarLimits &limits,
+                                  const TextAround &around) {
   return catchExceptions([&]() -> Result<Grammar> {
     return catchFailure([&]() -> Result<Grammar> {
       if (text.size() > limits.maxBytes)
@@ -274,8 +276,8 @@ Result<Grammar> Grammar::fromGbnf(std::string_view text,
                              std::to_string(limits.maxBytes));
       RulesBuilder builder(limits);
       const GbnfTree tree = parseGbnf(text, builder);
-      return Grammar(
-          std::make_shared<const Rules>(Compiler(tree, builder).compile()));
+      return Grammar(std::make_shared<const Rules>(
+          Compiler(tree, builder).compile(around)));
     });
   });
 }

@@ -21,6 +21,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
+#include <string>
 #include <string_view>
 
 namespace kf {
@@ -29,12 +31,21 @@ namespace grammar {
 struct Rules;
 } // namespace grammar
 
+/// What stands right before and behind a text of a grammar, as it is.
+struct TextAround {
+  std::string_view before = {}, after = {};
+};
+
 /// How JSON is written.
 struct JsonOptions {
-  /// In front of each token of JSON (not behind the value) there may be so many
-  /// of space, tab, line feed and carriage return. A bound keeps models from
-  /// writing nothing else. 0: none at all.
-  uint32_t maxWhitespace = 40;
+  /// In front of each token of JSON (not behind the value) there may be a space
+  /// or a tab, or one or two line ends and up to so many of these. That keeps
+  /// models from writing nothing else. 0: none at all.
+  uint32_t maxIndent = 40;
+  TextAround around = {};
+  /// JSON pointers of schemas within the schema that are documents of their
+  /// own: references below them begin there.
+  std::span<const std::string> documents = {};
 };
 
 /// A compiled grammar. Cheap to copy; any number of threads may use one.
@@ -43,7 +54,7 @@ public:
   /// Texts that are one JSON value which `schema` allows, with draft 2020-12's
   /// meaning of these keywords:
   ///
-  /// - of any value: type, enum, const, $ref (of this document: "#", "#/..."),
+  /// - of any value: type, enum, const, $ref (of its document: "#", "#/..."),
   ///   $defs, definitions, anyOf, allOf (merged), oneOf (taken as anyOf);
   /// - of objects: properties, required, additionalProperties. Members come in
   ///   the order of the schema, then required ones that it does not list, then
@@ -83,7 +94,11 @@ public:
   /// comments. Characters are those of UTF-8. An error gives the line and the
   /// column, from 1.
   static Result<Grammar> fromGbnf(std::string_view text,
-                                  const GrammarLimits &limits = {});
+                                  const GrammarLimits &limits = {},
+                                  const TextAround &around = {});
+
+  /// About as many bytes as it takes.
+  size_t bytes() const;
 
 private:
   friend class GrammarMatcher;

@@ -89,6 +89,12 @@ GrammarMatcher::create(const Grammar &grammar,
   });
 }
 
+size_t Grammar::bytes() const { return rules->memory(); }
+
+bool GrammarMatcher::hasRoom() const {
+  return !cache->broken && cache->grown() <= limits.maxBytes;
+}
+
 Status GrammarMatcher::fillMask(std::span<uint32_t> mask) {
   return catchExceptions([&]() -> Status {
     const size_t words = cache->vocabulary().maskWords();

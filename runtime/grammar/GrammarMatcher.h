@@ -63,6 +63,10 @@ public:
   bool mayEnd() const { return now.mayEnd; }
   /// Whether an end token was accepted.
   bool isFinished() const { return finished; }
+  /// Whether nothing may come but an end token, or one was accepted.
+  bool isComplete() const {
+    return finished || (now.mayEnd && now.threads.empty());
+  }
   /// Tokens accepted, without those taken back.
   size_t length() const { return accepted; }
 
@@ -72,6 +76,10 @@ public:
   Result<std::string> forcedBytes(size_t most);
   /// The only token that may come next, if there is but one.
   Result<std::optional<int32_t>> forcedToken();
+
+  /// Whether it, and what its copies share with it, is of use and has not grown
+  /// past MatchLimits::maxBytes: else new copies gain nothing by it.
+  bool hasRoom() const;
 
 private:
   struct Past {

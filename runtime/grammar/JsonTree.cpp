@@ -150,8 +150,9 @@ std::string JsonTree::pointer(JsonId id) const {
   return text;
 }
 
-std::optional<JsonId> JsonTree::find(std::string_view pointer) const {
-  JsonId at = kRoot;
+std::optional<JsonId> JsonTree::find(std::string_view pointer,
+                                     JsonId from) const {
+  JsonId at = from;
   while (!pointer.empty()) {
     if (pointer[0] != '/')
       return std::nullopt;

@@ -68,8 +68,9 @@ public:
   std::optional<JsonId> member(JsonId object, std::string_view name) const;
   /// Where a value is, as a JSON pointer; "" is the root.
   std::string pointer(JsonId id) const;
-  /// The value that a JSON pointer names.
-  std::optional<JsonId> find(std::string_view pointer) const;
+  /// The value that a JSON pointer names, from the value `from` on.
+  std::optional<JsonId> find(std::string_view pointer,
+                             JsonId from = kRoot) const;
   /// Whether two values are equal, members in any order. Numbers are if their
   /// values are: 1 and 1.0. Those with too many digits for Decimal are equal
   /// only to what is written so.

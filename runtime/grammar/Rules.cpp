@@ -15,6 +15,14 @@
 using namespace kf;
 using namespace kf::grammar;
 
+size_t Rules::memory() const {
+  size_t bytes = expressions.memory() + lexemes.size() * sizeof(ExprId) +
+                 symbols.size() * sizeof(Symbol);
+  for (const Rule &rule : rules)
+    bytes += sizeof(Rule) + rule.productions.size() * sizeof(uint32_t);
+  return bytes;
+}
+
 RulesBuilder::RulesBuilder(const GrammarLimits &limits)
     : bounds(limits), steps(limits.maxSteps, limits.cancelled),
       made{.expressions = Expressions(limits.maxSize)} {
@@ -127,8 +135,14 @@ std::vector<bool> closeOver(uint32_t ruleCount, size_t productionCount,
 
 } // namespace
 
-Rules RulesBuilder::finish(Symbol root) {
-  addProduction(0, {root});
+Rules RulesBuilder::finish(Symbol root, const TextAround &around) {
+  std::vector<Symbol> whole{root};
+  if (!around.before.empty())
+    whole.insert(whole.begin(),
+                 expression(made.expressions.literal(around.before)));
+  if (!around.after.empty())
+    whole.push_back(expression(made.expressions.literal(around.after)));
+  addProduction(0, whole);
   made.classes = made.expressions.byteClasses();
   made.classBytes.resize(std::ranges::max(made.classes) + size_t(1));
   for (int byte = 255; byte >= 0; --byte)

@@ -10,6 +10,7 @@
 #define KF_RUNTIME_GRAMMAR_RULES_H
 
 #include "runtime/grammar/Expressions.h"
+#include "runtime/grammar/Grammar.h"
 #include "runtime/grammar/GrammarLimits.h"
 
 #include <array>
@@ -43,6 +44,8 @@ private:
 
 /// A compiled grammar. Read-only once made.
 struct Rules {
+  size_t memory() const;
+
   Expressions expressions;
   std::vector<ExprId> lexemes{}; ///< by lexeme; each is live
   /// Productions one behind another, each with its end; the first is that of
@@ -86,9 +89,9 @@ public:
   /// Expressions::kUnbounded.
   Symbol repeat(Symbol item, uint32_t least, uint32_t most);
 
-  /// The grammar whose texts are `root`. Drops what no text can reach. Fails
-  /// if there is no text at all.
-  Rules finish(Symbol root);
+  /// The grammar whose texts are `root`, with what is around it. Drops what no
+  /// text can reach. Fails if there is no text at all.
+  Rules finish(Symbol root, const TextAround &around);
 
 private:
   void count(size_t more);

@@ -21,12 +21,18 @@ using Kind = JsonValue::Kind;
 
 SchemaCompiler::SchemaCompiler(const JsonTree &tree, RulesBuilder &builder,
                                const JsonOptions &options)
-    : tree(tree), builder(builder), reader(tree, builder),
-      set(builder.expressions()), character(jsonCharacter(set)) {
-  ByteSet spaces;
-  for (char c : std::string_view(" \t\n\r"))
-    spaces.add(static_cast<uint8_t>(c));
-  space = set.repeat(set.bytes(spaces), 0, options.maxWhitespace);
+    : tree(tree), builder(builder), reader(tree, builder, options),
+      set(builder.expressions()), options(options),
+      character(jsonCharacter(set)) {
+  space = Expressions::kEmpty;
+  if (options.maxIndent > 0) {
+    const ExprId blank = set.either({set.byte(' '), set.byte('\t')});
+    const ExprId line =
+        set.concat(set.optional(set.byte('\r')), set.byte('\n'));
+    space = set.optional(set.either(
+        {blank, set.concat(set.repeat(line, 1, 2),
+                           set.repeat(blank, 0, options.maxIndent))}));
+  }
   for (int byte = 0; byte < 256; ++byte)
     allBytes.push_back(static_cast<uint8_t>(byte));
 }
@@ -38,7 +44,7 @@ Rules SchemaCompiler::compile() {
     work.pop_back();
     compileRule(next.rule, next.schemas);
   }
-  return builder.finish(root);
+  return builder.finish(root, options.around);
 }
 
 Symbol SchemaCompiler::valueOf(Schemas schemas) {

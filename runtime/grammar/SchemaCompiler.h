@@ -70,8 +70,8 @@ struct SchemaFacts {
 /// Failure with the place.
 class SchemaReader {
 public:
-  SchemaReader(const JsonTree &tree, RulesBuilder &builder)
-      : tree(tree), builder(builder) {}
+  SchemaReader(const JsonTree &tree, RulesBuilder &builder,
+               const JsonOptions &options);
 
   [[noreturn]] void failAt(JsonId where, const std::string &message) const;
 
@@ -88,6 +88,7 @@ public:
   bool allowNothing(const Schemas &schemas) const;
 
 private:
+  bool isDocument(JsonId schema) const;
   JsonId resolve(JsonId reference) const;
   void readKeyword(JsonId keyword, SchemaFacts &facts) const;
   uint8_t readTypes(JsonId value) const;
@@ -97,6 +98,7 @@ private:
 
   const JsonTree &tree;
   RulesBuilder &builder;
+  std::vector<JsonId> documents; ///< those within the schema, sorted
 };
 
 /// Makes rules of a schema. Each list of schemas becomes a rule once, from a
@@ -143,6 +145,7 @@ private:
   RulesBuilder &builder;
   SchemaReader reader;
   Expressions &set;
+  const JsonOptions &options;
   ExprId space; ///< white space between tokens
   std::optional<Symbol> spaces;
   std::unordered_map<ExprId, uint32_t> tokens; ///< rules: space, expression

@@ -56,6 +56,23 @@ void SchemaReader::failAt(JsonId where, const std::string &message) const {
   fail(pointer.empty() ? "the schema: " + message : pointer + ": " + message);
 }
 
+SchemaReader::SchemaReader(const JsonTree &tree, RulesBuilder &builder,
+                           const JsonOptions &options)
+    : tree(tree), builder(builder) {
+  for (const std::string &pointer : options.documents) {
+    const std::optional<JsonId> schema = tree.find(pointer);
+    if (!schema)
+      fail("there is no document at " + inQuotes(pointer));
+    documents.push_back(*schema);
+  }
+  std::ranges::sort(documents);
+}
+
+bool SchemaReader::isDocument(JsonId schema) const {
+  return schema == JsonTree::kRoot ||
+         std::ranges::binary_search(documents, schema);
+}
+
 JsonId SchemaReader::resolve(JsonId reference) const {
   const JsonValue &value = tree[reference];
   if (!value.isString())
@@ -78,7 +95,10 @@ JsonId SchemaReader::resolve(JsonId reference) const {
       pointer += text[i];
     }
   }
-  const std::optional<JsonId> target = tree.find(pointer);
+  JsonId document = value.parent; // as deep as the limit
+  while (!isDocument(document))
+    document = tree[document].parent;
+  const std::optional<JsonId> target = tree.find(pointer, document);
   if (!target)
     failAt(reference, "there is nothing at " + inQuotes(text));
   return *target;
@@ -130,7 +150,7 @@ Schemas SchemaReader::expand(const Schemas &schemas) const {
     for (JsonId keyword : schema.parts) {
       const std::string &name = tree[keyword].name;
       // References below would be to what it names, and not to the root.
-      if (name == "$id" && part.schema != JsonTree::kRoot)
+      if (name == "$id" && !isDocument(part.schema))
         failAt(keyword, "this keyword is supported at the root alone");
       if (name == "$ref" || name == "allOf") {
         own.hasRefs = false;

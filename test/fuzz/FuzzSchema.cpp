@@ -14,7 +14,7 @@ using namespace kf;
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const std::string_view text(reinterpret_cast<const char *>(data), size);
   JsonOptions options;
-  options.maxWhitespace = size % 2 ? 0 : 3;
+  options.maxIndent = size % 2 ? 0 : 3;
   const Result<Grammar> grammar =
       Grammar::fromJsonSchema(text, fuzzLimits(), options);
   if (grammar.ok())

@@ -68,7 +68,7 @@ static Status answer(const json &request,
                      json &reply, std::string &masks) {
   double start = microseconds();
   JsonOptions options;
-  options.maxWhitespace = request.value("whitespace", options.maxWhitespace);
+  options.maxIndent = request.value("whitespace", options.maxIndent);
   Result<Grammar> grammar =
       request.contains("schema")
           ? Grammar::fromJsonSchema(request["schema"].get<std::string>(), {},

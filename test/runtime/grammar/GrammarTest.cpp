@@ -52,7 +52,7 @@ std::shared_ptr<const GrammarVocabulary> byteVocabulary() {
 
 Result<Grammar> schema(const std::string &text,
                        const GrammarLimits &limits = {}) {
-  return Grammar::fromJsonSchema(text, limits, {.maxWhitespace = 0});
+  return Grammar::fromJsonSchema(text, limits, {.maxIndent = 0});
 }
 
 GrammarMatcher matcherOf(const Result<Grammar> &grammar,
@@ -138,12 +138,13 @@ TEST(Grammar, MasksSayWhatIsAccepted) {
 
 TEST(Grammar, WhiteSpaceIsBounded) {
   const Result<Grammar> grammar =
-      Grammar::fromJsonSchema(R"({"type": "array"})", {}, {.maxWhitespace = 2});
+      Grammar::fromJsonSchema(R"({"type": "array"})", {}, {.maxIndent = 2});
   const GrammarMatcher matcher = matcherOf(grammar);
-  EXPECT_TRUE(accepts(matcher, "[ \n1 ,\t\t2\r]"));
-  EXPECT_TRUE(accepts(matcher, "  [  ]"));
-  EXPECT_FALSE(accepts(matcher, "[   ]"));
-  EXPECT_FALSE(accepts(matcher, "[] "));
+  EXPECT_TRUE(accepts(matcher, "[ 1\t,\n  2\r\n\n \t]"));
+  EXPECT_TRUE(accepts(matcher, "\n[]"));
+  for (const char *other :
+       {"[  ]", "[ \n]", "[\n   ]", "[\n\n\n]", "[\r]", "[] ", "[\n \n]"})
+    EXPECT_FALSE(accepts(matcher, other)) << other;
 }
 
 TEST(Grammar, JsonObject) {
