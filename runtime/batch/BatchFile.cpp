@@ -8,6 +8,7 @@
 
 #include "runtime/batch/BatchFile.h"
 
+#include "runtime/batch/FormatFields.h"
 #include "runtime/batch/RequestFields.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Json.h"
@@ -39,6 +40,9 @@ constexpr const char *kKeys[] = {"prompt",
                                  "repeat_last_n",
                                  "logit_bias",
                                  "stop",
+                                 "response_format",
+                                 "json_schema",
+                                 "grammar",
                                  "id",
                                  "model",
                                  "stream"};
@@ -61,8 +65,6 @@ constexpr OtherKey kOtherKeys[] = {
      "is of another API; 'prompt' or 'messages' is what to go on from"},
     {" tools tool_choice functions function_call parallel_tool_calls ",
      "is not supported: models call no tools; put them into the prompt"},
-    {" response_format json_schema grammar guided_json ",
-     "is not supported: tokens are not held to a grammar"},
     {" logprobs top_logprobs ",
      "is not supported; 'kf-run logits' prints scores"},
     {" best_of echo suffix prediction ", "is not supported"},
@@ -133,7 +135,8 @@ Status readStart(const ConfigReader &reader, BatchRequest &request) {
 Status checkKeys(const json &object) {
   for (const auto &[key, value] : object.items()) {
     if (std::ranges::find(kKeys, key) != std::end(kKeys) ||
-        std::ranges::find(kOtherNames, key) != std::end(kOtherNames))
+        std::ranges::find(kOtherNames, key) != std::end(kOtherNames) ||
+        std::ranges::find(kFormatFields, key) != std::end(kFormatFields))
       continue;
     for (const OtherKey &other : kOtherKeys)
       if (other.names.find(" " + key + " ") != other.names.npos)
@@ -147,7 +150,8 @@ Status checkKeys(const json &object) {
   return Status();
 }
 
-Result<BatchRequest> readRequest(const json &object) {
+/// Of `line`, as it was parsed.
+Result<BatchRequest> readRequest(const json &object, std::string_view line) {
   if (!object.is_object())
     return Status::error("a JSON object is expected, not " + shortDump(object));
   KF_RETURN_IF_ERROR(checkKeys(object));
@@ -163,6 +167,7 @@ Result<BatchRequest> readRequest(const json &object) {
   }
   KF_RETURN_IF_ERROR(readStops(reader, request.stops));
   KF_RETURN_IF_ERROR(readSampling(reader, request.sampling));
+  KF_ASSIGN_OR_RETURN(request.format, readFormat(reader, line));
   if (reader.contains("stream")) {
     KF_ASSIGN_OR_RETURN(const bool stream, reader.boolean("stream", false));
     if (stream)
@@ -183,7 +188,7 @@ Result<BatchRequest> kf::parseBatchRequest(std::string_view line) try {
   if (line.size() > kMostBytes)
     return Status::error("more than 64 MiB; no context is that long");
   KF_ASSIGN_OR_RETURN(const JsonDocument object, parseJson(line));
-  return readRequest(*object);
+  return readRequest(*object, line);
 } catch (...) {
   return statusOfException();
 }

@@ -21,6 +21,8 @@
 //   logit_bias  an object from token ids to numbers, {"15": -1.5}, or an array
 //               of pairs, [[15, -1.5]]; false excludes the token
 //   stop        a text or an array of texts
+//   response_format, json_schema, grammar  what the text has to be
+//               (FormatFields.h)
 //   id          a text, a number, true or false, to be handed through
 //
 // Requests of OpenAI's API are read, too: max_tokens and max_completion_tokens
@@ -37,6 +39,7 @@
 #define KF_RUNTIME_BATCH_BATCHFILE_H
 
 #include "runtime/chat/ChatTemplate.h"
+#include "runtime/constraint/OutputFormat.h"
 #include "runtime/core/Status.h"
 #include "runtime/engine/PartialSamplerOptions.h"
 
@@ -61,6 +64,7 @@ struct BatchRequest {
   std::optional<bool> ignoreEos;
   std::optional<std::vector<std::string>> stops; ///< none is empty
   PartialSamplerOptions sampling;
+  std::optional<OutputFormat> format;
   std::string id; ///< as JSON; empty where there is none
 };
 

@@ -10,7 +10,7 @@
 
 #include "runtime/core/Json.h"
 #include "runtime/core/JsonText.h"
-#include "runtime/serve/JsonSlice.h"
+#include "runtime/batch/JsonSlice.h"
 
 #include <algorithm>
 

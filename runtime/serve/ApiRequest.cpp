@@ -8,12 +8,12 @@
 
 #include "runtime/serve/ApiRequest.h"
 
+#include "runtime/batch/JsonSlice.h"
 #include "runtime/batch/RequestFields.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Json.h"
 #include "runtime/core/JsonText.h"
 #include "runtime/core/Quote.h"
-#include "runtime/serve/JsonSlice.h"
 
 #include <algorithm>
 #include <limits>

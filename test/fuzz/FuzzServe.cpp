@@ -12,14 +12,13 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/batch/JsonSlice.h"
+#include "runtime/core/Json.h"
 #include "runtime/serve/AnswerText.h"
 #include "runtime/serve/ApiError.h"
 #include "runtime/serve/ApiRequest.h"
 #include "runtime/serve/HttpAccess.h"
 #include "runtime/serve/HttpMessage.h"
-#include "runtime/serve/JsonSlice.h"
-
-#include "runtime/core/Json.h"
 
 #include <algorithm>
 #include <cstdlib>

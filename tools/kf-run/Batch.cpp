@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "FormatFlags.h"
 #include "Interrupt.h"
 #include "ModelFlags.h"
 #include "Progress.h"
@@ -38,6 +39,7 @@ struct BatchOptions {
   std::vector<std::string> stops;
   bool ignoreEos = false, quiet = false, noEscape = false;
   PartialSamplerOptions sampler;
+  FormatFlags format;
 
   void addTo(OptionParser &parser) {
     parser.text({"file", 0, "FILE"}, file,
@@ -60,6 +62,7 @@ struct BatchOptions {
                 "a chat template (Jinja) for \"messages\", instead of the "
                 "model's own");
     addSamplerFlags(parser, sampler, ModelSampling::WhenDrawing);
+    format.addTo(parser);
     parser.flag({"quiet"}, quiet, "prints results and errors alone");
     model.addTo(parser);
   }
@@ -72,6 +75,7 @@ struct Job {
   std::vector<int32_t> prompt;
   GenerationOptions settings;
   std::optional<Sampler> sampler;
+  std::shared_ptr<TokenConstraintSource> constraint; ///< null: none
 
   std::unique_ptr<Sequence> sequence;
   std::unique_ptr<Generation> generation; ///< while it goes on
@@ -116,6 +120,7 @@ public:
   Status open() {
     KF_ASSIGN_OR_RETURN(const std::string file,
                         readBytes(std::nullopt, options.file));
+    KF_ASSIGN_OR_RETURN(format, options.format.read());
     std::vector<BatchRequest> requests; // of jobs without an error
     bool wantText = false;
     BatchReader reader(file);
@@ -127,8 +132,8 @@ public:
         requests.emplace_back();
         continue;
       }
-      wantText |=
-          !(*request)->ids || (*request)->stops || !options.stops.empty();
+      wantText |= !(*request)->ids || (*request)->stops ||
+                  !options.stops.empty() || format || (*request)->format;
       job.id = (*request)->id;
       requests.push_back(request->take());
     }
@@ -266,6 +271,24 @@ private:
     } else {
       KF_RETURN_IF_ERROR(prepareChat(*request.messages, job));
     }
+    if (request.format || format)
+      return prepareFormat(request.format ? *request.format : *format, job);
+    return Status();
+  }
+
+  Status prepareFormat(const OutputFormat &wanted, Job &job) {
+    if (!compiler) {
+      // Ends of turns end texts, too, where the model has a template.
+      std::vector<int64_t> ends;
+      if (Result<PromptEncoder> made =
+              openPromptEncoder(model->files(), options.templateFile);
+          made.ok())
+        ends = made->endOfTurnIds();
+      KF_ASSIGN_OR_RETURN(compiler,
+                          makeConstraintCompiler(model->files(), ends));
+    }
+    KF_ASSIGN_OR_RETURN(job.constraint,
+                        compiler->compile(wanted, &interruptFlag()));
     return Status();
   }
 
@@ -326,6 +349,9 @@ private:
       if (isCancelled(&interruptFlag()))
         return Status::cancelled();
       KF_RETURN_IF_ERROR(model->checkFits(job.prompt));
+      if (job.constraint) {
+        KF_ASSIGN_OR_RETURN(job.settings.constraint, job.constraint->begin());
+      }
       KF_ASSIGN_OR_RETURN(job.sequence, engine().createSequence());
       job.generation = std::make_unique<Generation>(
           *job.sequence, *job.sampler, tokenizer ? &*tokenizer : nullptr,
@@ -348,6 +374,8 @@ private:
   void end(Job &job, const Status &status) {
     job.generation.reset();
     job.sequence.reset();
+    job.settings.constraint.reset();
+    job.constraint.reset();
     job.isDone = true;
     if (status.isCancelled())
       job.result.reason = StopReason::Cancelled;
@@ -374,6 +402,8 @@ private:
   std::vector<Job> jobs;
   std::optional<PromptEncoder> encoder; ///< once messages were seen
   std::vector<int64_t> endOfTurn;
+  std::optional<OutputFormat> format;           ///< of requests that do not say
+  std::unique_ptr<ConstraintCompiler> compiler; ///< once it was needed
   bool noted = false;  ///< how the model recommends to sample
   std::string pending; ///< results that are not written yet
   double seconds = 0;  ///< of generating, without making programs ready

@@ -334,6 +334,7 @@ int kf::runChat(Arguments arguments) {
   addEscapeFlag(parser, noEscape,
                 [&] { options.system = unescaped(options.system); });
   addSamplerFlags(parser, options.sampler, ModelSampling::Always);
+  options.format.addTo(parser);
   options.model.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;

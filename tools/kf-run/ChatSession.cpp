@@ -8,6 +8,7 @@
 
 #include "ChatSession.h"
 
+#include "Interrupt.h"
 #include "Report.h"
 
 #include "runtime/core/Json.h"
@@ -39,6 +40,8 @@ void ChatCounts::add(const ChatCounts &other) {
 Result<std::unique_ptr<ChatSession>>
 ChatSession::open(const ChatOptions &options) {
   KF_RETURN_IF_ERROR(options.sampler.complete().validate());
+  KF_ASSIGN_OR_RETURN(const std::optional<OutputFormat> format,
+                      options.format.read());
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Session> run,
                       openSession(options.model, true));
   const ModelFiles &model = run->files();
@@ -54,6 +57,13 @@ ChatSession::open(const ChatOptions &options) {
   KF_RETURN_IF_ERROR(run->start({}));
   std::unique_ptr<ChatSession> chat(
       new ChatSession(std::move(run), std::move(encoder), options));
+  if (format) {
+    KF_ASSIGN_OR_RETURN(const std::unique_ptr<ConstraintCompiler> compiler,
+                        makeConstraintCompiler(chat->run->files(),
+                                               chat->encoder.endOfTurnIds()));
+    KF_ASSIGN_OR_RETURN(chat->constraint,
+                        compiler->compile(*format, &interruptFlag()));
+  }
   chat->modelFlags = recommendedFlags(sampling);
   chat->chosen = std::move(sampling);
   if (const std::optional<int64_t> most = model.config.sampling.maxNewTokens;
@@ -170,6 +180,9 @@ Result<StopReason> ChatSession::generateAnswer(std::span<const int32_t> ids,
   settings.maxTokens = maxTokens;
   settings.stopIds = stopIds;
   settings.onText = onText;
+  if (constraint) {
+    KF_ASSIGN_OR_RETURN(settings.constraint, constraint->begin());
+  }
   Result<GenerationResult> generated =
       generate(*sequence, sampler, &run->tokenizer(), ids, settings);
   if (!generated.ok())

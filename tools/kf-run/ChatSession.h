@@ -9,6 +9,7 @@
 #ifndef KF_TOOLS_KF_RUN_CHATSESSION_H
 #define KF_TOOLS_KF_RUN_CHATSESSION_H
 
+#include "FormatFlags.h"
 #include "ModelFlags.h"
 #include "SamplerFlags.h"
 
@@ -31,6 +32,7 @@ struct ChatOptions {
   int64_t tokens = 0;            ///< the most of an answer; 0: the model's
                                  ///< max_new_tokens, or what fits
   PartialSamplerOptions sampler; ///< the model says the rest
+  FormatFlags format;            ///< what answers have to be
 };
 
 /// Tokens and seconds, of one answer or of all.
@@ -113,6 +115,7 @@ private:
   std::string system;
   int64_t maxTokens;
   std::vector<int64_t> stopIds;
+  std::shared_ptr<TokenConstraintSource> constraint; ///< null: none
   std::vector<ChatMessage> conversation;
   std::unique_ptr<Sequence> sequence; ///< of the last answer; may be null
   ChatCounts last, total;

@@ -37,6 +37,7 @@ constexpr ForeignFlag kFlags[] = {
     {"-r --reverse-prompt", "", Same, Value, "stop"},
     {"-np --n-parallel", "", Same, Value, "parallel"},
     {"--chat-template-file", "", Same, Value, "template"},
+    {"-jf --json-schema-file --guided-json", "", Same, Value, "json-schema"},
     {"-dev", "", Same, Value, "device"},
     {"--model-name-or-path --model-path --pretrained", "", Same, Value,
      "model"},
@@ -128,10 +129,11 @@ constexpr ForeignFlag kFlags[] = {
      "is not supported: there is no speculative decoding"},
     {"--lora --lora-scaled --control-vector", "", Refused, Value,
      "is not supported: merge adapters into the model before"},
-    {"--grammar --grammar-file -j --json-schema --guided-json", "", Refused,
-     Value,
-     "is not supported: tokens are not held to a grammar; --logit-bias "
-     "excludes some"},
+    {"--grammar --grammar-file -j --json-schema -jf --json-schema-file "
+     "--guided-json",
+     "serve", Refused, Value,
+     "is said by requests: response_format, json_schema and grammar "
+     "(docs/Server.md)"},
     {"--mirostat --mirostat-lr --mirostat-ent --typical --typical-p "
      "--dynatemp-range --dynatemp-exp --xtc-probability --xtc-threshold "
      "--dry-multiplier --dry-base --top-nsigma --top-n-sigma --samplers "

@@ -115,12 +115,14 @@ Status generateText(const GenerateOptions &options, const SessionFlags &flags,
   if (options.quiet)
     Progress::turnOff();
   KF_RETURN_IF_ERROR(options.sampler.complete().validate());
+  KF_ASSIGN_OR_RETURN(const std::optional<OutputFormat> format,
+                      options.format.read());
   std::string prompt;
   if (options.ids.empty()) {
     KF_ASSIGN_OR_RETURN(prompt, readPrompt(options.prompt, options.file));
   }
   // Ids in, ids out, where nothing turns them into text.
-  bool withTokenizer = options.ids.empty();
+  bool withTokenizer = options.ids.empty() || format;
   if (!withTokenizer && !flags.dummy.used()) {
     KF_ASSIGN_OR_RETURN(withTokenizer, hasTokenizer(flags.model));
   }
@@ -153,6 +155,13 @@ Status generateText(const GenerateOptions &options, const SessionFlags &flags,
   if (!options.ignoreEos)
     settings.stopIds = run->files().config.eosIds;
   settings.stopTexts = options.stops;
+  if (format) {
+    KF_ASSIGN_OR_RETURN(const std::unique_ptr<ConstraintCompiler> compiler,
+                        makeConstraintCompiler(run->files()));
+    KF_ASSIGN_OR_RETURN(const std::shared_ptr<TokenConstraintSource> source,
+                        compiler->compile(*format, &interruptFlag()));
+    KF_ASSIGN_OR_RETURN(settings.constraint, source->begin());
+  }
   // A report on stdout has the text within, and is all that stands there.
   const bool printsText = options.json != "-";
   Status written;
@@ -231,6 +240,7 @@ void GenerateOptions::addTo(OptionParser &parser) {
   parser.flag({"ignore-eos"}, ignoreEos,
               "goes on after tokens that end a text");
   addSamplerFlags(parser, sampler, ModelSampling::WhenDrawing);
+  format.addTo(parser);
   parser.json(json, "ids, text, timings and memory, in place of the text");
   parser.flag({"quiet"}, quiet, "prints the text and nothing about it");
   parser.addCheck([this] {

@@ -9,6 +9,7 @@
 #ifndef KF_TOOLS_KF_RUN_GENERATE_H
 #define KF_TOOLS_KF_RUN_GENERATE_H
 
+#include "FormatFlags.h"
 #include "SamplerFlags.h"
 #include "SessionFlags.h"
 
@@ -29,6 +30,7 @@ struct GenerateOptions {
   bool ignoreEos = false, quiet = false, noEscape = false;
   bool echo = false; ///< prints the prompt first
   PartialSamplerOptions sampler;
+  FormatFlags format;
 
   /// Adds the options to `parser`, and checks of them.
   void addTo(OptionParser &parser);

@@ -115,6 +115,25 @@ TEST(BatchFile, WhatOpenAiCallsThem) {
   EXPECT_EQ(parse(R"({"prompt": "a", "max_tokens": 4, "n": null})").tokens, 4);
 }
 
+TEST(BatchFile, FormatsOfTexts) {
+  const auto format =
+      parse(R"({"prompt": "a", "response_format": {"type": "json_schema",
+                "json_schema": {"schema": {"z": 1, "a": 2.50}}}})")
+          .format;
+  ASSERT_TRUE(format);
+  EXPECT_EQ(format->text, R"({"z": 1, "a": 2.50})"); // as it stands
+  EXPECT_EQ(parse(R"({"prompt": "a", "grammar": "root ::= b"})").format->kind,
+            OutputFormat::Kind::Gbnf);
+  EXPECT_TRUE(parse(R"({"prompt": "a", "guided_json": {}})").format);
+  EXPECT_FALSE(
+      parse(R"({"prompt": "a", "response_format": {"type": "text"}})").format);
+  EXPECT_EQ(errorWith(R"("json_schema": {}, "grammar": "root ::= b")"),
+            "'json_schema' and 'grammar' exclude each other");
+  EXPECT_EQ(errorWith(R"("response_format": {"type": "xml"})"),
+            "'response_format.type' is \"xml\", but text, json_object or "
+            "json_schema is expected");
+}
+
 TEST(BatchFile, WhatOpenAiHasAndWeDoNot) {
   EXPECT_EQ(errorWith(R"("max_tokens": 5, "n": 1)"),
             "'n' and 'max_tokens' are the same here: give one");

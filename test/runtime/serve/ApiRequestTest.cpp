@@ -9,7 +9,7 @@
 #include "runtime/serve/ApiRequest.h"
 
 #include "runtime/serve/ApiError.h"
-#include "runtime/serve/JsonSlice.h"
+#include "runtime/batch/JsonSlice.h"
 
 #include <gtest/gtest.h>
 

@@ -30,6 +30,8 @@ with open("image.jsonl", "w") as file:
         '{"messages": [{"role": "user", "content": [{"type": "image_url",'
         ' "image_url": {"url": "x.png"}}]}]}\n'
     )
+with open("schema.json", "w") as file:
+    file.write('{"const": 7}\n')
 with open("tools.jsonl", "w") as file:
     file.write('{"prompt": "a", "tools": []}\n')
 with open("api.jsonl", "w") as file:
@@ -77,7 +79,10 @@ COMMANDS = f"""
 2 kf-run -hf ggml-org/gemma-3-1b-it-GGUF -p Hi | names a model to download, which kf-run does not
 2 kf-run -m {model} -p Hi --mmproj mmproj.gguf | prompts are text alone
 2 kf-run -m {model} -p Hi --image cat.png | prompts are text alone
-2 kf-run -m {model} -p Hi --grammar-file x.gbnf | tokens are not held to a grammar
+0 kf-run -m {model} -p Hi --grammar 'root ::= "yes"' | complete
+0 kf-run -m {model} -p Hi -j '{{"const": 7}}' | complete
+0 kf-run -m {model} -p Hi -jf schema.json | complete
+2 kf-run serve -m {model} --grammar-file x.gbnf | is said by requests: response_format
 2 kf-run -m {model} -p Hi --mirostat 2 | tokens are chosen by --temp
 2 kf-run -m {model} -p Hi -md draft.gguf | there is no speculative decoding
 2 kf-run -m {model} -p Hi --lora x.gguf | merge adapters

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/serve/JsonSlice.h"
+#include "runtime/batch/JsonSlice.h"
 
 #include "runtime/core/Json.h"
 

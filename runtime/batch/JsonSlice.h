@@ -11,8 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KF_RUNTIME_SERVE_JSONSLICE_H
-#define KF_RUNTIME_SERVE_JSONSLICE_H
+#ifndef KF_RUNTIME_BATCH_JSONSLICE_H
+#define KF_RUNTIME_BATCH_JSONSLICE_H
 
 #include <string>
 #include <string_view>
@@ -35,4 +35,4 @@ std::vector<std::string_view> elementTexts(std::string_view array);
 
 } // namespace kf
 
-#endif // KF_RUNTIME_SERVE_JSONSLICE_H
+#endif // KF_RUNTIME_BATCH_JSONSLICE_H
