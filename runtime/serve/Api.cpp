@@ -132,6 +132,11 @@ void Api::open(ServedModel model) {
   if (served.chat)
     endOfTurn = served.chat->endOfTurnIds();
   thinks = served.chatTemplate.find("</think>") != std::string::npos;
+  std::vector<int64_t> ends = served.files->config.eosIds;
+  ends.insert(ends.end(), endOfTurn.begin(), endOfTurn.end());
+  constraints = std::make_unique<ConstraintCompiler>(
+      *served.files->tokenizer, served.files->config.vocabSize,
+      std::move(ends));
   isOpen.store(true, std::memory_order_release);
 }
 

@@ -16,6 +16,7 @@
 #define KF_RUNTIME_SERVE_API_H
 
 #include "runtime/chat/PromptEncoder.h"
+#include "runtime/constraint/ConstraintCompiler.h"
 #include "runtime/engine/ModelFiles.h"
 #include "runtime/serve/ApiError.h"
 #include "runtime/serve/ApiMetrics.h"
@@ -101,6 +102,9 @@ private:
   encode(const GenerationRequest &request, CancelFlag cancelled) const;
   SamplerOptions samplingOf(Form form, const GenerationRequest &request,
                             uint64_t choice);
+  Result<std::shared_ptr<TokenConstraintSource>>
+  constraintOf(const GenerationRequest &request, bool startsThinking,
+               CancelFlag cancelled);
   AnswerText::Options textOptions(const GenerationRequest &request,
                                   std::span<const int32_t> prompt) const;
   AnswerHead headFor(Form form, const GenerationRequest &request);
@@ -114,7 +118,10 @@ private:
   std::atomic<bool> isOpen = false; ///< `served` is there to be read
   std::vector<int64_t> endOfTurn;
   bool thinks = false; ///< the template knows <think>
-  ApiCounts counts;    ///< the server's thread's
+  /// Used by the thread of `tasks`: compiling takes a second at most, which
+  /// other requests wait for, but neither the server nor texts that go on.
+  std::unique_ptr<ConstraintCompiler> constraints;
+  ApiCounts counts; ///< the server's thread's
   std::mutex randomMutex;
   std::mt19937_64 random;
   TaskThread tasks; ///< the last: it uses the others

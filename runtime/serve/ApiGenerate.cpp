@@ -196,6 +196,23 @@ AnswerText::Options Api::textOptions(const GenerationRequest &request,
   return text;
 }
 
+/// What a text is held to, or null. It begins behind thoughts that the prompt
+/// has opened.
+Result<std::shared_ptr<TokenConstraintSource>>
+Api::constraintOf(const GenerationRequest &request, bool startsThinking,
+                  CancelFlag cancelled) {
+  std::optional<OutputFormat> format = request.format;
+  if (!request.forcedTools.empty()) {
+    KF_ASSIGN_OR_RETURN(format,
+                        formatOfCall(request.forcedTools, served.chatTemplate));
+  }
+  if (!format)
+    return std::shared_ptr<TokenConstraintSource>();
+  if (startsThinking)
+    format->before.insert(0, "</think>\n\n");
+  return constraints->compile(*format, cancelled);
+}
+
 AnswerHead Api::headFor(Form form, const GenerationRequest &request) {
   AnswerHead head;
   head.id = (form == Form::Chat ? "chatcmpl-" : "cmpl-") + randomText(24);
@@ -267,6 +284,13 @@ std::unique_ptr<HttpAnswer> Api::generate(Form form, std::string_view body,
     error.param = "logit_bias";
     return answerNow(error.response());
   }
+  const bool startsThinking =
+      request.chat && textOptions(request, prompts->front()).startsThinking;
+  Result<std::shared_ptr<TokenConstraintSource>> constraint =
+      constraintOf(request, startsThinking, cancelled);
+  if (!constraint.ok())
+    return answerNow(errorOf(constraint.status()));
+  text.constraint = constraint.take();
 
   std::vector<GenerationAnswer::Choice> choices;
   for (size_t i = 0; i < prompts->size(); ++i)

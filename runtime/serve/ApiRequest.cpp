@@ -8,6 +8,7 @@
 
 #include "runtime/serve/ApiRequest.h"
 
+#include "runtime/batch/FormatFields.h"
 #include "runtime/batch/JsonSlice.h"
 #include "runtime/batch/RequestFields.h"
 #include "runtime/core/Exceptions.h"
@@ -31,7 +32,6 @@ struct Unsupported {
   const char *advice;
 };
 
-const char *const kNoGrammar = "tokens are not held to a grammar yet";
 const char *const kOtherSampling =
     "tokens are chosen by temperature, top_k, top_p, min_p, penalties and "
     "logit_bias";
@@ -40,14 +40,7 @@ const char *const kTextAlone = "prompts and answers are text alone";
 
 /// Of every endpoint that generates.
 const Unsupported kUnsupported[] = {
-    {"response_format", {R"({"type":"text"})"}, kNoGrammar},
-    {"json_schema", {}, kNoGrammar},
-    {"grammar", {R"("")"}, kNoGrammar},
-    {"guided_json", {}, kNoGrammar},
-    {"guided_regex", {}, kNoGrammar},
-    {"guided_choice", {}, kNoGrammar},
-    {"guided_grammar", {}, kNoGrammar},
-    {"structured_outputs", {}, kNoGrammar},
+    {"guided_regex", {}, "use 'guided_json' with a pattern, or 'grammar'"},
     {"logprobs", {"false"}, kNoScores},
     {"top_logprobs", {"0"}, kNoScores},
     {"n_probs", {"0"}, kNoScores},
@@ -270,8 +263,10 @@ Result<std::vector<ChatMessage>> readMessages(const ConfigReader &reader,
 // What else a chat's template is told
 //===----------------------------------------------------------------------===//
 
-/// Returns the tool's name.
-Result<std::string> readTool(const json &tool, const std::string &name) {
+/// Of a request that makes the model call a tool if `isForced`; `text` is the
+/// tool as it stands.
+Result<ToolSchema> readTool(const json &tool, std::string_view text,
+                            const std::string &name, bool isForced) {
   if (!tool.is_object())
     return Status::error("'" + name + "' is " + shortDump(tool) +
                          ", but an object is expected");
@@ -291,9 +286,44 @@ Result<std::string> readTool(const json &tool, const std::string &name) {
   if (parameters && !parameters->is_object())
     return fields.unexpected("parameters", "a JSON schema, an object,");
   KF_ASSIGN_OR_RETURN(const bool isStrict, fields.boolean("strict", false));
-  if (isStrict)
-    return unsupported(name + ".function.strict", kNoGrammar);
-  return called;
+  if (isStrict && !isForced)
+    return unsupported(name + ".function.strict",
+                       "calls are held to their parameters where "
+                       "'tool_choice' is \"required\" or names a function");
+  ToolSchema schema{.name = called, .parameters = {}};
+  if (parameters)
+    schema.parameters = textOf(memberText(text, "function"), "parameters");
+  return schema;
+}
+
+/// What tool_choice asks for.
+struct ToolChoice {
+  bool isNone = false, isForced = false;
+  std::optional<std::string> name; ///< of the tool to call
+};
+
+Result<ToolChoice> readToolChoice(const ConfigReader &reader) {
+  ToolChoice choice;
+  const json *value = reader.find("tool_choice");
+  if (!value)
+    return choice;
+  choice.isNone = isText(*value, "none");
+  choice.isForced = value->is_object() || isText(*value, "required");
+  if (value->is_object()) {
+    const ConfigReader fields(*value, "tool_choice.");
+    KF_ASSIGN_OR_RETURN(const std::string type, fields.text("type"));
+    const json *function = fields.find("function");
+    if (type != "function" || !function || !function->is_object())
+      return reader.unexpected(
+          "tool_choice", R"({"type": "function", "function": {"name": ...}})");
+    KF_ASSIGN_OR_RETURN(
+        choice.name,
+        ConfigReader(*function, "tool_choice.function.").text("name"));
+  } else if (!choice.isNone && !choice.isForced && !isText(*value, "auto")) {
+    return reader.unexpected("tool_choice", "\"auto\", \"none\", \"required\" "
+                                            "or a function");
+  }
+  return choice;
 }
 
 Status readTools(const ConfigReader &reader, std::string_view body,
@@ -301,28 +331,33 @@ Status readTools(const ConfigReader &reader, std::string_view body,
   const json *tools = reader.find("tools");
   if (tools && !tools->is_array())
     return reader.unexpected("tools", "an array");
-  bool isNone = false;
-  if (const json *choice = reader.find("tool_choice")) {
-    isNone = isText(*choice, "none");
-    if (choice->is_object() || isText(*choice, "required"))
-      return unsupported("tool_choice",
-                         "a model is not made to call a tool yet; \"auto\" "
-                         "and \"none\" are possible");
-    if (!isNone && !isText(*choice, "auto"))
-      return reader.unexpected("tool_choice", "\"auto\" or \"none\"");
-  }
+  KF_ASSIGN_OR_RETURN(const ToolChoice choice, readToolChoice(reader));
   KF_ASSIGN_OR_RETURN(request.parallelToolCalls,
                       reader.boolean("parallel_tool_calls", true));
-  if (!tools)
-    return Status();
+  if (!tools || tools->empty())
+    return choice.isForced
+               ? Status::error("'tool_choice' needs 'tools' to choose from")
+               : Status();
+  KF_ASSIGN_OR_RETURN(const std::vector<std::string_view> texts,
+                      textsOf(*tools, memberText(body, "tools")));
   std::vector<std::string> names;
   for (const json &tool : *tools) {
-    KF_ASSIGN_OR_RETURN(
-        std::string name,
-        readTool(tool, "tools[" + std::to_string(names.size()) + "]"));
-    names.push_back(std::move(name));
+    const size_t number = names.size();
+    KF_ASSIGN_OR_RETURN(ToolSchema schema,
+                        readTool(tool, texts[number],
+                                 "tools[" + std::to_string(number) + "]",
+                                 choice.isForced));
+    names.push_back(schema.name);
+    if (choice.isForced && schema.name == choice.name.value_or(schema.name))
+      request.forcedTools.push_back(std::move(schema));
   }
-  if (names.empty() || isNone)
+  if (choice.isForced && request.forcedTools.empty())
+    return Status::error("'tool_choice.function.name' is " +
+                         inQuotes(*choice.name) + ", which is none of 'tools'");
+  if (choice.isForced && request.format)
+    return Status::error("'tool_choice' that makes the model call a tool, and "
+                         "a format of the answer exclude each other");
+  if (choice.isNone)
     return Status();
   request.tools =
       std::make_shared<const std::vector<std::string>>(std::move(names));
@@ -429,7 +464,8 @@ void readOthersValues(json &object) {
     *topP = std::numeric_limits<double>::min();
 }
 
-Status readCommon(const ConfigReader &reader, GenerationRequest &request) {
+Status readCommon(const ConfigReader &reader, std::string_view body,
+                  GenerationRequest &request) {
   KF_RETURN_IF_ERROR(checkUnsupported(reader, kUnsupported));
   KF_RETURN_IF_ERROR(checkLabels(reader));
   KF_ASSIGN_OR_RETURN(request.model, reader.text("model", ""));
@@ -454,6 +490,7 @@ Status readCommon(const ConfigReader &reader, GenerationRequest &request) {
         "stop", "at most " + std::to_string(kMostStops) + " texts of at most " +
                     std::to_string(kMostStopBytes) + " bytes each");
   KF_RETURN_IF_ERROR(readStopIds(reader, request));
+  KF_ASSIGN_OR_RETURN(request.format, readFormat(reader, body));
   KF_ASSIGN_OR_RETURN(request.ignoreEos, reader.boolean("ignore_eos", false));
   KF_ASSIGN_OR_RETURN(request.choices, reader.integer("n", 1, kMostChoices, 1));
   KF_ASSIGN_OR_RETURN(const int64_t bestOf,
@@ -527,7 +564,7 @@ Result<GenerationRequest> kf::parseChatRequest(std::string_view body) try {
   GenerationRequest request;
   request.chat.emplace();
   KF_RETURN_IF_ERROR(checkUnsupported(reader, kOfCompletions));
-  KF_RETURN_IF_ERROR(readCommon(reader, request));
+  KF_RETURN_IF_ERROR(readCommon(reader, body, request));
   KF_ASSIGN_OR_RETURN(request.chat->messages, readMessages(reader, body));
   KF_RETURN_IF_ERROR(readTemplateOptions(reader, body, request));
   KF_RETURN_IF_ERROR(readTools(reader, body, request));
@@ -542,7 +579,7 @@ kf::parseCompletionRequest(std::string_view body) try {
   const ConfigReader reader(*object);
   GenerationRequest request;
   KF_RETURN_IF_ERROR(checkUnsupported(reader, kOfChats));
-  KF_RETURN_IF_ERROR(readCommon(reader, request));
+  KF_RETURN_IF_ERROR(readCommon(reader, body, request));
   KF_RETURN_IF_ERROR(readPrompts(reader, request));
   return request;
 } catch (...) {

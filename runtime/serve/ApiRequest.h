@@ -17,8 +17,10 @@
 #define KF_RUNTIME_SERVE_APIREQUEST_H
 
 #include "runtime/chat/PromptEncoder.h"
+#include "runtime/constraint/OutputFormat.h"
 #include "runtime/core/Status.h"
 #include "runtime/engine/PartialSamplerOptions.h"
+#include "runtime/serve/ForcedCall.h"
 
 #include <cstdint>
 #include <memory>
@@ -60,7 +62,10 @@ struct GenerationRequest {
   /// none. The choices share them.
   std::shared_ptr<const std::vector<std::string>> tools = {};
   bool parallelToolCalls = true;
-  bool returnsIds = false; ///< llama.cpp's return_tokens
+  /// Of which the answer has to call one; none: it need not call any.
+  std::vector<ToolSchema> forcedTools = {};
+  std::optional<OutputFormat> format = {}; ///< what texts are held to
+  bool returnsIds = false;                 ///< llama.cpp's return_tokens
 };
 
 /// OpenAI's POST /v1/chat/completions.

@@ -250,6 +250,9 @@ Status Service::Loop::begin(Job &job) {
                          : request.maxTokens;
   wanted.stopIds = request.stopIds;
   wanted.stopTexts = request.stopTexts;
+  if (request.constraint) {
+    KF_ASSIGN_OR_RETURN(wanted.constraint, request.constraint->begin());
+  }
   wanted.onText = [&job](std::string_view text) { job.text += text; };
   wanted.onToken = [this, &job](int32_t id) { onToken(job, id); };
   job.generation = std::make_unique<Generation>(*job.sequence, *job.sampler,

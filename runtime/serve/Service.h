@@ -61,6 +61,8 @@ struct TextRequest {
   /// As GenerationOptions'.
   std::vector<int64_t> stopIds;
   std::vector<std::string> stopTexts;
+  /// What the text is held to; null: nothing. The service's thread asks it.
+  std::shared_ptr<TokenConstraintSource> constraint;
   /// When it ends as if it were cancelled, queued or running.
   std::optional<std::chrono::steady_clock::time_point> deadline;
 };

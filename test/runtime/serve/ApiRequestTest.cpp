@@ -8,8 +8,8 @@
 
 #include "runtime/serve/ApiRequest.h"
 
-#include "runtime/serve/ApiError.h"
 #include "runtime/batch/JsonSlice.h"
+#include "runtime/serve/ApiError.h"
 
 #include <gtest/gtest.h>
 
@@ -116,18 +116,119 @@ TEST(ApiRequest, Tools) {
   request = chatWith("\"tool_choice\": \"none\", \"tools\": " + tools);
   EXPECT_TRUE(!request.tools && request.chat->variables.empty());
   EXPECT_TRUE(chatWith("\"tools\": []").chat->variables.empty());
-  for (const char *choice :
-       {"\"required\"", R"({"type": "function", "function": {"name": "f"}})"})
-    EXPECT_EQ(errorWith("\"tool_choice\": " + std::string(choice)).code(),
-              StatusCode::Unsupported);
   for (const char *wrong :
        {R"("tools": {})", R"("tools": [1])", R"("tools": [{}])",
         R"("tools": [{"type": "web_search"}])", R"("tool_choice": "maybe")",
+        R"("tool_choice": "required")",
+        R"("tool_choice": {"type": "function"})",
         R"("tools": [{"type": "function", "function": {}}])",
         R"("tools": [{"type": "function", "function": {"name": ""}}])",
         R"("tools": [{"type": "function", "function":
              {"name": "f", "parameters": []}}])"})
     EXPECT_EQ(errorWith(wrong).code(), StatusCode::Invalid) << wrong;
+}
+
+/// A call that the model has to make.
+TEST(ApiRequest, ForcedTools) {
+  const std::string tools =
+      R"("tools": [{"type": "function", "function": {"name": "f"}},
+                   {"type": "function", "function": {"name": "g",
+                    "strict": true, "parameters": {"type": "object",
+                      "properties": {"z": {"$ref": "#/$defs/n"}, "a": {}},
+                      "$defs": {"n": {"type": "null"}}}}}])";
+  EXPECT_EQ(errorWith(tools).message(),
+            "'tools[1].function.strict' is not supported: calls are held to "
+            "their parameters where 'tool_choice' is \"required\" or names a "
+            "function");
+  const std::vector<ToolSchema> all =
+      chatWith(R"("tool_choice": "required", )" + tools).forcedTools;
+  ASSERT_EQ(all.size(), 2u);
+  EXPECT_EQ(all[0].parameters, "");
+  EXPECT_EQ(all[1].name, "g");
+  EXPECT_TRUE(all[1].parameters.starts_with("{\"type\": \"object\","));
+  auto named = [](const std::string &name) {
+    return R"("tool_choice": {"type": "function", "function": {"name": ")" +
+           name + "\"}}, ";
+  };
+  const std::vector<ToolSchema> one = chatWith(named("g") + tools).forcedTools;
+  ASSERT_EQ(one.size(), 1u);
+  EXPECT_EQ(one[0].name, "g");
+  EXPECT_TRUE(errorWith(named("h") + tools)
+                  .message()
+                  .starts_with("'tool_choice.function.name' is 'h'"));
+  EXPECT_EQ(errorWith(R"("tool_choice": "required", "grammar": "a", )" + tools)
+                .code(),
+            StatusCode::Invalid);
+
+  // In the form of the template, with the tool's own references.
+  const OutputFormat hermes = *formatOfCall(all, "... <tool_call> ...");
+  EXPECT_EQ(hermes.before, "<tool_call>\n");
+  EXPECT_EQ(hermes.after, "\n</tool_call>");
+  EXPECT_EQ(hermes.documents,
+            std::vector<std::string>{"/anyOf/1/properties/arguments/allOf/0"});
+  EXPECT_NE(hermes.text.find(all[1].parameters), std::string::npos);
+  EXPECT_EQ(formatOfCall(one, "[TOOL_CALLS]")->before, "[");
+  EXPECT_EQ(formatOfCall(one, R"({"name": f, "parameters": a})")->documents,
+            std::vector<std::string>{"/anyOf/0/properties/parameters/allOf/0"});
+  for (const char *unknown : {"", "<tool_call>\n<function="})
+    EXPECT_EQ(formatOfCall(one, unknown).status().code(),
+              StatusCode::Unsupported);
+}
+
+TEST(ApiRequest, Formats) {
+  struct Case {
+    const char *fields, *text, *name;
+    OutputFormat::Kind kind = OutputFormat::Kind::JsonSchema;
+  };
+  const Case cases[] = {
+      {R"("response_format": {"type": "json_object"})", R"({"type": "object"})",
+       "'response_format'"},
+      {R"("response_format": {"type": "json_object", "schema": {"b":1, "a":2}})",
+       R"({"b":1, "a":2})", "'response_format.schema'"},
+      {R"("response_format": {"type": "json_schema", "json_schema": {"name": "x",
+          "strict": true, "schema": {"b" : 1.50, "a" : 2}}})",
+       R"({"b" : 1.50, "a" : 2})", "'response_format.json_schema.schema'"},
+      {R"("json_schema": {"b":1, "a":2})", R"({"b":1, "a":2})",
+       "'json_schema'"},
+      {R"("guided_json": "{\"b\":1}")", R"({"b":1})", "'guided_json'"},
+      {R"("grammar": "root ::= \"a\"")", "root ::= \"a\"", "'grammar'",
+       OutputFormat::Kind::Gbnf},
+      {R"("guided_choice": ["a\"\\", "b\n"])",
+       "root ::= \"a\\\"\\\\\" | \"b\n\"", "'guided_choice'",
+       OutputFormat::Kind::Gbnf},
+      {R"("structured_outputs": {"json": {"b":1, "a":2}, "regex": null})",
+       R"({"b":1, "a":2})", "'structured_outputs.json'"},
+      {R"("structured_outputs": {"json_object": true})",
+       R"({"type": "object"})", "'structured_outputs.json_object'"}};
+  for (const Case &one : cases) {
+    SCOPED_TRACE(one.fields);
+    const auto format = chatWith(one.fields).format;
+    ASSERT_TRUE(format);
+    EXPECT_EQ(format->text, one.text);
+    EXPECT_EQ(format->name, one.name);
+    EXPECT_EQ(format->kind, one.kind);
+    EXPECT_TRUE(
+        completion(R"("prompt": "a", )" + std::string(one.fields)).format);
+  }
+  for (const char *none :
+       {R"("response_format": {"type": "text"})", R"("response_format": null)",
+        R"("grammar": "")", R"("structured_outputs": {"json_object": false})"})
+    EXPECT_FALSE(chatWith(none).format) << none;
+  for (const char *wrong :
+       {R"("response_format": "json")", R"("response_format": {})",
+        R"("response_format": {"type": "xml"})",
+        R"("response_format": {"type": "json_schema"})",
+        R"("response_format": {"type": "json_schema", "json_schema": {}})",
+        R"("response_format": {"type": "json_schema", "json_schema":
+             {"schema": [], "strict": true}})",
+        R"("json_schema": 1)", R"("grammar": 1)", R"("guided_choice": [])",
+        R"("guided_choice": ["a", 1])", R"("structured_outputs": [])",
+        R"("json_schema": {}, "grammar": "root ::= a")",
+        R"("structured_outputs": {"json": {}, "grammar": "a"})"})
+    EXPECT_EQ(errorWith(wrong).code(), StatusCode::Invalid) << wrong;
+  for (const char *other :
+       {R"("guided_regex": "a")", R"("structured_outputs": {"regex": "a"})"})
+    EXPECT_EQ(errorWith(other).code(), StatusCode::Unsupported) << other;
 }
 
 TEST(ApiRequest, TemplateOptions) {
@@ -180,12 +281,12 @@ TEST(ApiRequest, Prompts) {
 /// asks for nothing; of those that nobody knows nothing is said.
 TEST(ApiRequest, KnownFieldsAreNotIgnored) {
   for (const char *field :
-       {R"("response_format": {"type": "json_object"})", R"("logprobs": true)",
-        R"("logprobs": 0)", R"("top_logprobs": 1)", R"("echo": true)",
-        R"("suffix": "a")", R"("best_of": 2)", R"("store": true)",
+       {R"("guided_regex": "a*")", R"("logprobs": true)", R"("logprobs": 0)",
+        R"("top_logprobs": 1)", R"("echo": true)", R"("suffix": "a")",
+        R"("best_of": 2)", R"("store": true)",
         R"("modalities": ["text", "audio"])", R"("functions": [{}])",
-        R"("grammar": "root ::= a")", R"("typical_p": 0.5)",
-        R"("service_tier": "priority")", R"("cache_prompt": false)"}) {
+        R"("typical_p": 0.5)", R"("service_tier": "priority")",
+        R"("cache_prompt": false)"}) {
     const Status status = errorWith(field);
     EXPECT_EQ(status.code(), StatusCode::Unsupported) << field;
     const ApiError error = ApiError::of(status);

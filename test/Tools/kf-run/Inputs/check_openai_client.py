@@ -1,5 +1,6 @@
 """Talks to `kf-run serve` with the client library of OpenAI, from PyPI."""
 
+import json
 import re
 import subprocess
 import sys
@@ -70,9 +71,16 @@ try:
     wrong = error(openai.BadRequestError, lambda: client.chat.completions.create(
         model="stories", messages=[{"role": "user", "content": "word " * 300}]))
     assert wrong.code == "context_length_exceeded" and wrong.type == "invalid_request_error"
+    held = client.chat.completions.create(
+        model="stories", messages=say, max_tokens=100, response_format={
+            "type": "json_schema", "json_schema": {"name": "tale", "strict": True, "schema": {
+                "type": "object", "properties": {"good": {"type": "boolean"}},
+                "required": ["good"], "additionalProperties": False}}})
+    assert held.choices[0].finish_reason == "stop"
+    assert json.loads(held.choices[0].message.content)["good"] in (True, False)
     wrong = error(openai.BadRequestError, lambda: client.chat.completions.create(
-        model="stories", messages=say, response_format={"type": "json_object"}))
-    assert wrong.param == "response_format"
+        model="stories", messages=say, response_format={"type": "xml"}))
+    assert wrong.param == "response_format.type"
     error(openai.NotFoundError, lambda: client.chat.completions.create(
         model="gpt-4", messages=say))
     error(openai.AuthenticationError, lambda: client.with_options(

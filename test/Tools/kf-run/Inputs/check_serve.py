@@ -377,6 +377,108 @@ def texts():
         assert s.metric("vllm:num_requests_running") == 0
 
 
+def formats():
+    """Texts that are held to schemas and grammars, and calls that have to be made."""
+    chat, text = "/v1/chat/completions", "/v1/completions"
+    schema = {"type": "object", "properties": {
+        "name": {"type": "string", "maxLength": 12}, "age": {"type": "integer", "maximum": 99},
+        "pets": {"type": "array", "maxItems": 2, "items": {"enum": ["dog", "cat"]}}},
+        "required": ["name", "age", "pets"], "additionalProperties": False}
+
+    def check(found):
+        value = json.loads(found)
+        assert list(value) == ["name", "age", "pets"], value
+        assert len(value["name"]) <= 12 and isinstance(value["age"], int), value
+        assert value["age"] <= 99 and len(value["pets"]) <= 2, value
+
+    strict = {"response_format": {"type": "json_schema", "json_schema": {
+        "name": "person", "strict": True, "schema": schema}}}
+    with Server("--parallel", "8") as s:
+        # Several at once, drawn, with penalties, beside one that is free.
+        free = threading.Thread(target=lambda: s.post(text, prompt="Once", max_tokens=200))
+        free.start()
+        answer = s.post(chat, messages=say("Who?"), n=6, seed=1, presence_penalty=0.5,
+                        max_tokens=200, **strict)
+        free.join()
+        assert len({c["message"]["content"] for c in answer["choices"]}) > 1
+        for choice in answer["choices"]:
+            assert choice["finish_reason"] == "stop", choice
+            check(choice["message"]["content"])
+        # The same as a stream, and by other names.
+        events = s.events(chat, messages=say("Who?"), max_tokens=200, **strict)
+        deltas = [json.loads(e)["choices"][0] for e in events[:-1]]
+        check("".join(d["delta"].get("content", "") for d in deltas))
+        assert deltas[-1]["finish_reason"] == "stop"
+        for fields in ({"json_schema": schema}, {"guided_json": json.dumps(schema)},
+                       {"structured_outputs": {"json": schema}}):
+            answer = s.post(text, prompt="Once", max_tokens=200, **fields)
+            check(answer["choices"][0]["text"])
+        answer = s.post("/completion", prompt="Once", n_predict=200, json_schema=schema)
+        check(answer["content"])
+        assert answer["stop_type"] == "eos"
+        some = s.post(chat, messages=say("Who?"), max_tokens=300, temperature=0,
+                      response_format={"type": "json_object"})["choices"][0]
+        assert some["message"]["content"].lstrip().startswith("{")
+        if some["finish_reason"] == "stop":
+            json.loads(some["message"]["content"])
+        answer = s.post("/completion", prompt="Once", grammar='root ::= "yes" | "no" | "maybe"')
+        assert answer["content"] in ("yes", "no", "maybe")
+        answer = s.post(text, prompt="Once", guided_choice=["red", "green"])
+        assert answer["choices"][0]["text"] in ("red", "green")
+        # Cut off by the limit.
+        answer = s.post(text, prompt="Once", max_tokens=3, json_schema=schema)
+        assert answer["choices"][0]["finish_reason"] == "length"
+        # What is wrong with them names its place.
+        for field, message in (
+                ({"json_schema": {"typ": 1}}, "'json_schema': /typ: there is no such keyword"),
+                ({"json_schema": {"not": {}}}, "not supported"),
+                ({"json_schema": False}, "no text satisfies it"),
+                ({"grammar": "root ::= ("}, "line 1, column"),
+                ({"response_format": {"type": "xml"}}, "json_schema is expected")):
+            error = s.error(text, 400, {"prompt": "Once", **field})
+            assert message in error["message"], error
+            assert error["param"].startswith(next(iter(field))), error
+        # A hostile one is an error soon, and texts that go on do not wait for it.
+        rules = ["a0 ::= \"a\""] + [f"a{i + 1} ::= a{i} a{i}" for i in range(18)]
+        rules.append("root ::= " + "|".join(["a18\"b\""] * 50000))
+        before = s.metric("vllm:generation_tokens_total")
+        running = threading.Thread(target=lambda: s.post(
+            text, prompt="Once", max_tokens=900, ignore_eos=True))
+        running.start()
+        s.wait(lambda: s.metric("vllm:generation_tokens_total") > before)
+        begun = s.metric("vllm:generation_tokens_total")
+        error = s.error(text, 400, {"prompt": "Once", "grammar": "\n".join(rules)})
+        assert "limit" in error["message"] and error["param"] == "grammar", error
+        assert s.metric("vllm:generation_tokens_total") > begun
+        running.join()
+    # Calls, in the form that the template wants.
+    with open("calls.jinja", "w") as file:
+        file.write(TEMPLATE + "{# <tool_call> #}")
+    parameters = {"type": "object", "properties": {"to": {"$ref": "#/$defs/place"}},
+                  "required": ["to"], "additionalProperties": False,
+                  "$defs": {"place": {"enum": ["home", "away"]}}}
+    tools = [{"type": "function", "function": {
+        "name": name, "strict": True, "parameters": parameters}} for name in ("go", "run")]
+    with Server("--template", "calls.jinja") as s:
+        for choice, names in (("required", {"go", "run"}),
+                              ({"type": "function", "function": {"name": "run"}}, {"run"})):
+            answer = s.post(chat, messages=say("Go!"), tools=tools, tool_choice=choice,
+                            max_tokens=200)["choices"][0]
+            assert answer["finish_reason"] == "tool_calls", answer
+            call, = answer["message"]["tool_calls"]
+            assert call["function"]["name"] in names, call
+            assert json.loads(call["function"]["arguments"])["to"] in ("home", "away"), call
+        # Behind thoughts that the template has begun.
+        think = {"chat_template_kwargs": {"enable_thinking": True}}
+        message = s.post(chat, messages=say("Hi"), max_tokens=100, json_schema={"const": [1, "a"]},
+                         **think)["choices"][0]["message"]
+        assert json.loads(message["content"]) == [1, "a"], message
+    with Server("--template", "tools.jinja") as s:
+        error = s.error(chat, 400, {"messages": say("a"), "tools": tools,
+                                    "tool_choice": "required"})
+        assert error["code"] == "unsupported_parameter" and error["param"] == "tool_choice"
+
+
 def errors():
     with Server("-c", "100", "-n", "50", "--parallel", "1", "--queue", "1",
                 "--max-body", "1M") as s:
@@ -401,8 +503,7 @@ def errors():
         # Each field that is known and cannot be obeyed.
         for field in ({"logprobs": 1}, {"logprobs": True}, {"top_logprobs": 2},
                       {"echo": True}, {"suffix": "x"}, {"best_of": 2},
-                      {"response_format": {"type": "json_object"}},
-                      {"response_format": {"type": "json_schema", "json_schema": {}}},
+                      {"guided_regex": "a*"},
                       {"store": True}, {"mirostat": 2}, {"min_tokens": 3}):
             for path, start in (text, {"prompt": "a"}), (chat, {"messages": say("a")}):
                 error = s.error(path, 400, {**start, **field})
