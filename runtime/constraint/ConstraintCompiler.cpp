@@ -54,14 +54,17 @@ public:
       : matcher(std::move(matcher)), mask(words) {}
 
   Result<std::span<const uint32_t>> allowed() override {
-    if (!isKnown)
-      KF_RETURN_IF_ERROR(ofText(matcher.fillMask(mask)));
-    isKnown = true;
-    return std::span<const uint32_t>(mask);
+    using Allowed = Result<std::span<const uint32_t>>;
+    return catchExceptions([&]() -> Allowed {
+      if (!isKnown)
+        KF_RETURN_IF_ERROR(ofText(matcher.fillMask(mask)));
+      isKnown = true;
+      return Allowed(mask);
+    });
   }
   Status accept(int32_t id) override {
     isKnown = false;
-    return ofText(matcher.accept(id));
+    return catchExceptions([&] { return ofText(matcher.accept(id)); });
   }
   bool isComplete() const override { return matcher.isComplete(); }
 

@@ -41,6 +41,9 @@ const char *const kTextAlone = "prompts and answers are text alone";
 /// Of every endpoint that generates.
 const Unsupported kUnsupported[] = {
     {"guided_regex", {}, "use 'guided_json' with a pattern, or 'grammar'"},
+    {"guided_whitespace_pattern", {}, "white space is as docs/Server.md says"},
+    {"grammar_lazy", {"false"}, "a grammar holds from the first token on"},
+    {"grammar_triggers", {"[]"}, "a grammar holds from the first token on"},
     {"logprobs", {"false"}, kNoScores},
     {"top_logprobs", {"0"}, kNoScores},
     {"n_probs", {"0"}, kNoScores},

@@ -8,6 +8,8 @@
 
 #include "FailingAllocations.h"
 
+#include "runtime/constraint/ConstraintCompiler.h"
+#include "runtime/core/Exceptions.h"
 #include "runtime/grammar/GrammarMatcher.h"
 
 #include <gtest/gtest.h>
@@ -36,6 +38,38 @@ Status readText(const Result<Grammar> &grammar, std::string_view text,
       return refused;
   }
   return matcher.rollback(1);
+}
+
+/// Compiles a format, or finds it, and holds `ids` to it.
+Status holdText(const OutputFormat &format, const Tokenizer &tokenizer,
+                std::span<const int32_t> ids) {
+  std::optional<ConstraintCompiler> compiler;
+  KF_RETURN_IF_ERROR(catchExceptions([&] {
+    compiler.emplace(tokenizer, tokenizer.vocabSize(), std::vector<int64_t>{0});
+    return Status();
+  }));
+  for (int time = 0; time < 2; ++time) {
+    KF_ASSIGN_OR_RETURN(const auto source, compiler->compile(format));
+    KF_ASSIGN_OR_RETURN(const auto constraint, source->begin());
+    for (int32_t id : ids) {
+      KF_RETURN_IF_ERROR(constraint->allowed().status());
+      KF_RETURN_IF_ERROR(constraint->accept(id));
+    }
+    if (!constraint->isComplete())
+      return Status::error("the text is not complete");
+  }
+  return Status();
+}
+
+TEST(Allocation, Constraints) {
+  const Tokenizer tokenizer =
+      Tokenizer::open(KF_SOURCE_DIR "/models/kf-stories/tokenizer.json").take();
+  const std::vector<int32_t> ids =
+      tokenizer.encode("<{\"a\":[1]}", false).take();
+  const OutputFormat format{.text = R"({"type": "object", "required": ["a"]})",
+                            .before = "<",
+                            .name = "'json_schema'"};
+  failEverywhere([&] { return holdText(format, tokenizer, ids); });
 }
 
 TEST(Allocation, Grammars) {

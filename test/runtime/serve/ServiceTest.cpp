@@ -124,9 +124,57 @@ TextRequest requestOf(size_t i, int64_t count = 30) {
   return request;
 }
 
+/// What texts may be held to.
+class FakeConstraintSource : public TokenConstraintSource {
+public:
+  explicit FakeConstraintSource(int32_t completeAt) : completeAt(completeAt) {}
+  Result<std::unique_ptr<TokenConstraint>> begin() override {
+    if (completeAt < 0)
+      return Status::error("there is no constraint");
+    auto constraint = std::make_unique<FakeConstraint>();
+    constraint->completeAt = completeAt;
+    return Result<std::unique_ptr<TokenConstraint>>(std::move(constraint));
+  }
+
+private:
+  int32_t completeAt;
+};
+
 //===----------------------------------------------------------------------===//
 // Texts
 //===----------------------------------------------------------------------===//
+
+// Several of one source, beside free ones; one that cannot begin ends alone.
+TEST(Service, HoldsTextsToConstraints) {
+  Served served;
+  const auto source = std::make_shared<FakeConstraintSource>(9);
+  std::vector<std::unique_ptr<TextHandle>> handles;
+  auto request = [&](size_t i) {
+    TextRequest one = requestOf(i);
+    one.sampling.logitBias.clear();
+    if (i % 2)
+      one.constraint = source;
+    return one;
+  };
+  for (size_t i = 0; i < 8; ++i)
+    handles.push_back(served.submit(request(i)));
+  TextRequest bad = requestOf(1);
+  bad.constraint = std::make_shared<FakeConstraintSource>(-1);
+  auto none = served.submit(bad);
+  for (size_t i = 0; i < 8; ++i) {
+    const TextRequest one = request(i);
+    const Taken taken(*handles[i]);
+    ASSERT_TRUE(taken.end->ok()) << taken.end->message();
+    FakeConstraint constraint;
+    EXPECT_EQ(taken.ids, expected(one.prompt, one.sampling, i % 2 ? 9 : 30,
+                                  served.fixture.device.behavior,
+                                  i % 2 ? &constraint : nullptr));
+    EXPECT_EQ((*taken.end)->reason,
+              i % 2 ? StopReason::Complete : StopReason::MaxTokens);
+  }
+  const Taken refused(*none);
+  EXPECT_EQ(refused.end->message(), "there is no constraint");
+}
 
 TEST(Service, GivesWhatTheModelSays) {
   Served served;
