@@ -74,6 +74,9 @@ private:
   bool isKnown = false; ///< `mask` is that of the next token
 };
 
+/// Of a grammar, and of the copy that grows in its texts' cache.
+size_t bytesOf(const Grammar &grammar) { return 2 * grammar.bytes(); }
+
 /// The texts of a grammar share what makes masks fast.
 class GrammarSource : public TokenConstraintSource {
 public:
@@ -81,7 +84,7 @@ public:
                 std::shared_ptr<const GrammarVocabulary> vocabulary,
                 std::shared_ptr<std::atomic<size_t>> living)
       : grammar(std::move(grammar)), vocabulary(std::move(vocabulary)),
-        living(std::move(living)), bytes(this->grammar.bytes()) {
+        living(std::move(living)), bytes(bytesOf(this->grammar)) {
     *this->living += bytes;
   }
   ~GrammarSource() override { *living -= bytes; }
@@ -163,7 +166,7 @@ ConstraintCompiler::compile(const OutputFormat &format,
                 {.around = around, .documents = format.documents});
   if (!grammar.ok())
     return named(grammar.status());
-  const auto fits = [&] { return *living + grammar->bytes() <= kMostBytes; };
+  const auto fits = [&] { return *living + bytesOf(*grammar) <= kMostBytes; };
   while (!fits() && !kept.empty())
     kept.pop_back(); // which lives on where a text has it
   if (!fits())

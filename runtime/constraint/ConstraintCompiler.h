@@ -47,15 +47,16 @@ public:
 
   /// Errors:
   /// - Invalid: what is wrong with the format, or that it exceeds a limit;
-  /// - Unavailable: those of all texts that go on take kMostBytes; some time
-  ///   later they may not;
+  /// - Unavailable: those of all texts that go on or wait take kMostBytes; some
+  ///   time later they may not;
   /// - Cancelled.
   Result<std::shared_ptr<TokenConstraintSource>>
   compile(const OutputFormat &format, CancelFlag cancelled = nullptr);
 
   /// The most formats that are kept.
   static constexpr size_t kMostKept = 16;
-  /// The most bytes of all compiled grammars.
+  /// The most bytes of all compiled grammars, without what is remembered of
+  /// their texts: 16 MiB for each text at most, and for each that is kept.
   static constexpr size_t kMostBytes = size_t(512) << 20;
 
 private:
