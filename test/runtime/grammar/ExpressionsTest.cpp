@@ -136,4 +136,26 @@ TEST_F(ExpressionsTest, LimitsAreFailures) {
       Failure);
 }
 
+// What is made of expressions that are there already has a price, too.
+TEST_F(ExpressionsTest, MakingAndCopyingArePaidFor) {
+  const size_t common = set.size();
+  Expressions grown = set;
+  const ExprId text = grown.literal(std::string(1000, 'a') + "b");
+  std::vector<ExprId> copied;
+  {
+    Fuel little(500, nullptr);
+    EXPECT_THROW(set.copyFrom(grown, {text}, common, copied, little), Failure);
+  }
+  set.copyFrom(grown, {text}, common, copied, fuel);
+  EXPECT_TRUE(matches(copied[0], std::string(1000, 'a') + "b"));
+
+  Fuel some(2500, nullptr);
+  grown.payWith(&some);
+  EXPECT_EQ(grown.concat(text, Expressions::kEmpty), text);
+  grown.concat(text, text);
+  EXPECT_THROW(grown.concat(text, text), Failure);
+  grown.payWith(nullptr);
+  EXPECT_NE(grown.concat(text, text), text);
+}
+
 } // namespace
