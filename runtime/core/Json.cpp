@@ -38,6 +38,11 @@ Result<JsonDocument> JsonBuilder::parse(std::string_view text) {
   stack.clear();
   keys.clear();
   failure = Status();
+  // The library takes a zero for the end, and looks at nothing behind it.
+  if (const size_t zero = text.find('\0'); zero != text.npos) {
+    fail("not valid JSON at byte " + std::to_string(zero + 1));
+    return failure;
+  }
   if (!json::sax_parse(text.begin(), text.end(), this)) {
     if (failure.ok())
       fail("not valid JSON");

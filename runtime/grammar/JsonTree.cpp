@@ -115,6 +115,9 @@ private:
 JsonTree JsonTree::parse(std::string_view text, int maxDepth, Fuel &fuel) {
   JsonTree tree;
   JsonTreeBuilder builder(tree, maxDepth, fuel);
+  // The library takes a zero for the end.
+  if (const size_t zero = text.find('\0'); zero != text.npos)
+    fail("not valid JSON at byte " + std::to_string(zero + 1));
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder))
     fail("not valid JSON");
   return tree;

@@ -12,6 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "GrammarUse.h"
+
 #include "runtime/batch/JsonSlice.h"
 #include "runtime/core/Json.h"
 #include "runtime/serve/AnswerText.h"
@@ -28,6 +30,22 @@ using namespace kf;
 static void require(bool condition) {
   if (!condition)
     std::abort();
+}
+
+/// What a call of a tool is held to is a schema, whatever the tools' parameters
+/// are.
+static void checkCall(const std::vector<ToolSchema> &tools) {
+  for (const char *form :
+       {"<tool_call>", "[TOOL_CALLS]", R"({"name": "", "parameters": {}})"}) {
+    const Result<OutputFormat> format = formatOfCall(tools, form);
+    require(format.ok());
+    const std::string message(
+        Grammar::fromJsonSchema(format->text, fuzzLimits(),
+                                {.documents = format->documents})
+            .message());
+    require(message.find("not valid JSON") == message.npos &&
+            message.find("no document") == message.npos);
+  }
 }
 
 /// Whether what is accepted can be run.
@@ -51,6 +69,9 @@ static void checkRequest(const Result<GenerationRequest> &parsed) {
   if (!request.chat)
     return;
   require(!request.chat->messages.empty());
+  require(request.forcedTools.empty() || request.tools);
+  if (!request.forcedTools.empty())
+    checkCall(request.forcedTools);
   for (const ChatMessage &message : request.chat->messages)
     for (const auto &[name, json] : message.fields)
       require(parseJson(json).ok());

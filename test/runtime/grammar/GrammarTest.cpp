@@ -235,6 +235,11 @@ TEST(Grammar, FaultsOfSchemas) {
   }
 }
 
+TEST(Grammar, TextsAreReadToTheirEnds) {
+  const std::string cut("{}\0{", 4);
+  EXPECT_EQ(schema(cut).message(), "not valid JSON at byte 3");
+}
+
 TEST(Grammar, FaultsOfGbnf) {
   const Fault faults[] = {
       {"", "line 1, column 1: there is no rule 'root'"},

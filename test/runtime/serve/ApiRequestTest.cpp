@@ -336,6 +336,21 @@ TEST(ApiRequest, ValuesOfOthers) {
   EXPECT_EQ(errorWith(R"("top_p": -0.1)").code(), StatusCode::Invalid);
 }
 
+/// What stands behind a zero is not left unread.
+TEST(ApiRequest, Zeros) {
+  const std::string body(R"({"prompt": "a"})");
+  EXPECT_TRUE(parseCompletionRequest(body).ok());
+  EXPECT_EQ(parseCompletionRequest(body + std::string(1, '\0') + "}").message(),
+            "the body is no JSON: not valid JSON at byte 16");
+  // Arguments that are no JSON are the text that they are.
+  const auto messages =
+      chat(R"("messages": [{"role": "assistant", "tool_calls": [{"function":
+             {"name": "f", "arguments": "{}\u0000"}}]}])")
+          .chat->messages;
+  EXPECT_NE(messages[0].fields.at("tool_calls").find(R"("{}\u0000")"),
+            std::string::npos);
+}
+
 TEST(ApiRequest, Wrong) {
   for (const char *fields :
        {"", R"("messages": [])", R"("messages": "a")", R"("messages": [1])",
