@@ -10,6 +10,7 @@
 
 #include "runtime/batch/JsonSlice.h"
 #include "runtime/core/Json.h"
+#include "runtime/core/Quote.h"
 
 #include <string>
 #include <utility>
@@ -140,9 +141,11 @@ Result<Format> readStructured(const ConfigReader &reader,
       if (isWanted)
         format = OutputFormat::jsonObject(whole);
     } else {
-      return Status::error(whole + " is not supported: json, grammar, choice "
-                                   "and json_object are possible",
-                           StatusCode::Unsupported);
+      return Status::error(
+          inQuotesOf(name) + " has " + inQuotes(key) +
+              ", which is not supported: json, grammar, choice and "
+              "json_object are possible",
+          StatusCode::Unsupported);
     }
   }
   return format;

@@ -8,9 +8,9 @@
 
 #include "runtime/serve/AnswerText.h"
 
+#include "runtime/batch/JsonSlice.h"
 #include "runtime/core/Json.h"
 #include "runtime/core/JsonText.h"
-#include "runtime/batch/JsonSlice.h"
 
 #include <algorithm>
 

@@ -226,6 +226,9 @@ TEST(ApiRequest, Formats) {
         R"("json_schema": {}, "grammar": "root ::= a")",
         R"("structured_outputs": {"json": {}, "grammar": "a"})"})
     EXPECT_EQ(errorWith(wrong).code(), StatusCode::Invalid) << wrong;
+  EXPECT_EQ(errorWith(R"("structured_outputs": {"a\nb": 1})").message(),
+            "'structured_outputs' has 'a?b', which is not supported: json, "
+            "grammar, choice and json_object are possible");
   for (const char *other :
        {R"("guided_regex": "a")", R"("structured_outputs": {"regex": "a"})"})
     EXPECT_EQ(errorWith(other).code(), StatusCode::Unsupported) << other;
