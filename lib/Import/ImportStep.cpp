@@ -135,18 +135,16 @@ private:
   /// [L, D] -> [L, V].
   Value logits(Value x) { return linear(norm(x, names.finalNorm), names.head); }
 
-  /// [L, V] -> [L].
+  /// [L, V] -> [L]. The inputs are in the order of the op's operands.
   Value sample(Value logits, ValueRange arguments) {
-    auto input = [&](::kf::StepInput number) { return arguments[number]; };
-    return SampleOp::create(
-        b, loc, logits, input(::kf::kStepTemperature), input(::kf::kStepTopK),
-        input(::kf::kStepTopP), input(::kf::kStepMinP), input(::kf::kStepSeed),
-        input(::kf::kStepCounter), input(::kf::kStepFirst),
-        input(::kf::kStepCount), input(::kf::kStepAdjustedIds),
-        input(::kf::kStepSeen), input(::kf::kStepBias),
-        input(::kf::kStepRepetition), input(::kf::kStepPresence),
-        input(::kf::kStepFrequency), input(::kf::kStepMasked),
-        input(::kf::kStepMask));
+    SmallVector<Value> operands = {logits};
+    llvm::append_range(operands, arguments.slice(::kf::kStepTemperature,
+                                                 ::kf::kStepInputCount -
+                                                     ::kf::kStepTemperature));
+    SampleOp::Properties properties;
+    properties.operandSegmentSizes.fill(1);
+    return SampleOp::create(b, loc, typesOf(signature.outputs), operands,
+                            properties);
   }
 
   /// [T, D] -> [T, D]; `at` begins the layer's names.

@@ -176,8 +176,7 @@ private:
   struct Plan {
     StepOutput output = StepOutput::Ids;
     std::vector<Piece> pieces;
-    StepBatch batch;
-    std::vector<PageCopy> copies; ///< to be made before the step
+    StepPlan batch;
   };
   /// What a reading has to be for a step that began before it.
   struct Expected {
@@ -236,7 +235,7 @@ private:
   Result<std::span<const uint32_t>>
   allowedBy(TokenConstraint &constraint) const;
   int64_t wantedLimit(StepOutput output) const;
-  size_t adjustmentLimit() const;
+  int64_t adjustmentLimit() const;
   StepShape shapeOf(int64_t rows, size_t sequences, StepOutput output) const;
 
   // Running it.

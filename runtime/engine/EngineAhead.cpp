@@ -53,7 +53,7 @@ bool Engine::mayBeginAhead() {
 /// Puts the rows of readings that go on into `next`. All or none: who is not in
 /// it would wait for it.
 Status Engine::planAhead(Ahead &next) {
-  StepBatch &batch = next.plan.batch;
+  StepPlan &batch = next.plan.batch;
   size_t row = 0;
   for (const Piece &piece : plan.pieces) {
     const size_t source = row;
@@ -76,21 +76,21 @@ Status Engine::planAhead(Ahead &next) {
     // First, so that whoever has pages is in the plan.
     next.plan.pieces.push_back({&sequence, 1, 1});
     next.source.push_back(static_cast<uint32_t>(source));
-    KF_RETURN_IF_ERROR(sequence.pages.reserve(1, next.plan.copies));
+    KF_RETURN_IF_ERROR(sequence.pages.reserve(1, next.plan.batch.copies));
     batch.pages.push_back(sequence.pages.pages());
     batch.addRow(/*id=*/0, position);
     batch.want(expected.settings, expected.penalties, expected.adjustments);
     next.expected.push_back(std::move(expected));
   }
-  assert(next.plan.copies.empty() && "a page of its own is not copied");
+  assert(next.plan.batch.copies.empty() && "a page of its own is not copied");
   return Status();
 }
 
 /// Without `next.begun`, it has not begun.
 Status Engine::tryBeginAhead(const Begun &before, Ahead &next) {
   KF_RETURN_IF_ERROR(planAhead(next));
-  const StepBatch &batch = next.plan.batch;
-  if (next.plan.pieces.empty() || batch.adjustedIds.size() > adjustmentLimit())
+  const StepPlan &batch = next.plan.batch;
+  if (next.plan.pieces.empty() || batch.adjustments() > adjustmentLimit())
     return Status();
   // What has to be made ready first would keep the tokens waiting.
   const auto found = runners.find(

@@ -58,9 +58,9 @@ int64_t Engine::wantedLimit(StepOutput output) const {
 }
 
 /// The most adjustments of logits of a step that chooses tokens.
-size_t Engine::adjustmentLimit() const {
-  return static_cast<size_t>(mostAdjustments(decoder.config().vocabSize,
-                                             wantedLimit(StepOutput::Ids)));
+int64_t Engine::adjustmentLimit() const {
+  return mostAdjustments(decoder.config().vocabSize,
+                         wantedLimit(StepOutput::Ids));
 }
 
 /// Those of tokens that there are: one row's are never more than a step has
@@ -89,10 +89,10 @@ Engine::allowedBy(TokenConstraint &constraint) const {
 /// Adds as much of what `sequence` reads as `rows` rows hold.
 Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
   const Reading &reading = *sequence.reading;
-  StepBatch &batch = plan.batch;
+  StepPlan &batch = plan.batch;
   const size_t rest = sequence.rest();
   const size_t freeWanted =
-      static_cast<size_t>(wantedLimit(plan.output)) - batch.wanted.size();
+      static_cast<size_t>(wantedLimit(plan.output) - batch.wanted());
   Piece piece = {&sequence, std::min(rest, static_cast<size_t>(rows)), 0};
   std::vector<LogitAdjustment> adjustments;
   std::span<const uint32_t> allowed;
@@ -106,7 +106,8 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
     adjustments = adjustmentsOf(*reading.sampler);
     piece.wanted = 1;
     if (freeWanted == 0 ||
-        batch.adjustedIds.size() + adjustments.size() > adjustmentLimit()) {
+        batch.adjustments() + static_cast<int64_t>(adjustments.size()) >
+            adjustmentLimit()) {
       --piece.count; // the last one waits for a step with room
       piece.wanted = 0;
     } else if (reading.constraint) {
@@ -119,7 +120,7 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
   const int64_t position = sequence.position();
   plan.pieces.push_back(piece); // first: whoever needs copies is in the plan
   if (Status status = sequence.pages.reserve(static_cast<int64_t>(piece.count),
-                                             plan.copies);
+                                             plan.batch.copies);
       !status.ok()) {
     plan.pieces.pop_back();
     return status;
@@ -152,20 +153,17 @@ void Engine::makePlan() {
   plan.output = nextOutput();
   plan.pieces.clear();
   plan.batch.clear();
-  plan.copies.clear();
   const Scheduler::Limits limits = {rowsPerStep(), rowsOfPrompts(),
                                     wantedLimit(plan.output)};
   scheduler.plan(
       plan.output, limits, [&](ScheduledReading &reading, int64_t rows) {
-        const StepBatch &batch = plan.batch;
+        const StepPlan &batch = plan.batch;
         const int64_t before = batch.rows();
-        const size_t wanted = batch.wanted.size();
+        const int64_t wanted = batch.wanted();
         Sequence &sequence = static_cast<Sequence &>(reading);
         if (Status status = tryAddPiece(sequence, rows); !status.ok())
           end(sequence, std::move(status));
-        return Scheduler::Share{
-            batch.rows() - before,
-            static_cast<int64_t>(batch.wanted.size() - wanted)};
+        return Scheduler::Share{batch.rows() - before, batch.wanted() - wanted};
       });
 }
 
@@ -269,7 +267,7 @@ Status Engine::runPlan() {
         shapeOf(plan.batch.rows(), plan.pieces.size(), plan.output);
     KF_ASSIGN_OR_RETURN(begun.runner, runner(shape));
     // A program for one wanted row computes it, whether it is wanted or not.
-    if (shape.wanted == 1 && plan.batch.wanted.empty())
+    if (shape.wanted == 1 && plan.batch.wanted() == 0)
       plan.batch.want(SampleSettings(), SamplePenalties(), {});
     if (plan.output == StepOutput::Logits)
       return runLogits(*begun.runner);
@@ -317,7 +315,7 @@ void Engine::count() {
 /// are without what was to be copied: they go back to before it, and nobody
 /// else finds it.
 Status Engine::copyPages() {
-  if (plan.copies.empty())
+  if (plan.batch.copies.empty())
     return Status();
   const Status status = catchExceptions([&] { return tryCopyPages(); });
   if (status.ok())
@@ -326,8 +324,8 @@ Status Engine::copyPages() {
     Sequence &sequence = *piece.sequence;
     const int64_t index = sequence.position() / kCachePage;
     const int32_t page = sequence.pages.pages()[static_cast<size_t>(index)];
-    if (std::ranges::find(plan.copies, page, &PageCopy::to) ==
-        plan.copies.end())
+    if (std::ranges::find(plan.batch.copies, page, &PageCopy::to) ==
+        plan.batch.copies.end())
       continue;
     sequence.pages.forget();
     sequence.before = std::min(sequence.before, index * kCachePage);
@@ -337,7 +335,7 @@ Status Engine::copyPages() {
 
 Status Engine::tryCopyPages() {
   KF_ASSIGN_OR_RETURN(Stream * work, workStream());
-  const Status status = cache.copyPages(*work, plan.copies);
+  const Status status = cache.copyPages(*work, plan.batch.copies);
   const Status done = work->synchronize();
   return status.ok() ? done : status;
 }

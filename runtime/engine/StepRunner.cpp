@@ -15,53 +15,6 @@
 
 using namespace kf;
 
-//===----------------------------------------------------------------------===//
-// StepBatch
-//===----------------------------------------------------------------------===//
-
-void StepBatch::addRow(int32_t id, int64_t position) {
-  ids.push_back(id);
-  positions.push_back(static_cast<int32_t>(position));
-  sequences.push_back(static_cast<int32_t>(pages.size()) - 1);
-}
-
-void StepBatch::want(const SampleSettings &settings,
-                     const SamplePenalties &penalties,
-                     std::span<const LogitAdjustment> adjustments,
-                     std::span<const uint32_t> allowed) {
-  want();
-  temperature.push_back(settings.temperature);
-  topK.push_back(settings.topK);
-  topP.push_back(settings.topP);
-  minP.push_back(settings.minP);
-  seed.push_back(static_cast<int64_t>(settings.seed));
-  counter.push_back(static_cast<int32_t>(settings.counter));
-  repetition.push_back(penalties.repetition);
-  presence.push_back(penalties.presence);
-  frequency.push_back(penalties.frequency);
-  first.push_back(static_cast<int32_t>(adjustedIds.size()));
-  count.push_back(static_cast<int32_t>(adjustments.size()));
-  for (const LogitAdjustment &adjustment : adjustments) {
-    adjustedIds.push_back(adjustment.id);
-    seen.push_back(adjustment.seen);
-    bias.push_back(adjustment.bias);
-  }
-  masked.push_back(allowed.empty() ? -1 : masks++);
-  mask.insert(mask.end(), allowed.begin(), allowed.end());
-}
-
-void StepBatch::clear() {
-  auto empty = [](auto &...lists) { (lists.clear(), ...); };
-  empty(ids, positions, sequences, pages, wanted, temperature, topP, minP, topK,
-        counter, first, count, seed, repetition, presence, frequency,
-        adjustedIds, seen, bias, masked, mask);
-  masks = 0;
-}
-
-//===----------------------------------------------------------------------===//
-// StepRunner
-//===----------------------------------------------------------------------===//
-
 StepRunner::StepRunner(std::unique_ptr<ProgramRunner> program,
                        const StepShape &shape)
     : program(std::move(program)), shape(shape),
@@ -93,11 +46,9 @@ Status StepRunner::prepareSlots(Device &device) {
   return Status();
 }
 
-/// Writes `values` where the input has others: most of what steps take is the
+/// Writes `bytes` where the input has others: most of what steps take is the
 /// same from token to token. In pieces that need not be waited for.
-template <typename T>
-Status StepRunner::write(StepInput input, const std::vector<T> &values) {
-  const std::span<const std::byte> bytes = std::as_bytes(std::span(values));
+Status StepRunner::write(size_t input, std::span<const std::byte> bytes) {
   std::vector<std::byte> &known = written[input];
   for (size_t at = 0, end; at < bytes.size(); at = end) {
     end = std::min<size_t>(bytes.size(), at + Stream::smallUpload);
@@ -121,34 +72,15 @@ void StepRunner::forgetInputs() {
 
 /// The table's columns are pages of a sequence; those that it has not are not
 /// read.
-Status StepRunner::writePages(const StepBatch &batch) {
+Status StepRunner::writePages(const StepPlan &plan) {
   const std::vector<int64_t> &dims =
       program->program().inputs[kStepPageTable].shape;
   const size_t columns = static_cast<size_t>(dims[1]);
-  table.resize(batch.pages.size() * columns);
-  for (size_t i = 0; i < batch.pages.size(); ++i)
-    std::ranges::copy(batch.pages[i],
+  table.resize(plan.pages.size() * columns);
+  for (size_t i = 0; i < plan.pages.size(); ++i)
+    std::ranges::copy(plan.pages[i],
                       table.begin() + static_cast<ptrdiff_t>(i * columns));
-  return write(kStepPageTable, table);
-}
-
-Status StepRunner::writeSampling(const StepBatch &batch) {
-  KF_RETURN_IF_ERROR(write(kStepTemperature, batch.temperature));
-  KF_RETURN_IF_ERROR(write(kStepTopK, batch.topK));
-  KF_RETURN_IF_ERROR(write(kStepTopP, batch.topP));
-  KF_RETURN_IF_ERROR(write(kStepMinP, batch.minP));
-  KF_RETURN_IF_ERROR(write(kStepSeed, batch.seed));
-  KF_RETURN_IF_ERROR(write(kStepCounter, batch.counter));
-  KF_RETURN_IF_ERROR(write(kStepFirst, batch.first));
-  KF_RETURN_IF_ERROR(write(kStepCount, batch.count));
-  KF_RETURN_IF_ERROR(write(kStepRepetition, batch.repetition));
-  KF_RETURN_IF_ERROR(write(kStepPresence, batch.presence));
-  KF_RETURN_IF_ERROR(write(kStepFrequency, batch.frequency));
-  KF_RETURN_IF_ERROR(write(kStepAdjustedIds, batch.adjustedIds));
-  KF_RETURN_IF_ERROR(write(kStepSeen, batch.seen));
-  KF_RETURN_IF_ERROR(write(kStepBias, batch.bias));
-  KF_RETURN_IF_ERROR(write(kStepMasked, batch.masked));
-  return write(kStepMask, batch.mask);
+  return write(kStepPageTable, std::as_bytes(std::span(table)));
 }
 
 /// Neighbours go at once.
@@ -165,40 +97,34 @@ Status StepRunner::copyIds(const Source &source) {
   return Status();
 }
 
-Status StepRunner::writeInputs(const StepBatch &batch, const Source *source) {
-  KF_RETURN_IF_ERROR(source ? copyIds(*source) : write(kStepIds, batch.ids));
-  KF_RETURN_IF_ERROR(write(kStepPositions, batch.positions));
-  KF_RETURN_IF_ERROR(write(kStepSequences, batch.sequences));
-  KF_RETURN_IF_ERROR(writePages(batch));
-  KF_RETURN_IF_ERROR(write(kStepWanted, batch.wanted));
-  return shape.output == StepOutput::Ids ? writeSampling(batch) : Status();
+Status StepRunner::writeInputs(const StepPlan &plan, const Source *source) {
+  for (size_t input = 0; input < written.size(); ++input) {
+    if (input == kStepIds && source)
+      KF_RETURN_IF_ERROR(copyIds(*source));
+    else if (input == kStepPageTable)
+      KF_RETURN_IF_ERROR(writePages(plan));
+    else
+      KF_RETURN_IF_ERROR(write(input, plan.columns[input]));
+  }
+  return Status();
 }
 
-StepSizes StepRunner::sizesOf(const StepBatch &batch) const {
-  StepCounts counts;
-  counts.tokens = batch.rows();
-  counts.sequences = static_cast<int64_t>(batch.pages.size());
-  counts.wanted = static_cast<int64_t>(batch.wanted.size());
-  counts.adjustments = static_cast<int64_t>(batch.adjustedIds.size());
-  counts.masks = batch.masks;
-  return StepSizes(stepScalars(shape, counts));
-}
-
-Status StepRunner::run(const StepBatch &batch, CancelFlag cancelled) try {
-  KF_RETURN_IF_ERROR(writeInputs(batch, nullptr));
-  return program->execute(sizesOf(batch), cancelled);
+Status StepRunner::run(const StepPlan &plan, CancelFlag cancelled) try {
+  KF_RETURN_IF_ERROR(writeInputs(plan, nullptr));
+  return program->execute(StepSizes(stepScalars(shape, plan.counts())),
+                          cancelled);
 } catch (...) {
   return statusOfException();
 }
 
-Result<uint64_t> StepRunner::start(const StepBatch &batch, CancelFlag cancelled,
+Result<uint64_t> StepRunner::start(const StepPlan &plan, CancelFlag cancelled,
                                    const Source *source) try {
   if (isCancelled(cancelled))
     return Status::cancelled();
-  KF_RETURN_IF_ERROR(writeInputs(batch, source));
-  const StepSizes sizes = sizesOf(batch);
+  KF_RETURN_IF_ERROR(writeInputs(plan, source));
+  const StepSizes sizes = StepSizes(stepScalars(shape, plan.counts()));
   Slot &slot = slotOf(started);
-  slot.wanted = batch.wanted.size();
+  slot.wanted = static_cast<size_t>(plan.wanted());
   Status status =
       isMeasured ? program->execute(sizes, cancelled) : program->start(sizes);
   if (status && slot.wanted > 0)

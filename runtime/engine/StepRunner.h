@@ -9,8 +9,8 @@
 #ifndef KF_RUNTIME_ENGINE_STEPRUNNER_H
 #define KF_RUNTIME_ENGINE_STEPRUNNER_H
 
-#include "runtime/core/SamplingMath.h"
 #include "runtime/engine/ProgramRunner.h"
+#include "runtime/engine/StepPlan.h"
 #include "runtime/model/Step.h"
 
 #include <array>
@@ -22,36 +22,6 @@
 
 namespace kf {
 
-/// What a step reads and what is wanted of it: the inputs that
-/// runtime/model/Step.h lists, those of rows in the order of the rows.
-struct StepBatch {
-  std::vector<int32_t> ids, positions, sequences; ///< [T]
-  std::vector<std::span<const int32_t>> pages;    ///< [S], in use; not owned
-  std::vector<int32_t> wanted;                    ///< [L]
-
-  std::vector<float> temperature, topP, minP; ///< [L], as what follows
-  std::vector<int32_t> topK, counter, first, count;
-  std::vector<int64_t> seed;
-  std::vector<float> repetition, presence, frequency;
-  std::vector<int32_t> adjustedIds, seen; ///< [A]
-  std::vector<float> bias;                ///< [A]
-  std::vector<int32_t> masked;            ///< [L]
-  std::vector<uint32_t> mask;             ///< [M, words of a mask]
-  int32_t masks = 0;                      ///< M
-
-  int64_t rows() const { return static_cast<int64_t>(ids.size()); }
-  /// Adds a row of the last of `pages`.
-  void addRow(int32_t id, int64_t position);
-  /// Asks for what follows the last row. A step that chooses tokens needs to
-  /// know how.
-  void want() { wanted.push_back(static_cast<int32_t>(rows() - 1)); }
-  /// `allowed` has a bit for each token of the vocabulary, or is empty: any.
-  void want(const SampleSettings &settings, const SamplePenalties &penalties,
-            std::span<const LogitAdjustment> adjustments,
-            std::span<const uint32_t> allowed = {});
-  void clear();
-};
-
 /// A step's program with its buffers. Refers to what ProgramRunner does. One
 /// thread.
 class StepRunner {
@@ -62,9 +32,9 @@ public:
   create(LoadedProgram &program, const StepShape &shape, Device &device,
          WeightStore &weights, KVCache &cache, Stream &stream);
 
-  /// Runs `batch`, which fits the shape, and waits. Errors: as
+  /// Runs `plan`, which fits the shape, and waits. Errors: as
   /// ProgramRunner::execute().
-  Status run(const StepBatch &batch, CancelFlag cancelled);
+  Status run(const StepPlan &plan, CancelFlag cancelled);
   /// The logits of wanted row `index`, valid until the next call.
   Result<std::span<const float>> logits(size_t index);
 
@@ -76,9 +46,9 @@ public:
   };
   /// Begins with a step that chooses tokens, and does not wait unless it is
   /// measured. A second one may begin before the first is over. With `source`,
-  /// the ids of `batch` say nothing. Returns its number for finish(). Errors:
+  /// the ids of `plan` say nothing. Returns its number for finish(). Errors:
   /// as ProgramRunner::execute().
-  Result<uint64_t> start(const StepBatch &batch, CancelFlag cancelled,
+  Result<uint64_t> start(const StepPlan &plan, CancelFlag cancelled,
                          const Source *source = nullptr);
   /// Waits for a step of the last two; returns what it chose for its wanted
   /// rows, valid until the second step from there begins. -1: a row's logits
@@ -112,12 +82,9 @@ private:
   Slot &slotOf(uint64_t number) { return slots[number % slots.size()]; }
   Status prepareSlots(Device &device);
   Status copyIds(const Source &source);
-  StepSizes sizesOf(const StepBatch &batch) const;
-  Status writeInputs(const StepBatch &batch, const Source *source);
-  Status writeSampling(const StepBatch &batch);
-  Status writePages(const StepBatch &batch);
-  template <typename T>
-  Status write(StepInput input, const std::vector<T> &values);
+  Status writeInputs(const StepPlan &plan, const Source *source);
+  Status writePages(const StepPlan &plan);
+  Status write(size_t input, std::span<const std::byte> bytes);
 
   std::unique_ptr<ProgramRunner> program;
   StepShape shape;

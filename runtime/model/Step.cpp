@@ -33,6 +33,22 @@ struct StepExtents {
     }
   }
 
+  int64_t of(StepSize size) const {
+    switch (size) {
+    case StepSize::Tokens:
+      return tokens;
+    case StepSize::Sequences:
+      return sequences;
+    case StepSize::Wanted:
+      return wanted;
+    case StepSize::Adjustments:
+      return adjustments;
+    case StepSize::Masks:
+      return masks;
+    }
+    return 0;
+  }
+
   int64_t tokens = 1, sequences = 1, wanted = 1, adjustments = 0, masks = 0;
 
 private:
@@ -57,39 +73,50 @@ int64_t kf::mostAdjustments(int64_t vocabulary, int64_t wanted) {
   return std::max(vocabulary, all);
 }
 
+StepColumn kf::columnOf(StepInput input) {
+  static constexpr std::array<StepColumn, kStepInputCount> columns = [] {
+    std::array<StepColumn, kStepInputCount> all;
+    auto are = [&](StepSize rows, DataType type,
+                   std::initializer_list<StepInput> inputs) {
+      for (StepInput input : inputs)
+        all[input] = {type, rows};
+    };
+    are(StepSize::Tokens, DataType::I32,
+        {kStepIds, kStepPositions, kStepSequences});
+    are(StepSize::Sequences, DataType::I32, {kStepPageTable});
+    are(StepSize::Wanted, DataType::I32,
+        {kStepWanted, kStepTopK, kStepCounter, kStepFirst, kStepCount,
+         kStepMasked});
+    are(StepSize::Wanted, DataType::F32,
+        {kStepTemperature, kStepTopP, kStepMinP, kStepRepetition, kStepPresence,
+         kStepFrequency});
+    are(StepSize::Wanted, DataType::I64, {kStepSeed});
+    are(StepSize::Adjustments, DataType::I32, {kStepAdjustedIds, kStepSeen});
+    are(StepSize::Adjustments, DataType::F32, {kStepBias});
+    are(StepSize::Masks, DataType::I32, {kStepMask});
+    return all;
+  }();
+  return columns[input];
+}
+
 StepSignature kf::stepSignature(const StepShape &shape,
                                 const ModelConfig &model) {
   const StepExtents extents(shape);
   const bool samples = shape.output == StepOutput::Ids;
-  auto rows = [](DataType type, int64_t extent) {
-    return TensorSpec{type, {extent}};
-  };
-  const TensorSpec ids = rows(DataType::I32, extents.tokens),
-                   perWanted = rows(DataType::I32, extents.wanted),
-                   setting = rows(DataType::F32, extents.wanted),
-                   adjustment = rows(DataType::I32, extents.adjustments);
   StepSignature signature;
-  std::vector<TensorSpec> &inputs = signature.inputs;
-  inputs.resize(samples ? kStepInputCount : kStepWanted + 1);
-  inputs[kStepIds] = inputs[kStepPositions] = inputs[kStepSequences] = ids;
-  inputs[kStepPageTable] = {
-      DataType::I32, {extents.sequences, cachePagesOf(model.maxPositions)}};
-  inputs[kStepWanted] = perWanted;
+  const size_t count = samples ? kStepInputCount : kStepWanted + 1;
+  for (size_t i = 0; i < count; ++i) {
+    const StepColumn column = columnOf(static_cast<StepInput>(i));
+    signature.inputs.push_back({column.type, {extents.of(column.rows)}});
+  }
+  signature.inputs[kStepPageTable].shape.push_back(
+      cachePagesOf(model.maxPositions));
   if (samples) {
-    for (StepInput input : {kStepTemperature, kStepTopP, kStepMinP,
-                            kStepRepetition, kStepPresence, kStepFrequency})
-      inputs[input] = setting;
-    for (StepInput input :
-         {kStepTopK, kStepCounter, kStepFirst, kStepCount, kStepMasked})
-      inputs[input] = perWanted;
-    inputs[kStepMask] = {DataType::I32,
-                         {extents.masks, maskWords(model.vocabSize)}};
-    inputs[kStepSeed] = rows(DataType::I64, extents.wanted);
-    inputs[kStepAdjustedIds] = inputs[kStepSeen] = adjustment;
-    inputs[kStepBias] = rows(DataType::F32, extents.adjustments);
-    signature.outputs = {perWanted};
+    signature.inputs[kStepMask].shape.push_back(maskWords(model.vocabSize));
+    signature.outputs = {{DataType::I32, {extents.of(StepSize::Wanted)}}};
   } else {
-    signature.outputs = {{DataType::F32, {extents.wanted, model.vocabSize}}};
+    signature.outputs = {
+        {DataType::F32, {extents.of(StepSize::Wanted), model.vocabSize}}};
   }
   if (shape.tokens != 1)
     signature.sizes.push_back({kSequencesSize, 1, shape.tokens});

@@ -25,9 +25,9 @@
 //   top_p, min_p               [L] f32
 //   seed                       [L] i64
 //   counter, first, count      [L] i32
-//   repetition, presence, frequency  [L] f32
 //   ids and seen of adjustments      [A] i32
 //   bias of adjustments        [A] f32
+//   repetition, presence, frequency  [L] f32
 //   masked                     [L] i32       numbers of rows of the mask, or -1
 //   mask                       [M, ceil(V / 32)] i32
 //
@@ -78,7 +78,8 @@ struct StepShape {
 std::string nameOf(const StepShape &shape);
 
 /// Numbers of a step's inputs; caches are not counted. A step that gives logits
-/// has those up to `kStepWanted`.
+/// has those up to `kStepWanted`; those behind it are in the order of
+/// kf.sample's operands.
 enum StepInput : size_t {
   kStepIds,
   kStepPositions,
@@ -93,16 +94,27 @@ enum StepInput : size_t {
   kStepCounter,
   kStepFirst,
   kStepCount,
-  kStepRepetition,
-  kStepPresence,
-  kStepFrequency,
   kStepAdjustedIds,
   kStepSeen,
   kStepBias,
+  kStepRepetition,
+  kStepPresence,
+  kStepFrequency,
   kStepMasked,
   kStepMask,
   kStepInputCount
 };
+
+/// What there are as many of as an input has rows.
+enum class StepSize { Tokens, Sequences, Wanted, Adjustments, Masks };
+
+/// An input of a step, but for how wide its rows are.
+struct StepColumn {
+  DataType type = DataType::I32;
+  StepSize rows = StepSize::Tokens;
+};
+/// What a new option of a step adds to, beside its number.
+StepColumn columnOf(StepInput input);
 
 /// How S, L, A and M are called (`#kf.size`).
 inline constexpr char kSequencesSize[] = "sequences";

@@ -206,15 +206,17 @@ TEST(Import, SignaturesAreWhatStepSays) {
           table + ", %arg4: " + rows + ", %arg5: " + reals +
           ", %arg6: " + rows + ", %arg7: " + reals + ", %arg8: " + reals +
           ", %arg9: tensor<?xi64, #kf.size<wanted>>, %arg10: " + rows +
-          ", %arg11: " + rows + ", %arg12: " + rows + ", %arg13: " + reals +
-          ", %arg14: " + reals + ", %arg15: " + reals + ", %arg16: " + lists +
-          ", %arg17: " + lists +
-          ", %arg18: tensor<?xf32, #kf.size<adjustments>>, %arg19: " + cache +
+          ", %arg11: " + rows + ", %arg12: " + rows + ", %arg13: " + lists +
+          ", %arg14: " + lists +
+          ", %arg15: tensor<?xf32, #kf.size<adjustments>>, %arg16: " + reals +
+          ", %arg17: " + reals + ", %arg18: " + reals + ", %arg19: " + rows +
+          ", %arg20: tensor<?x47xi32, #kf.size<masks>>, %arg21: " + cache +
           ") -> " + rows +
           " attributes {kf.max_tokens = 512 : i64, kf.size_ranges = "
           "[#kf.size_range<sequences, least = 1, most = 512>, "
           "#kf.size_range<wanted, most = 16>, "
-          "#kf.size_range<adjustments, most = 23632>]}");
+          "#kf.size_range<adjustments, most = 23632>, "
+          "#kf.size_range<masks, most = 16>]}");
   options.cacheType = DataType::BF16;
   expectContains(import(model, {}, options), "type = bf16");
 }

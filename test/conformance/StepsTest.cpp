@@ -17,6 +17,7 @@
 #include "test/runtime/TestFiles.h"
 
 #include "runtime/engine/Sampler.h"
+#include "runtime/engine/StepPlan.h"
 
 #include "gtest/gtest.h"
 #include <nlohmann/json.hpp>
@@ -53,17 +54,6 @@ struct Part {
   History *sequence;
   size_t count;
 };
-
-/// Elements of one input.
-template <typename T> HostTensor tensorOf(const std::vector<T> &values) {
-  const DataType type = std::is_same_v<T, float> ? DataType::F32
-                        : sizeof(T) == 8         ? DataType::I64
-                                                 : DataType::I32;
-  HostTensor tensor =
-      HostTensor::zeros(type, {static_cast<int64_t>(values.size())}).take();
-  std::ranges::copy(values, tensor.data<T>());
-  return tensor;
-}
 
 /// Runs steps of a model's sequences on one cache.
 class Stepper {
@@ -106,77 +96,42 @@ public:
 private:
   std::vector<HostTensor> inputsOf(const std::vector<Part> &parts,
                                    int64_t mostWanted) {
-    std::vector<int32_t> ids, positions, sequences, table, wanted, topK,
-        counter, first, count, adjusted, seen;
-    std::vector<float> temperature, topP, minP, repetition, presence, frequency,
-        bias;
-    std::vector<int64_t> seed;
+    StepPlan plan;
+    std::vector<int32_t> table;
     const int64_t tablePages = cachePagesOf(model.config().maxPositions);
     for (const Part &part : parts) {
       History &own = *part.sequence;
-      const int32_t number = static_cast<int32_t>(table.size() / tablePages);
       const size_t end = own.read + part.count;
-      for (size_t i = own.read; i < end; ++i) {
-        ids.push_back(own.ids[i]);
-        positions.push_back(static_cast<int32_t>(i));
-        sequences.push_back(number);
-      }
       while (static_cast<int64_t>(own.pages.size()) < cachePagesOf(end)) {
         own.pages.push_back(free.back());
         free.pop_back();
       }
+      plan.pages.push_back(own.pages);
       table.insert(table.end(), own.pages.begin(), own.pages.end());
-      table.resize((number + 1) * tablePages, -1);
-      if (end != own.ids.size())
-        continue;
-      wanted.push_back(static_cast<int32_t>(ids.size()) - 1);
-      const SampleSettings settings = own.sampler.settings();
-      temperature.push_back(settings.temperature);
-      topK.push_back(settings.topK);
-      topP.push_back(settings.topP);
-      minP.push_back(settings.minP);
-      seed.push_back(static_cast<int64_t>(settings.seed));
-      counter.push_back(static_cast<int32_t>(settings.counter));
-      const SamplePenalties penalties = own.sampler.penalties();
-      repetition.push_back(penalties.repetition);
-      presence.push_back(penalties.presence);
-      frequency.push_back(penalties.frequency);
-      first.push_back(static_cast<int32_t>(adjusted.size()));
-      for (const LogitAdjustment &entry : own.sampler.adjustments()) {
-        adjusted.push_back(entry.id);
-        seen.push_back(entry.seen);
-        bias.push_back(entry.bias);
-      }
-      count.push_back(static_cast<int32_t>(adjusted.size()) - first.back());
+      table.resize(plan.pages.size() * tablePages, -1);
+      for (size_t i = own.read; i < end; ++i)
+        plan.addRow(own.ids[i], static_cast<int64_t>(i));
+      if (end == own.ids.size())
+        plan.want(own.sampler.settings(), own.sampler.penalties(),
+                  own.sampler.adjustments());
     }
-    EXPECT_TRUE(mostWanted > 1 || wanted.size() == 1);
-    std::vector<HostTensor> inputs(kStepInputCount);
-    inputs[kStepIds] = tensorOf(ids);
-    inputs[kStepPositions] = tensorOf(positions);
-    inputs[kStepSequences] = tensorOf(sequences);
-    inputs[kStepPageTable] = tensorOf(table);
-    inputs[kStepPageTable].shape = {
-        static_cast<int64_t>(table.size()) / tablePages, tablePages};
-    inputs[kStepWanted] = tensorOf(wanted);
-    inputs[kStepTemperature] = tensorOf(temperature);
-    inputs[kStepTopK] = tensorOf(topK);
-    inputs[kStepTopP] = tensorOf(topP);
-    inputs[kStepMinP] = tensorOf(minP);
-    inputs[kStepSeed] = tensorOf(seed);
-    inputs[kStepCounter] = tensorOf(counter);
-    inputs[kStepFirst] = tensorOf(first);
-    inputs[kStepCount] = tensorOf(count);
-    inputs[kStepRepetition] = tensorOf(repetition);
-    inputs[kStepPresence] = tensorOf(presence);
-    inputs[kStepFrequency] = tensorOf(frequency);
-    inputs[kStepAdjustedIds] = tensorOf(adjusted);
-    inputs[kStepSeen] = tensorOf(seen);
-    inputs[kStepBias] = tensorOf(bias);
-    inputs[kStepMasked] = tensorOf(std::vector<int32_t>(wanted.size(), -1));
-    inputs[kStepMask] =
-        HostTensor::zeros(DataType::I32,
-                          {0, maskWords(model.config().vocabSize)})
-            .take();
+    EXPECT_TRUE(mostWanted > 1 || plan.wanted() == 1);
+    const StepSignature signature = stepSignature(
+        {int64_t(1) << 20, mostWanted, StepOutput::Ids}, model.config());
+    const auto scalars = stepScalars(
+        {int64_t(1) << 20, mostWanted, StepOutput::Ids}, plan.counts());
+    std::vector<HostTensor> inputs;
+    for (size_t i = 0; i < kStepInputCount; ++i) {
+      const TensorSpec &spec = signature.inputs[i];
+      inputs.push_back(
+          HostTensor::zeros(spec.type, resolveShape(spec.shape, scalars))
+              .take());
+      const std::span<const std::byte> bytes =
+          i == kStepPageTable ? std::as_bytes(std::span(table))
+                              : std::span<const std::byte>(plan.columns[i]);
+      EXPECT_EQ(bytes.size(), inputs.back().bytes.size());
+      std::ranges::copy(bytes, inputs.back().bytes.begin());
+    }
     return inputs;
   }
 

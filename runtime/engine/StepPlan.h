@@ -1,0 +1,72 @@
+//===- StepPlan.h - What a step reads and what is wanted --------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_ENGINE_STEPPLAN_H
+#define KF_RUNTIME_ENGINE_STEPPLAN_H
+
+#include "runtime/core/SamplingMath.h"
+#include "runtime/engine/PagePool.h"
+#include "runtime/model/Step.h"
+
+#include <array>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace kf {
+
+/// What a step reads and what is wanted of it, as a value that is made without
+/// a device: the columns that runtime/model/Step.h lists, those of rows in the
+/// order of the rows, and those of wanted rows in theirs.
+struct StepPlan {
+  /// Elements of each input, by StepInput, but for the page table.
+  std::array<std::vector<std::byte>, kStepInputCount> columns;
+  std::vector<std::span<const int32_t>> pages; ///< [S], in use; not owned
+  std::vector<PageCopy> copies;                ///< to be made before the step
+
+  int64_t rows() const { return lengthOf(kStepIds); }         ///< T
+  int64_t wanted() const { return lengthOf(kStepWanted); }    ///< L
+  int64_t adjustments() const { return lengthOf(kStepSeen); } ///< A
+  int64_t masks() const { return maskCount; }                 ///< M
+  StepCounts counts() const;
+
+  /// Adds a row of the last of `pages`.
+  void addRow(int32_t id, int64_t position);
+  /// Asks for what follows the last row. A step that chooses tokens needs to
+  /// know how.
+  void want() { add(kStepWanted, static_cast<int32_t>(rows() - 1)); }
+  /// `allowed` has a bit for each token of the vocabulary, or is empty: any.
+  void want(const SampleSettings &settings, const SamplePenalties &penalties,
+            std::span<const LogitAdjustment> adjustments,
+            std::span<const uint32_t> allowed = {});
+  void clear();
+
+private:
+  int64_t lengthOf(StepInput input) const {
+    return static_cast<int64_t>(columns[input].size()) /
+           static_cast<int64_t>(sizeOf(columnOf(input).type));
+  }
+  /// Adds elements to a column, whose type is T's.
+  template <typename T> void add(StepInput input, std::span<const T> values) {
+    assert(sizeof(T) == sizeOf(columnOf(input).type) &&
+           "elements of another type");
+    const std::span<const std::byte> bytes = std::as_bytes(values);
+    columns[input].insert(columns[input].end(), bytes.begin(), bytes.end());
+  }
+  template <typename T> void add(StepInput input, const T &value) {
+    add(input, std::span<const T>(&value, 1));
+  }
+
+  int32_t maskCount = 0;
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_ENGINE_STEPPLAN_H
