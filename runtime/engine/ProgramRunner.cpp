@@ -17,21 +17,29 @@ using namespace kf;
 
 namespace {
 
-Status allocateAll(Device &device, std::span<const TensorSpec> specs,
-                   std::span<const int64_t> largest,
-                   std::vector<std::unique_ptr<Buffer>> &buffers,
-                   std::vector<Buffer *> &table) {
-  for (const TensorSpec &spec : specs) {
+/// Buffers for `specs`, those `outside` where it has them, else new ones, which
+/// go to `owned`.
+Result<std::vector<Buffer *>>
+buffersFor(Device &device, std::span<const TensorSpec> specs,
+           std::span<const int64_t> largest,
+           const std::map<size_t, Buffer *> &outside,
+           std::vector<std::unique_ptr<Buffer>> &owned) {
+  std::vector<Buffer *> table;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    if (const auto found = outside.find(i); found != outside.end()) {
+      table.push_back(found->second);
+      continue;
+    }
     KF_ASSIGN_OR_RETURN(
         int64_t bytes,
-        checkedByteCount(spec.type, resolveShape(spec.shape, largest)));
+        checkedByteCount(specs[i].type, resolveShape(specs[i].shape, largest)));
     KF_ASSIGN_OR_RETURN(
         std::unique_ptr<Buffer> buffer,
         device.allocate(std::max<int64_t>(bytes, KF_BUFFER_ALIGNMENT)));
     table.push_back(buffer.get());
-    buffers.push_back(std::move(buffer));
+    owned.push_back(std::move(buffer));
   }
-  return Status();
+  return table;
 }
 
 using FoundSizes = std::array<std::optional<int64_t>, KF_SCALAR_COUNT>;
@@ -98,7 +106,7 @@ ProgramRunner::create(const Executable &executable, Device &device,
     return loaded.status().in(where);
   KF_ASSIGN_OR_RETURN(std::unique_ptr<ProgramRunner> runner,
                       create(**loaded, device, weights, cache));
-  runner->owned = loaded.take();
+  runner->ownProgram = loaded.take();
   return runner;
 } catch (...) {
   return statusOfException();
@@ -106,19 +114,20 @@ ProgramRunner::create(const Executable &executable, Device &device,
 
 Result<std::unique_ptr<ProgramRunner>>
 ProgramRunner::create(LoadedProgram &loaded, Device &device,
-                      WeightStore &weights, KVCache &cache,
-                      Stream *stream) try {
+                      WeightStore &weights, KVCache &cache, Stream *stream,
+                      const OutsideBuffers &outside) try {
   std::unique_ptr<ProgramRunner> runner(
       new ProgramRunner(loaded, device, cache.pages()));
   runner->stream = stream;
-  KF_RETURN_IF_ERROR(runner->prepare(weights, cache)
+  KF_RETURN_IF_ERROR(runner->prepare(weights, cache, outside)
                          .in("program '" + loaded.program().programName + "'"));
   return runner;
 } catch (...) {
   return statusOfException();
 }
 
-Status ProgramRunner::prepare(WeightStore &weights, KVCache &cache) {
+Status ProgramRunner::prepare(WeightStore &weights, KVCache &cache,
+                              const OutsideBuffers &outside) {
   BindingTable table;
   KF_ASSIGN_OR_RETURN(table.weights, weights.getAll(executable.weights));
   for (size_t i = 0; i < executable.caches.size(); ++i) {
@@ -130,10 +139,11 @@ Status ProgramRunner::prepare(WeightStore &weights, KVCache &cache) {
     table.arena = arena.get();
   }
   const auto largest = executable.largestSizes();
-  KF_RETURN_IF_ERROR(
-      allocateAll(device, executable.inputs, largest, inputs, table.inputs));
-  KF_RETURN_IF_ERROR(
-      allocateAll(device, executable.outputs, largest, outputs, table.outputs));
+  KF_ASSIGN_OR_RETURN(table.inputs, buffersFor(device, executable.inputs,
+                                               largest, outside.inputs, owned));
+  KF_ASSIGN_OR_RETURN(
+      table.outputs,
+      buffersFor(device, executable.outputs, largest, outside.outputs, owned));
   KF_ASSIGN_OR_RETURN(instance, loaded.bind(table));
   if (!stream) {
     KF_ASSIGN_OR_RETURN(ownStream, device.createStream());
@@ -144,9 +154,7 @@ Status ProgramRunner::prepare(WeightStore &weights, KVCache &cache) {
 
 uint64_t ProgramRunner::ioBytes() const {
   uint64_t total = 0;
-  for (const auto &buffer : inputs)
-    total += buffer->size();
-  for (const auto &buffer : outputs)
+  for (const auto &buffer : owned)
     total += buffer->size();
   return total;
 }
@@ -191,8 +199,8 @@ ProgramRunner::run(std::span<const HostTensor> values,
     results.push_back(std::move(result));
   }
   Status status;
-  for (size_t i = 0; status.ok() && i < outputs.size(); ++i)
-    status = stream->download(*outputs[i], 0, std::span(results[i].bytes));
+  for (size_t i = 0; status.ok() && i < results.size(); ++i)
+    status = stream->download(output(i), 0, std::span(results[i].bytes));
   // In any case: what was enqueued writes to `results`.
   Status done = stream->synchronize();
   KF_RETURN_IF_ERROR(status);
@@ -223,7 +231,7 @@ void ProgramRunner::setProfile(Profile *newProfile) {
 
 Status ProgramRunner::write(size_t index, uint64_t offset, const void *data,
                             uint64_t bytes) {
-  assert(index < inputs.size() && "no such input");
+  assert(index < executable.inputs.size() && "no such input");
   if (auto held = watched.find(static_cast<uint32_t>(index));
       held != watched.end()) {
     std::vector<int32_t> &values = held->second;
@@ -234,23 +242,23 @@ Status ProgramRunner::write(size_t index, uint64_t offset, const void *data,
                     static_cast<ptrdiff_t>(offset / sizeof(int32_t)));
   }
   KF_RETURN_IF_ERROR(stream->upload(
-      *inputs[index], offset, {static_cast<const std::byte *>(data), bytes}));
+      input(index), offset, {static_cast<const std::byte *>(data), bytes}));
   return bytes <= Stream::smallUpload ? Status() : stream->synchronize();
 }
 
 Status ProgramRunner::copyInput(size_t index, uint64_t offset,
                                 const ProgramRunner &from, size_t output,
                                 uint64_t outputOffset, uint64_t bytes) {
-  assert(index < inputs.size() && output < from.outputs.size() &&
-         "no such input or output");
+  assert(index < executable.inputs.size() &&
+         output < from.executable.outputs.size() && "no such input or output");
   assert(from.stream == stream && "nothing orders the two");
-  return stream->copy(*inputs[index], offset, *from.outputs[output],
-                      outputOffset, bytes);
+  return stream->copy(input(index), offset, from.output(output), outputOffset,
+                      bytes);
 }
 
 Status ProgramRunner::fetch(size_t index, Buffer &target, uint64_t bytes) {
-  assert(index < outputs.size() && "no such output");
-  return stream->copy(target, 0, *outputs[index], 0, bytes);
+  assert(index < executable.outputs.size() && "no such output");
+  return stream->copy(target, 0, output(index), 0, bytes);
 }
 
 Status ProgramRunner::checkSizes(const StepSizes &sizes) const {
@@ -304,8 +312,8 @@ Status ProgramRunner::executeProfiled(std::span<const int64_t> scalars,
 
 Result<const void *> ProgramRunner::read(size_t index, uint64_t offset,
                                          uint64_t bytes) {
-  assert(index < outputs.size() && "no such output");
-  Buffer &buffer = *outputs[index];
+  assert(index < executable.outputs.size() && "no such output");
+  Buffer &buffer = output(index);
   assert(offset <= buffer.size() && bytes <= buffer.size() - offset &&
          "outside the output");
   if (void *memory = buffer.hostPointer())

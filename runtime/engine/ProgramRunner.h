@@ -37,9 +37,17 @@ struct StepSizes {
   std::array<int64_t, KF_SCALAR_COUNT> scalars = {}; ///< in their slots
 };
 
+/// Buffers that inputs and outputs of a program are bound to, by number,
+/// instead of ones of its own: those of other programs, which so need no
+/// copies. Not owned; they outlive the runner. What is too small for the sizes
+/// of a run is an error of that run.
+struct OutsideBuffers {
+  std::map<size_t, Buffer *> inputs = {}, outputs = {};
+};
+
 /// One program on one Device with all its buffers. Owns its arena and the
-/// buffers of its inputs and outputs; refers to `device`, `weights` and
-/// `cache`, which must outlive it. One thread.
+/// buffers of its inputs and outputs, but for OutsideBuffers; refers to
+/// `device`, `weights` and `cache`, which must outlive it. One thread.
 class ProgramRunner {
 public:
   /// Loads the program, packs the weights that `weights` lacks, and binds all
@@ -51,7 +59,8 @@ public:
   /// done in `stream`, which outlives its use; null: in one of its own.
   static Result<std::unique_ptr<ProgramRunner>>
   create(LoadedProgram &loaded, Device &device, WeightStore &weights,
-         KVCache &cache, Stream *stream = nullptr);
+         KVCache &cache, Stream *stream = nullptr,
+         const OutsideBuffers &outside = {});
 
   /// Runs the program once. Dynamic dimensions of `inputs` say what its sizes
   /// are; for a program that has tokens in its outputs alone `nTokens` does.
@@ -94,10 +103,14 @@ public:
   Result<const void *> read(size_t index, uint64_t offset, uint64_t bytes);
 
   const Executable &program() const { return executable; }
+  /// The buffer of output number `index`, for OutsideBuffers of others.
+  Buffer &output(size_t index) const {
+    return *instance->buffers().outputs[index];
+  }
   /// Where its work is done.
   Stream &workStream() { return *stream; }
   uint64_t arenaBytes() const { return arena ? arena->size() : 0; }
-  /// Bytes of the buffers of inputs and outputs.
+  /// Bytes of its own buffers of inputs and outputs.
   uint64_t ioBytes() const;
 
 private:
@@ -105,18 +118,22 @@ private:
       : loaded(loaded), executable(loaded.program()), device(device),
         cachePages(cachePages) {}
 
-  Status prepare(WeightStore &weights, KVCache &cache);
+  Status prepare(WeightStore &weights, KVCache &cache,
+                 const OutsideBuffers &outside);
+  Buffer &input(size_t index) const {
+    return *instance->buffers().inputs[index];
+  }
   Status checkSizes(const StepSizes &sizes) const;
   Status executeProfiled(std::span<const int64_t> scalars,
                          CancelFlag cancelled);
 
-  std::unique_ptr<LoadedProgram> owned; ///< may be null
+  std::unique_ptr<LoadedProgram> ownProgram; ///< may be null
   LoadedProgram &loaded;
   const Executable &executable; ///< without its binary
   Device &device;
   int64_t cachePages; ///< of each pool
   std::unique_ptr<Buffer> arena;
-  std::vector<std::unique_ptr<Buffer>> inputs, outputs;
+  std::vector<std::unique_ptr<Buffer>> owned; ///< of inputs and outputs
   std::vector<std::byte> staging; ///< what read() copied from the device
   Profile *profile = nullptr;
   /// What inputs hold that kernels' work depends on, where there is a profile.

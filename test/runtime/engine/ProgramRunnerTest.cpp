@@ -114,6 +114,38 @@ TEST(ProgramRunner, Runs) {
   EXPECT_EQ(fixture.runner->ioBytes(), 2u * 64);
 }
 
+/// What one program gives is read by another where it is, and written to where
+/// a third one is to find it.
+TEST(ProgramRunner, BindsOutsideBuffers) {
+  Fixture fixture;
+  const auto stream = fixture.device->createStream().take();
+  const auto loaded = fixture.device->load(addMatmul()).take();
+  auto create = [&](const OutsideBuffers &outside) {
+    return ProgramRunner::create(*loaded, *fixture.device, *fixture.weights,
+                                 *fixture.cache, stream.get(), outside)
+        .take();
+  };
+  const auto first = create({});
+  EXPECT_EQ(first->ioBytes(), 2u * 64);
+  const auto target = fixture.device->allocate(16).take(); // two rows
+  const auto second = create(
+      {.inputs = {{0, &first->output(0)}}, .outputs = {{0, target.get()}}});
+  EXPECT_EQ(second->ioBytes(), 0u);
+  EXPECT_EQ(&second->output(0), target.get());
+  const float x[4] = {1, 0, 1, 1};
+  ASSERT_TRUE(first->write(0, x, sizeof(x)).ok());
+  ASSERT_TRUE(first->start(StepSizes(2)).ok());
+  ASSERT_TRUE(second->start(StepSizes(2)).ok());
+  const auto read = second->read(0, 0, 16);
+  ASSERT_TRUE(stream->synchronize().ok());
+  const float *values = static_cast<const float *>(*read);
+  // (2, 3) and (4, 8) once more.
+  EXPECT_EQ(std::vector<float>(values, values + 4),
+            (std::vector<float>{10, 21, 24, 52}));
+  EXPECT_EQ(second->start(StepSizes(3)).message(),
+            "output 0 needs 24 bytes for 3 tokens; its buffer has 16");
+}
+
 TEST(ProgramRunner, WrongInputs) {
   Fixture fixture;
   EXPECT_EQ(fixture.runner->run({}).message(),
