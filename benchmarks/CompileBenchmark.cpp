@@ -50,9 +50,12 @@ Status compileSteps(benchmark::State &state, const char *model, DataType type) {
   KF_ASSIGN_OR_RETURN(const ModelConfig config, parseModelConfig(named->json));
   KF_ASSIGN_OR_RETURN(const auto weights,
                       DummyWeights::create(config, type, 0));
+  // What one sequence needs.
   for (auto _ : state)
-    KF_RETURN_IF_ERROR(
-        compileStep(config, *weights, {.tokens = state.range(0)}));
+    for (const StepShape &shape :
+         {StepShape{StepPart::Body, state.range(0)},
+          StepShape{StepPart::Head, 1}, StepShape{StepPart::Choose, 1}})
+      KF_RETURN_IF_ERROR(compileStep(config, *weights, shape));
   return Status();
 }
 

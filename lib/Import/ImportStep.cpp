@@ -22,8 +22,6 @@ using ::kf::ModelConfig;
 
 namespace {
 
-constexpr int64_t kMaxTokens = 1 << 24;
-
 ActivationKind activationKind(::kf::Activation activation) {
   switch (activation) {
   case ::kf::Activation::Silu:
@@ -53,8 +51,8 @@ RopeScalingAttr scalingAttr(MLIRContext *context,
                               rope.originalContext);
 }
 
-/// Writes the ops of a step in the order in which they run. T is the number of
-/// rows, L of those that are wanted, D the hidden size.
+/// Writes the ops of a part of a step in the order in which they run. T is the
+/// number of rows, L of those that are wanted, D the hidden size.
 class StepBuilder {
 public:
   StepBuilder(MLIRContext *context, const ModelConfig &config,
@@ -73,10 +71,11 @@ public:
     OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
     b.setInsertionPointToEnd(module->getBody());
     SmallVector<Type> inputs = typesOf(signature.inputs);
-    inputs.push_back(cacheType);
+    if (options.shape.part == ::kf::StepPart::Body)
+      inputs.push_back(cacheType);
     auto func = func::FuncOp::create(
         b, loc, name, b.getFunctionType(inputs, typesOf(signature.outputs)));
-    func->setAttr("kf.max_tokens", b.getI64IntegerAttr(options.shape.tokens));
+    func->setAttr("kf.max_tokens", b.getI64IntegerAttr(options.shape.rows));
     SmallVector<Attribute> ranges;
     for (const ::kf::SizeRange &range : signature.sizes)
       ranges.push_back(SizeRangeAttr::get(b.getContext(),
@@ -85,13 +84,26 @@ public:
     if (!ranges.empty())
       func->setAttr(kSizeRangesAttrName, b.getArrayAttr(ranges));
     b.setInsertionPointToStart(func.addEntryBlock());
-    setRows(func.getArgument(0));
-    func::ReturnOp::create(b, loc, buildBody(func.getArguments()));
+    func::ReturnOp::create(b, loc, buildPart(func.getArguments()));
     return module;
   }
 
 private:
+  Value buildPart(ValueRange arguments) {
+    switch (options.shape.part) {
+    case ::kf::StepPart::Body:
+      return buildBody(arguments);
+    case ::kf::StepPart::Head:
+      return buildHead(arguments);
+    case ::kf::StepPart::Choose:
+      return buildChoice(arguments);
+    }
+    llvm_unreachable("unknown part");
+  }
+
+  /// Ids -> hidden rows [T, D] of f32.
   Value buildBody(ValueRange arguments) {
+    setRows(arguments[::kf::kStepIds]);
     positions = arguments[::kf::kStepPositions];
     sequences = arguments[::kf::kStepSequences];
     pageTable = arguments[::kf::kStepPageTable];
@@ -99,10 +111,28 @@ private:
     Value x = embed(arguments[::kf::kStepIds]);
     for (int64_t i = 0; i < config.layers; ++i)
       x = decoderLayer(x, i);
+    if (activation.isF32())
+      return x;
     loc = NameLoc::get(b.getStringAttr("output"));
-    x = logits(EmbeddingOp::create(b, loc, arguments[::kf::kStepWanted], x));
-    return options.shape.output == ::kf::StepOutput::Ids ? sample(x, arguments)
-                                                         : x;
+    return arith::ExtFOp::create(b, loc, typesOf(signature.outputs).front(), x);
+  }
+
+  /// Hidden rows [T, D] -> logits [L, V].
+  Value buildHead(ValueRange arguments) {
+    loc = NameLoc::get(b.getStringAttr("output"));
+    Value x = EmbeddingOp::create(b, loc,
+                                  arguments[::kf::numberOf(::kf::kStepWanted)],
+                                  arguments[::kf::numberOf(::kf::kStepHidden)]);
+    return linear(norm(x, names.finalNorm), names.head);
+  }
+
+  /// Logits [L, V] -> [L]. The inputs are the op's operands, in their order.
+  Value buildChoice(ValueRange arguments) {
+    SampleOp::Properties properties;
+    properties.operandSegmentSizes.fill(1);
+    return SampleOp::create(b, loc, typesOf(signature.outputs), arguments,
+                            properties)
+        .getResult();
   }
 
   //===--- The model ------------------------------------------------------===//
@@ -130,21 +160,6 @@ private:
     x = arith::AddFOp::create(b, loc, x, attended);
     Value fed = mlp(norm(x, at + std::string(names.mlpNorm)), at);
     return arith::AddFOp::create(b, loc, x, fed);
-  }
-
-  /// [L, D] -> [L, V].
-  Value logits(Value x) { return linear(norm(x, names.finalNorm), names.head); }
-
-  /// [L, V] -> [L]. The inputs are in the order of the op's operands.
-  Value sample(Value logits, ValueRange arguments) {
-    SmallVector<Value> operands = {logits};
-    llvm::append_range(operands, arguments.slice(::kf::kStepTemperature,
-                                                 ::kf::kStepInputCount -
-                                                     ::kf::kStepTemperature));
-    SampleOp::Properties properties;
-    properties.operandSegmentSizes.fill(1);
-    return SampleOp::create(b, loc, typesOf(signature.outputs), operands,
-                            properties);
   }
 
   /// [T, D] -> [T, D]; `at` begins the layer's names.
@@ -303,7 +318,7 @@ private:
   //===--- Shapes ---------------------------------------------------------===//
 
   int64_t rowCount() const {
-    return options.shape.tokens == 1 ? 1 : ShapedType::kDynamic;
+    return options.shape.rows == 1 ? 1 : ShapedType::kDynamic;
   }
 
   /// The types of tensors that the step takes or gives.
@@ -387,16 +402,11 @@ private:
 };
 
 llvm::Error checkOptions(const ImportOptions &options) {
-  const auto [tokens, wanted, output] = options.shape;
-  if (tokens < 1 || tokens > kMaxTokens)
-    return llvm::createStringError("a step of " + std::to_string(tokens) +
-                                   " tokens is not possible; 1 to " +
-                                   std::to_string(kMaxTokens) + " are");
-  if (wanted < 1 || wanted > tokens)
+  const int64_t rows = options.shape.rows;
+  if (rows < 1 || rows > ::kf::kMostStepRows)
     return llvm::createStringError(
-        std::to_string(wanted) + " wanted rows of a step of " +
-        std::to_string(tokens) + " tokens are not possible; 1 to " +
-        std::to_string(tokens) + " are");
+        "a step of " + std::to_string(rows) + " rows is not possible; 1 to " +
+        std::to_string(::kf::kMostStepRows) + " are");
   if (options.keyBlock < 1 || ::kf::kCachePage % options.keyBlock != 0)
     return llvm::createStringError(
         "a key block of " + std::to_string(options.keyBlock) +

@@ -20,7 +20,7 @@ class Observer {
 public:
   virtual ~Observer() = default;
 
-  /// Work that may take long begins: "compiling step_1". What begins within
+  /// Work that may take long begins: "compiling body_1". What begins within
   /// other work ends before it.
   virtual void onBegin(const std::string & /*work*/) {}
   /// How much of the innermost work is done, from 0 to 1.

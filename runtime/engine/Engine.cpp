@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What a step is made of and how it runs: EngineStep.cpp; one that begins
-// before it is asked for: EngineAhead.cpp.
+// What a step is made of and how it runs: EngineStep.cpp; which programs:
+// EnginePrograms.cpp; one that begins before it is asked for: EngineAhead.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,12 +22,21 @@
 
 using namespace kf;
 
+/// Of the bodies that steps may run.
+static int64_t mostRows(const Model &model, const EngineOptions &options) {
+  const StepShape *largest = model.largestShape(StepPart::Body);
+  return largest ? largest->rows : programRows(*options.rowsPerStep).back();
+}
+
 Engine::Engine(Model &model, const EngineOptions &options,
                std::unique_ptr<PagePool> pool)
     : decoder(model), options(options), pool(std::move(pool)),
       cache(model.device(), options.pages),
+      executor(model, cache, mostRows(model, options), kMostChosenPerStep),
       scheduler(*this->pool, options.contextLength, options.reusesPrefixes),
-      pace(options.longestStep, *options.rowsPerStep) {}
+      pace(options.longestStep, *options.rowsPerStep) {
+  executor.setProfile(options.profile);
+}
 
 Engine::~Engine() {
   assert(sequences == 0 && "sequences must not outlive their engine");
@@ -62,12 +71,11 @@ Engine::create(Model &model, const EngineOptions &wanted) try {
   if (!options.rowsPerStep)
     options.rowsPerStep = model.device().promptRows();
   KF_RETURN_IF_ERROR(
-      checkRange("a number of rows of", *options.rowsPerStep, most));
+      checkRange("a number of rows of", *options.rowsPerStep, kMostStepRows));
   options.rowsPerStep =
       std::min(*options.rowsPerStep, options.parallel * options.contextLength);
-  for (StepOutput output : {StepOutput::Ids, StepOutput::Logits})
-    if (const StepShape *largest = model.largestShape(output))
-      options.rowsPerStep = std::min(*options.rowsPerStep, largest->tokens);
+  if (const StepShape *largest = model.largestShape(StepPart::Body))
+    options.rowsPerStep = std::min(*options.rowsPerStep, largest->rows);
   // Written so that NaN fails.
   if (options.longestStep && !(*options.longestStep > 0))
     return Status::error("steps of at most " +
@@ -215,26 +223,6 @@ Status kf::readLogits(Sequence &sequence, std::span<const int32_t> ids,
 }
 
 //===----------------------------------------------------------------------===//
-// Getting ready
-//===----------------------------------------------------------------------===//
-
-std::vector<StepShape> Engine::shapesToPrepare() const {
-  std::vector<StepShape> shapes;
-  // What several sequences take is what one takes, and more.
-  const size_t sequences = options.parallel > 1 ? 2 : 1;
-  for (int64_t rows : programRows(rowsPerStep())) {
-    const StepShape shape = shapeOf(rows, sequences, StepOutput::Ids);
-    if (std::ranges::find(shapes, shape) == shapes.end())
-      shapes.push_back(shape);
-  }
-  return shapes;
-}
-
-Status Engine::prepare(const StepShape &shape) {
-  return catchExceptions([&] { return runner(shape).status(); });
-}
-
-//===----------------------------------------------------------------------===//
 // Accounting
 //===----------------------------------------------------------------------===//
 
@@ -248,14 +236,13 @@ EngineMemory Engine::memory() const {
   EngineMemory memory;
   memory.weights = decoder.weights().bytes();
   memory.cache = cache.bytes();
-  for (const auto &[shape, runner] : runners) {
-    memory.arenas += runner->arenaBytes();
-    memory.io += runner->ioBytes();
-  }
+  memory.arenas = executor.arenaBytes();
+  memory.io = executor.ioBytes();
   return memory;
 }
 
 EngineTimings Engine::timings() const {
-  return {decoder.compileSeconds(), decoder.loadSeconds() + binding,
+  return {decoder.compileSeconds(),
+          decoder.loadSeconds() + executor.bindSeconds(),
           decoder.weights().seconds()};
 }

@@ -22,12 +22,12 @@
 #include "runtime/engine/PagePool.h"
 #include "runtime/engine/Scheduler.h"
 #include "runtime/engine/Sequence.h"
+#include "runtime/engine/StepExecutor.h"
 #include "runtime/engine/StepPace.h"
-#include "runtime/engine/StepRunner.h"
+#include "runtime/engine/StepPlan.h"
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -70,9 +70,9 @@ struct EngineOptions {
 /// arithmetic, so that a second step takes no longer.
 inline constexpr int64_t kMostChosenPerStep = 64;
 
-/// Rows of the programs for steps of at most `rowsPerStep` rows, which increase
-/// from 1 to that.
-std::vector<int64_t> programRows(int64_t rowsPerStep);
+/// Rows of the programs for steps of at most `mostRows` rows, which increase
+/// from 1 to the first size with room for them: 1, 16, 64, 512, 2048 ...
+std::vector<int64_t> programRows(int64_t mostRows);
 
 /// What happened so far.
 struct EngineCounts {
@@ -105,8 +105,9 @@ struct EngineTimings {
 
 /// Reads many sequences of one model, a step at a time. A step takes one row of
 /// every sequence that generates, and fills up with rows of prompts, chunk by
-/// chunk, in turns. Programs come in few sizes: for 1 row, up to 16, up to 64
-/// where many generate, and up to EngineOptions::rowsPerStep. What a sequence
+/// chunk, in turns; some may want tokens chosen, and others logits. Programs
+/// come in few sizes (programRows): bodies by the rows of a step, heads and
+/// choices by the rows that something is wanted behind. What a sequence
 /// gets does not depend on the others, but for rounding; where one fails, by
 /// logits that are not finite for instance, the others go on. Where the cache
 /// has too few pages, sequences wait (Scheduler.h).
@@ -147,15 +148,14 @@ public:
   /// The most rows of a step.
   int64_t rowsPerStep() const { return *options.rowsPerStep; }
   /// The most tokens that a step chooses.
-  int64_t chosenPerStep() const { return wantedLimit(StepOutput::Ids); }
-  /// Rows at most of the program that runs a step which reads `rows` rows of
-  /// `sequences` sequences and chooses tokens. It depends on which programs
-  /// there are by now.
+  int64_t chosenPerStep() const;
+  /// Rows at most of the body of a step which reads `rows` rows of `sequences`
+  /// sequences. It depends on which programs there are by now.
   int64_t programRowsOf(int64_t rows, size_t sequences) const;
   /// The programs that steps which choose tokens run, from the smallest on.
   std::vector<StepShape> shapesToPrepare() const;
-  /// Makes the program of `shape` ready, so that no step has to wait for it.
-  /// Errors: as Model::program(), and the device's.
+  /// Makes the program of `shape` ready, so that no step has to wait for it; of
+  /// a choice, its head, too. Errors: as Model::program(), and the device's.
   Status prepare(const StepShape &shape);
   const Model &model() const { return decoder; }
   const PagePool &pages() const { return *pool; }
@@ -171,33 +171,30 @@ private:
   struct Piece {
     Sequence *sequence; ///< null once what it read has ended
     size_t count;
-    size_t wanted; ///< rows, the last ones, of which something is wanted
+    size_t logits = 0;     ///< rows, the last ones, whose logits are wanted
+    bool isChosen = false; ///< a token is chosen behind the last one
   };
   struct Plan {
-    StepOutput output = StepOutput::Ids;
     std::vector<Piece> pieces;
     StepPlan batch;
+    /// Rows of its programs: of the body, of the head in front of a choice, and
+    /// of that whose logits the host gets.
+    int64_t body = 1, head = 1, logitsHead = 1;
   };
   /// What a reading has to be for a step that began before it.
   struct Expected {
-    int32_t id = -1; ///< once it is known
+    uint32_t row = 0; ///< wanted row of the step before that chooses its id
+    int32_t id = -1;  ///< once it is known
     SampleSettings settings;
     SamplePenalties penalties;
     std::vector<LogitAdjustment> adjustments;
   };
-  /// A step that the device has begun with, or will when it is done with the
-  /// one before.
-  struct Begun {
-    StepRunner *runner = nullptr;
-    uint64_t number = 0; ///< StepRunner::start()'s
-  };
-  /// One that nobody has asked for yet.
+  /// A step that nobody has asked for yet. The device has begun with it, or
+  /// will when it is done with the one before.
   struct Ahead {
     Plan plan;
-    Begun begun;
+    uint64_t step = 0;              ///< StepExecutor::submit()'s number
     std::vector<Expected> expected; ///< for each piece
-    /// For each piece, which wanted row of the step before it reads.
-    std::vector<uint32_t> source;
   };
   struct Ended {
     Sequence *sequence; ///< null once it is destroyed
@@ -227,36 +224,34 @@ private:
   void tell();
 
   // What a step is made of.
-  StepOutput nextOutput() const;
   int64_t rowsOfPrompts() const;
   void makePlan();
   Status tryAddPiece(Sequence &sequence, int64_t rows);
   std::vector<LogitAdjustment> adjustmentsOf(const Sampler &sampler) const;
   Result<std::span<const uint32_t>>
   allowedBy(TokenConstraint &constraint) const;
-  int64_t wantedLimit(StepOutput output) const;
   int64_t adjustmentLimit() const;
-  StepShape shapeOf(int64_t rows, size_t sequences, StepOutput output) const;
+
+  // Which programs it runs.
+  int64_t bodyRows(int64_t rows, size_t sequences) const;
+  int64_t headRows(int64_t chosen) const;
+  int64_t logitsHeadRows(int64_t rows) const;
+  Status preparePrograms();
 
   // Running it.
   Status runStep();
   Status runPlan();
-  Status runLogits(StepRunner &runner);
   Status copyPages();
-  Status tryCopyPages();
-  Result<Stream *> workStream();
-  Result<StepRunner *> runner(const StepShape &shape);
-  void forgetInputs();
   void commit();
   void count();
   void giveChosen(std::span<const int32_t> chosen);
-  Status giveLogits(StepRunner &runner);
+  Status giveLogits(double &seconds);
 
   // Steps that begin before they are asked for.
-  void beginAhead(const Begun &before);
+  void beginAhead(uint64_t before);
   bool mayBeginAhead();
-  Status tryBeginAhead(const Begun &before, Ahead &next);
-  Status planAhead(Ahead &next);
+  Result<bool> tryBeginAhead(uint64_t before, Ahead &next);
+  Status planAhead(Ahead &next, StepExecutor::Source &source);
   void expectChosen(std::span<const int32_t> chosen);
   bool isAsExpected(const Piece &piece, const Expected &expected) const;
   void settleAhead();
@@ -267,16 +262,14 @@ private:
   EngineOptions options;
   std::unique_ptr<PagePool> pool;
   KVCache cache;
-  std::map<StepShape, std::unique_ptr<StepRunner>> runners;
-  std::unique_ptr<Stream> stream; ///< of all steps; null until it is needed
-  Scheduler scheduler;            ///< of the sequences that read
+  StepExecutor executor;
+  Scheduler scheduler; ///< of the sequences that read
   StepPace pace;
   std::vector<Ended> ended;   ///< whose `done` is to be called
   Telling *telling = nullptr; ///< the innermost; they are on the stack
   Plan plan;                  ///< of the step that runs, or ran last
   std::optional<Ahead> ahead; ///< the next one, if it was begun
   EngineCounts counters;
-  double binding = 0;    ///< seconds, packing apart
   int64_t sequences = 0; ///< that live
 };
 

@@ -32,7 +32,9 @@ using namespace kf;
 /// Whether the next step can follow `plan`, which is committed: nobody else
 /// reads but those that wait for pages, and there are none for them.
 bool Engine::mayBeginAhead() {
-  if (!*options.runsAhead || options.profile || isCancelled())
+  // The host reads logits where the next step's would come.
+  if (!*options.runsAhead || options.profile || isCancelled() ||
+      !plan.batch.logitRows.empty())
     return false;
   auto isWhole = [](const Piece &piece) {
     return !piece.sequence || piece.sequence->isWhole();
@@ -50,15 +52,16 @@ bool Engine::mayBeginAhead() {
          !scheduler.anyCouldBegin();
 }
 
-/// Puts the rows of readings that go on into `next`. All or none: who is not in
-/// it would wait for it.
-Status Engine::planAhead(Ahead &next) {
+/// Puts the rows of readings that go on into `next`, and into `source` which
+/// rows of the plan's step choose their ids. All or none: who is not in it
+/// would wait for it.
+Status Engine::planAhead(Ahead &next, StepExecutor::Source &source) {
   StepPlan &batch = next.plan.batch;
-  size_t row = 0;
+  uint32_t row = 0;
   for (const Piece &piece : plan.pieces) {
-    const size_t source = row;
-    row += piece.wanted;
-    if (!piece.sequence || !piece.wanted || !piece.sequence->reading->goesOn)
+    const uint32_t read = row;
+    row += piece.isChosen;
+    if (!piece.sequence || !piece.isChosen || !piece.sequence->reading->goesOn)
       continue;
     Sequence &sequence = *piece.sequence;
     const Sampler &sampler = *sequence.reading->sampler;
@@ -69,13 +72,14 @@ Status Engine::planAhead(Ahead &next) {
         (position % kCachePage != 0 && sequence.pages.pagesFor(1) > 0))
       return Status::cancelled();
     Expected expected;
+    expected.row = read;
     expected.settings = sampler.settings();
     ++expected.settings.counter;
     expected.penalties = sampler.penalties();
     expected.adjustments = adjustmentsOf(sampler);
     // First, so that whoever has pages is in the plan.
-    next.plan.pieces.push_back({&sequence, 1, 1});
-    next.source.push_back(static_cast<uint32_t>(source));
+    next.plan.pieces.push_back({&sequence, 1, 0, /*isChosen=*/true});
+    source.rows.push_back(read);
     KF_RETURN_IF_ERROR(sequence.pages.reserve(1, next.plan.batch.copies));
     batch.pages.push_back(sequence.pages.pages());
     batch.addRow(/*id=*/0, position);
@@ -86,34 +90,35 @@ Status Engine::planAhead(Ahead &next) {
   return Status();
 }
 
-/// Without `next.begun`, it has not begun.
-Status Engine::tryBeginAhead(const Begun &before, Ahead &next) {
-  KF_RETURN_IF_ERROR(planAhead(next));
+/// Returns whether it has begun.
+Result<bool> Engine::tryBeginAhead(uint64_t before, Ahead &next) {
+  StepExecutor::Source source = {before};
+  KF_RETURN_IF_ERROR(planAhead(next, source));
   const StepPlan &batch = next.plan.batch;
   if (next.plan.pieces.empty() || batch.adjustments() > adjustmentLimit())
-    return Status();
+    return false;
+  next.plan.body = bodyRows(batch.rows(), next.plan.pieces.size());
+  next.plan.head = headRows(batch.wanted());
   // What has to be made ready first would keep the tokens waiting.
-  const auto found = runners.find(
-      shapeOf(batch.rows(), next.plan.pieces.size(), next.plan.output));
-  if (found == runners.end())
-    return Status();
-  StepRunner &runner = *found->second;
-  const StepRunner::Source source = {before.runner, next.source};
-  KF_ASSIGN_OR_RETURN(next.begun.number,
-                      runner.start(batch, options.cancelled, &source));
-  next.begun.runner = &runner;
-  return Status();
+  if (!executor.isReady({StepPart::Body, next.plan.body}) ||
+      !executor.isReady({StepPart::Choose, next.plan.head}))
+    return false;
+  KF_ASSIGN_OR_RETURN(next.step,
+                      executor.submit(batch, next.plan.body, next.plan.head,
+                                      options.cancelled, &source));
+  KF_RETURN_IF_ERROR(executor.choose(next.step, batch, options.cancelled));
+  return true;
 }
 
-/// Begins with what follows the plan's step, which is in the stream as
+/// Begins with what follows the plan's step, which is in the stream as number
 /// `before`. What keeps it from beginning is seen when it is asked for.
-void Engine::beginAhead(const Begun &before) {
+void Engine::beginAhead(uint64_t before) {
   if (!mayBeginAhead())
     return;
   Ahead next;
-  const Status status =
+  const Result<bool> begun =
       catchExceptions([&] { return tryBeginAhead(before, next); });
-  if (status && next.begun.runner)
+  if (begun.ok() && *begun)
     ahead = std::move(next);
   else
     dropAhead(next);
@@ -123,8 +128,8 @@ void Engine::beginAhead(const Begun &before) {
 void Engine::expectChosen(std::span<const int32_t> chosen) {
   if (!ahead)
     return;
-  for (size_t i = 0; i < ahead->expected.size(); ++i)
-    ahead->expected[i].id = chosen[ahead->source[i]];
+  for (Expected &expected : ahead->expected)
+    expected.id = chosen[expected.row];
 }
 
 bool Engine::isAsExpected(const Piece &piece, const Expected &expected) const {

@@ -29,12 +29,19 @@ bool Model::hasProgram(const StepShape &shape) const {
   return programs.count(shape) != 0;
 }
 
-const StepShape *Model::largestShape(StepOutput output) const {
+const StepShape *Model::largestShape(StepPart part) const {
   const StepShape *largest = nullptr;
   for (const StepShape &shape : only)
-    if (shape.output == output)
+    if (shape.part == part)
       largest = &shape;
   return largest;
+}
+
+const StepShape *Model::smallestShape(StepPart part, int64_t rows) const {
+  for (const StepShape &shape : only)
+    if (shape.part == part && shape.rows >= rows)
+      return &shape;
+  return nullptr;
 }
 
 Result<LoadedProgram *> Model::program(const StepShape &shape) try {

@@ -25,8 +25,8 @@
 
 namespace kf {
 
-/// Compiles one step, with inputs and outputs as runtime/model/Step.h says, for
-/// the model's device.
+/// Compiles a part of a step, with inputs and outputs as runtime/model/Step.h
+/// says, for the model's device.
 using StepProvider = std::function<Result<Executable>(const StepShape &shape)>;
 
 struct ModelOptions {
@@ -57,8 +57,11 @@ public:
 
   /// The only shapes of programs that there are, in order; none: any.
   const std::vector<StepShape> &shapes() const { return only; }
-  /// Of those that give `output`, the one of the most rows; null: none, or any.
-  const StepShape *largestShape(StepOutput output) const;
+  /// Of those of `part`, the one of the most rows; null: none, or any.
+  const StepShape *largestShape(StepPart part) const;
+  /// Of those of `part`, the smallest with room for `rows` rows; null: none, or
+  /// any.
+  const StepShape *smallestShape(StepPart part, int64_t rows) const;
 
   const ModelConfig &config() const { return model; }
   Device &device() const { return target; }

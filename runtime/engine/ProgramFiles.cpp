@@ -12,6 +12,7 @@
 #include "runtime/core/MappedFile.h"
 #include "runtime/core/Quote.h"
 
+#include <algorithm>
 #include <utility>
 
 using namespace kf;
@@ -35,9 +36,10 @@ Status ProgramFiles::add(const std::string &path, const ModelFiles &model,
                 "', and the device is '" + std::string(device) +
                 "'; choose the other with --device, or compile for this one");
   if (executable.model.empty())
-    return fail("it holds the function '" + executable.programName +
-                "', and no step of a model, which kf-run emit-mlir MODEL "
-                "--compile-to=binary makes");
+    return fail(
+        "it holds the function '" + executable.programName +
+        "', and no part of a model's step, which kf-run emit-mlir MODEL "
+        "--compile-to=binary makes");
   if (executable.model != modelKey)
     return fail("it was compiled for another model, or for weights of other "
                 "types, than " +
@@ -50,12 +52,34 @@ Status ProgramFiles::add(const std::string &path, const ModelFiles &model,
   if (auto known = origins.find(*shape); known != origins.end())
     return fail("it holds '" + nameOf(*shape) + "', and so does '" +
                 known->second + "'; give one of them");
-  if (!programs.empty() && executable.caches[0] != cache())
+  if (shape->part == StepPart::Body && hasBody() &&
+      executable.caches[0] != cache())
     return fail("its KV cache lies in memory in another way than that of '" +
                 origins.begin()->second +
                 "'; compile both with the same --cache-type and --target-cpu");
   origins[*shape] = path;
   programs.emplace(*shape, std::move(executable));
+  return Status();
+}
+
+/// An error unless there is one of each part, and a head for each choice.
+Status ProgramFiles::checkWhole() const {
+  for (StepPart part : {StepPart::Body, StepPart::Head, StepPart::Choose})
+    if (std::ranges::none_of(programs, [&](const auto &program) {
+          return program.first.part == part;
+        }))
+      return Status::error("none of these programs is the part '" +
+                           std::string(nameOf(part)) +
+                           "' of a step; compile one with kf-run emit-mlir "
+                           "--part " +
+                           std::string(nameOf(part)));
+  for (const auto &[shape, executable] : programs)
+    if (const StepShape head = {StepPart::Head, shape.rows};
+        shape.part == StepPart::Choose && !programs.contains(head))
+      return Status::error("it holds '" + nameOf(shape) +
+                           "', which takes the logits of '" + nameOf(head) +
+                           "'; give that program, too")
+          .in("'" + origins.at(shape) + "'");
   return Status();
 }
 
@@ -66,11 +90,8 @@ Result<ProgramFiles> ProgramFiles::open(std::span<const std::string> paths,
   const std::string modelKey = modelKeyOf(model);
   for (const std::string &path : paths)
     KF_RETURN_IF_ERROR(files.add(path, model, modelKey, device));
-  for (const auto &[shape, executable] : files.programs)
-    if (shape.output == StepOutput::Ids)
-      return files;
-  return Status::error("no program of these chooses tokens; compile one with "
-                       "--result ids, the default of kf-run emit-mlir");
+  KF_RETURN_IF_ERROR(files.checkWhole());
+  return files;
 } catch (...) {
   return statusOfException();
 }

@@ -23,28 +23,33 @@ namespace kf {
 /// Reads the file of an Executable. Errors name the file.
 Result<Executable> readExecutable(const std::string &path);
 
-/// Steps of one model that files hold: what a StepProvider gives where nothing
-/// is compiled.
+/// Parts of one model's steps that files hold: what a StepProvider gives where
+/// nothing is compiled.
 class ProgramFiles {
 public:
   /// Reads the files at `paths`. Errors, which name the file: one that holds no
-  /// step of `model`, or a step for another device than `device` (a
-  /// Device::name()); two that hold the same step, or that keep keys and values
-  /// in different ways; none that chooses tokens.
+  /// part of a step of `model`, or one for another device than `device` (a
+  /// Device::name()); two that hold the same, or that keep keys and values in
+  /// different ways; a part that none is of, a choice without the head of as
+  /// many rows.
   static Result<ProgramFiles> open(std::span<const std::string> paths,
                                    const ModelFiles &model,
                                    std::string_view device);
 
-  /// The steps that there are, in order.
+  /// What there is, in order.
   std::vector<StepShape> shapes() const;
-  /// The KV cache of all of them.
+  /// The KV cache of all bodies.
   const CacheSpec &cache() const { return programs.begin()->second.caches[0]; }
-  /// The program of a step. Errors: one that there is no file of.
+  /// The program of `shape`. Errors: one that there is no file of.
   Result<Executable> get(const StepShape &shape) const;
 
 private:
   Status add(const std::string &path, const ModelFiles &model,
              const std::string &modelKey, std::string_view device);
+  bool hasBody() const {
+    return !programs.empty() && programs.begin()->first.part == StepPart::Body;
+  }
+  Status checkWhole() const;
 
   std::map<StepShape, Executable> programs;
   std::map<StepShape, std::string> origins; ///< paths of the files

@@ -191,8 +191,8 @@ bool Scheduler::isEnough(const ScheduledReading &reading,
 }
 
 /// Begins with those that there are pages for, and says for each how many rows
-/// it may have of a step of `rows` that gives `output`.
-void Scheduler::decide(StepOutput output, int64_t rows) {
+/// it may have of a step of `rows`.
+void Scheduler::decide(int64_t rows) {
   std::vector<ScheduledReading *> order = readings;
   std::ranges::sort(order, {}, &ScheduledReading::arrival);
   std::vector<ScheduledReading *> begun, others;
@@ -210,9 +210,6 @@ void Scheduler::decide(StepOutput output, int64_t rows) {
 
   for (size_t i = 0; i < begun.size(); ++i) {
     ScheduledReading &reading = *begun[i];
-    reading.most = 0;
-    if (reading.output != output)
-      continue;
     const int64_t wanted =
         std::min<int64_t>(static_cast<int64_t>(reading.rest()), rows);
     auto isShort = [&] {
@@ -237,8 +234,7 @@ void Scheduler::decide(StepOutput output, int64_t rows) {
     if (reading->arrival > firstLoser || !tryBegin(*reading))
       return;
     begun.push_back(reading);
-    if (reading->output == output)
-      give(*reading, /*isFirst=*/begun.size() == 1);
+    give(*reading, /*isFirst=*/begun.size() == 1);
   }
 }
 
@@ -246,25 +242,23 @@ void Scheduler::decide(StepOutput output, int64_t rows) {
 // Rows
 //===----------------------------------------------------------------------===//
 
-void Scheduler::plan(StepOutput output, const Limits &limits,
-                     const Take &take) {
-  decide(output, std::min(limits.rows, limits.prompts));
+void Scheduler::plan(const Limits &limits, const Take &take) {
+  decide(std::min(limits.rows, limits.prompts));
   std::vector<ScheduledReading *> ready;
   std::ranges::copy_if(readings, std::back_inserter(ready),
                        [&](const ScheduledReading *reading) {
-                         return reading->hasBegun && reading->most != 0 &&
-                                reading->output == output;
+                         return reading->hasBegun && reading->most != 0;
                        });
   int64_t behind =
       std::ranges::count_if(ready, &ScheduledReading::isGenerating);
-  int64_t rows = limits.rows, prompts = limits.prompts, wanted = limits.wanted;
+  int64_t rows = limits.rows, prompts = limits.prompts, chosen = limits.chosen;
   for (ScheduledReading *reading : ready) {
     if (rows == 0)
       return;
     const bool isPrompt = !reading->isGenerating();
     behind -= !isPrompt;
     // Those behind that nothing can be known of are not in this step.
-    const int64_t left = std::min(behind, wanted);
+    const int64_t left = std::min(behind, chosen);
     // A prompt that is left without one is the first in the next step.
     if (isPrompt && (prompts == 0 || (rows <= left && rows < limits.rows)))
       continue;
@@ -280,7 +274,7 @@ void Scheduler::plan(StepOutput output, const Limits &limits,
     }
     const Share taken = take(*reading, share);
     rows -= taken.rows;
-    wanted -= taken.wanted;
+    chosen -= taken.chosen;
     if (isPrompt)
       prompts -= taken.rows;
   }

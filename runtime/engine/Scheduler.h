@@ -42,7 +42,6 @@
 
 #include "runtime/core/Status.h"
 #include "runtime/engine/PagePool.h"
-#include "runtime/model/Step.h"
 
 #include <cstdint>
 #include <functional>
@@ -63,8 +62,6 @@ struct ScheduledReading {
   /// The first of `ids` of which something is to be known; those before it may
   /// be taken over from others.
   size_t firstWanted = 0;
-  /// Which steps it can be in.
-  StepOutput output = StepOutput::Ids;
   /// How many of `ids`, the first ones, had been read before they were asked
   /// for: it has lost its pages.
   size_t readAgain = 0;
@@ -112,22 +109,21 @@ public:
   struct Limits {
     int64_t rows = 1;    ///< of a step
     int64_t prompts = 1; ///< of them, those of readings that do not generate
-    int64_t wanted = 1;  ///< rows of a step of which something is to be known
+    int64_t chosen = 1;  ///< rows of a step behind which a token is chosen
   };
   /// What a reading takes of a step.
   struct Share {
     int64_t rows = 0;
-    int64_t wanted = 0;
+    int64_t chosen = 0;
   };
   /// Takes up to `rows` rows of what `reading` reads into the step, and
   /// reserves their pages. A reading that there can be no page for is given a
   /// row as well: reserving it fails. It may remove readings.
   using Take = std::function<Share(ScheduledReading &reading, int64_t rows)>;
-  /// Decides on a step that gives `output`, with limits of at least 1: calls
-  /// `take` for each that is in it. Sequences that begin have what the cache
-  /// has of their tokens. May throw for want of memory, between two calls of
-  /// `take`.
-  void plan(StepOutput output, const Limits &limits, const Take &take);
+  /// Decides on a step with limits of at least 1: calls `take` for each that is
+  /// in it. Sequences that begin have what the cache has of their tokens. May
+  /// throw for want of memory, between two calls of `take`.
+  void plan(const Limits &limits, const Take &take);
 
   /// Whether the next step could have one that has not begun. Throws nothing.
   bool anyCouldBegin();
@@ -145,7 +141,7 @@ private:
   bool isEnough(const ScheduledReading &reading,
                 std::span<const ScheduledReading *const> later,
                 int64_t free) const;
-  void decide(StepOutput output, int64_t rows);
+  void decide(int64_t rows);
 
   PagePool &pool;
   int64_t positions;

@@ -65,7 +65,6 @@ Status Sequence::read(Reading wanted) try {
   reading = std::move(wanted);
   ids = std::move(reading->ids);
   next = readAgain = 0;
-  output = reading->onLogits ? StepOutput::Logits : StepOutput::Ids;
   firstWanted = reading->onLogits ? reading->firstLogits : ids.size();
   before = position();
   if (before == 0)

@@ -30,7 +30,7 @@ void StepPlan::want(const SampleSettings &settings,
                     const SamplePenalties &penalties,
                     std::span<const LogitAdjustment> adjustments,
                     std::span<const uint32_t> allowed) {
-  want();
+  add(kStepWanted, lastRow());
   add(kStepTemperature, settings.temperature);
   add(kStepTopK, settings.topK);
   add(kStepTopP, settings.topP);
@@ -56,5 +56,6 @@ void StepPlan::clear() {
     column.clear();
   pages.clear();
   copies.clear();
+  logitRows.clear();
   maskCount = 0;
 }

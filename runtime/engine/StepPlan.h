@@ -26,10 +26,13 @@ namespace kf {
 /// a device: the columns that runtime/model/Step.h lists, those of rows in the
 /// order of the rows, and those of wanted rows in theirs.
 struct StepPlan {
-  /// Elements of each input, by StepInput, but for the page table.
+  /// Elements of each input, by StepInput, but for the page table and what the
+  /// step's programs hand on.
   std::array<std::vector<std::byte>, kStepInputCount> columns;
   std::vector<std::span<const int32_t>> pages; ///< [S], in use; not owned
   std::vector<PageCopy> copies;                ///< to be made before the step
+  /// Rows whose logits the host wants, beside the L whose tokens are chosen.
+  std::vector<int32_t> logitRows;
 
   int64_t rows() const { return lengthOf(kStepIds); }         ///< T
   int64_t wanted() const { return lengthOf(kStepWanted); }    ///< L
@@ -39,9 +42,9 @@ struct StepPlan {
 
   /// Adds a row of the last of `pages`.
   void addRow(int32_t id, int64_t position);
-  /// Asks for what follows the last row. A step that chooses tokens needs to
-  /// know how.
-  void want() { add(kStepWanted, static_cast<int32_t>(rows() - 1)); }
+  /// Asks for the logits behind the last row.
+  void wantLogits() { logitRows.push_back(lastRow()); }
+  /// Asks for the token behind the last row, and says how it is chosen:
   /// `allowed` has a bit for each token of the vocabulary, or is empty: any.
   void want(const SampleSettings &settings, const SamplePenalties &penalties,
             std::span<const LogitAdjustment> adjustments,
@@ -49,6 +52,7 @@ struct StepPlan {
   void clear();
 
 private:
+  int32_t lastRow() const { return static_cast<int32_t>(rows()) - 1; }
   int64_t lengthOf(StepInput input) const {
     return static_cast<int64_t>(columns[input].size()) /
            static_cast<int64_t>(sizeOf(columnOf(input).type));

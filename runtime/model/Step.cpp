@@ -18,51 +18,66 @@ namespace {
 /// 256 KiB.
 constexpr int64_t kSharedAdjustments = int64_t(1) << 16;
 
-/// The sizes of a step, each a number or an extent that stands for its slot.
+/// The sizes of a program, each a number or an extent that stands for its slot;
+/// 0: it has none.
 struct StepExtents {
   explicit StepExtents(const StepShape &shape) {
-    if (shape.tokens != 1) {
-      tokens = extentOfSlot(KF_SCALAR_N_TOKENS);
-      sequences = nextSlot();
-    }
-    if (shape.wanted != 1)
-      wanted = nextSlot();
-    if (shape.output == StepOutput::Ids) {
-      adjustments = nextSlot();
-      masks = nextSlot();
+    const int64_t own = shape.rows == 1 ? 1 : extentOfSlot(KF_SCALAR_N_TOKENS);
+    switch (shape.part) {
+    case StepPart::Body:
+      at(StepSize::Tokens) = own;
+      at(StepSize::Sequences) = shape.rows == 1 ? 1 : slot(0);
+      break;
+    case StepPart::Head:
+      at(StepSize::Tokens) = slot(0);
+      at(StepSize::Wanted) = own;
+      break;
+    case StepPart::Choose:
+      at(StepSize::Wanted) = own;
+      at(StepSize::Adjustments) = slot(0);
+      at(StepSize::Masks) = slot(1);
+      break;
     }
   }
 
-  int64_t of(StepSize size) const {
-    switch (size) {
-    case StepSize::Tokens:
-      return tokens;
-    case StepSize::Sequences:
-      return sequences;
-    case StepSize::Wanted:
-      return wanted;
-    case StepSize::Adjustments:
-      return adjustments;
-    case StepSize::Masks:
-      return masks;
-    }
-    return 0;
-  }
-
-  int64_t tokens = 1, sequences = 1, wanted = 1, adjustments = 0, masks = 0;
+  int64_t &at(StepSize size) { return extents[static_cast<size_t>(size)]; }
+  int64_t of(StepSize size) const { return extents[static_cast<size_t>(size)]; }
 
 private:
-  int64_t nextSlot() { return extentOfSlot(KF_SCALAR_NAMED_SIZES + named++); }
-  int64_t named = 0;
+  static int64_t slot(int64_t named) {
+    return extentOfSlot(KF_SCALAR_NAMED_SIZES + named);
+  }
+
+  std::array<int64_t, 5> extents = {};
 };
 
 } // namespace
 
+std::string_view kf::nameOf(StepPart part) {
+  static constexpr std::string_view names[] = {"body", "head", "choose"};
+  return names[static_cast<size_t>(part)];
+}
+
 std::string kf::nameOf(const StepShape &shape) {
-  std::string name = "step_" + std::to_string(shape.tokens);
-  if (shape.wanted != 1)
-    name += "_" + std::to_string(shape.wanted);
-  return shape.output == StepOutput::Logits ? name + "_logits" : name;
+  return std::string(nameOf(shape.part)) + "_" + std::to_string(shape.rows);
+}
+
+StepInput kf::firstInput(StepPart part) {
+  static constexpr StepInput first[] = {kStepIds, kStepHidden, kStepLogits};
+  return first[static_cast<size_t>(part)];
+}
+
+StepInput kf::endOfInputs(StepPart part) {
+  return part == StepPart::Choose
+             ? kStepInputCount
+             : firstInput(static_cast<StepPart>(static_cast<int>(part) + 1));
+}
+
+size_t kf::numberOf(StepInput input) {
+  const StepPart part = input >= kStepLogits   ? StepPart::Choose
+                        : input >= kStepHidden ? StepPart::Head
+                                               : StepPart::Body;
+  return input - firstInput(part);
 }
 
 int64_t kf::mostAdjustments(int64_t vocabulary, int64_t wanted) {
@@ -91,6 +106,8 @@ StepColumn kf::columnOf(StepInput input) {
         {kStepTemperature, kStepTopP, kStepMinP, kStepRepetition, kStepPresence,
          kStepFrequency});
     are(StepSize::Wanted, DataType::I64, {kStepSeed});
+    are(StepSize::Tokens, DataType::F32, {kStepHidden});
+    are(StepSize::Wanted, DataType::F32, {kStepLogits});
     are(StepSize::Adjustments, DataType::I32, {kStepAdjustedIds, kStepSeen});
     are(StepSize::Adjustments, DataType::F32, {kStepBias});
     are(StepSize::Masks, DataType::I32, {kStepMask});
@@ -99,55 +116,75 @@ StepColumn kf::columnOf(StepInput input) {
   return columns[input];
 }
 
+/// How wide the rows of an input are; 0 for single elements.
+static int64_t widthOf(StepInput input, const ModelConfig &model) {
+  switch (input) {
+  case kStepPageTable:
+    return cachePagesOf(model.maxPositions);
+  case kStepHidden:
+    return model.hiddenSize;
+  case kStepLogits:
+    return model.vocabSize;
+  case kStepMask:
+    return maskWords(model.vocabSize);
+  default:
+    return 0;
+  }
+}
+
+/// What there may be of the sizes with a name, in the order of their slots.
+static std::vector<SizeRange> namedSizes(const StepShape &shape,
+                                         const ModelConfig &model) {
+  switch (shape.part) {
+  case StepPart::Body:
+    if (shape.rows == 1)
+      return {};
+    return {{kSequencesSize, 1, shape.rows}};
+  case StepPart::Head:
+    return {{kRowsSize, 1, kMostStepRows}};
+  case StepPart::Choose:
+    return {{kAdjustmentsSize, 0, mostAdjustments(model.vocabSize, shape.rows)},
+            {kMasksSize, 0, shape.rows}};
+  }
+  return {};
+}
+
 StepSignature kf::stepSignature(const StepShape &shape,
                                 const ModelConfig &model) {
   const StepExtents extents(shape);
-  const bool samples = shape.output == StepOutput::Ids;
+  auto specOf = [&](StepInput input) {
+    const StepColumn column = columnOf(input);
+    TensorSpec spec = {column.type, {extents.of(column.rows)}};
+    if (const int64_t width = widthOf(input, model))
+      spec.shape.push_back(width);
+    return spec;
+  };
   StepSignature signature;
-  const size_t count = samples ? kStepInputCount : kStepWanted + 1;
-  for (size_t i = 0; i < count; ++i) {
-    const StepColumn column = columnOf(static_cast<StepInput>(i));
-    signature.inputs.push_back({column.type, {extents.of(column.rows)}});
-  }
-  signature.inputs[kStepPageTable].shape.push_back(
-      cachePagesOf(model.maxPositions));
-  if (samples) {
-    signature.inputs[kStepMask].shape.push_back(maskWords(model.vocabSize));
+  for (size_t input = firstInput(shape.part); input < endOfInputs(shape.part);
+       ++input)
+    signature.inputs.push_back(specOf(static_cast<StepInput>(input)));
+  switch (shape.part) {
+  case StepPart::Body:
+    signature.outputs = {specOf(kStepHidden)};
+    break;
+  case StepPart::Head:
+    signature.outputs = {specOf(kStepLogits)};
+    break;
+  case StepPart::Choose:
     signature.outputs = {{DataType::I32, {extents.of(StepSize::Wanted)}}};
-  } else {
-    signature.outputs = {
-        {DataType::F32, {extents.of(StepSize::Wanted), model.vocabSize}}};
+    break;
   }
-  if (shape.tokens != 1)
-    signature.sizes.push_back({kSequencesSize, 1, shape.tokens});
-  if (shape.wanted != 1)
-    signature.sizes.push_back({kWantedSize, 0, shape.wanted});
-  if (samples) {
-    signature.sizes.push_back(
-        {kAdjustmentsSize, 0, mostAdjustments(model.vocabSize, shape.wanted)});
-    signature.sizes.push_back({kMasksSize, 0, shape.wanted});
-  }
+  signature.sizes = namedSizes(shape, model);
   return signature;
 }
 
 Result<StepShape> kf::stepShapeOf(const Executable &executable) {
-  StepShape shape;
-  shape.tokens = executable.maxTokens;
-  const bool hasRows = executable.outputs.size() == 1 &&
-                       !executable.outputs[0].shape.empty() &&
-                       executable.inputs.size() > kStepWanted;
-  const Status notOne = Status::error("the program '" + executable.programName +
-                                      "' is no step of a model");
-  if (!hasRows)
-    return notOne;
-  shape.output = executable.inputs.size() == kStepWanted + 1
-                     ? StepOutput::Logits
-                     : StepOutput::Ids;
-  shape.wanted =
-      resolveShape(executable.outputs[0].shape, executable.largestSizes())[0];
-  if (shape.wanted < 1)
-    return notOne;
-  return shape;
+  for (StepPart part : {StepPart::Body, StepPart::Head, StepPart::Choose})
+    if (executable.inputs.size() == endOfInputs(part) - firstInput(part) &&
+        executable.outputs.size() == 1 && executable.maxTokens >= 1)
+      return StepShape{part, executable.maxTokens};
+  return Status::error("the program '" + executable.programName +
+                       "' is no part of a model's step");
 }
 
 Status kf::checkStep(const Executable &executable, const StepShape &shape,
@@ -155,9 +192,9 @@ Status kf::checkStep(const Executable &executable, const StepShape &shape,
   const StepSignature wanted = stepSignature(shape, model);
   bool fits = executable.inputs == wanted.inputs &&
               executable.outputs == wanted.outputs &&
-              executable.maxTokens == shape.tokens &&
+              executable.maxTokens == shape.rows &&
               executable.namedSizes == wanted.sizes &&
-              executable.caches.size() == 1;
+              executable.caches.size() == (shape.part == StepPart::Body);
   for (const CacheSpec &cache : executable.caches)
     fits &= cache.layers == model.layers && cache.kvHeads == model.kvHeads &&
             cache.headDim == model.headDim && cache.page == kCachePage;
@@ -173,13 +210,15 @@ std::array<int64_t, KF_SCALAR_COUNT> kf::stepScalars(const StepShape &shape,
                                                      const StepCounts &counts) {
   const StepExtents extents(shape);
   std::array<int64_t, KF_SCALAR_COUNT> scalars = {};
-  scalars[KF_SCALAR_N_TOKENS] = counts.tokens;
-  for (auto [extent, count] :
-       {std::pair(extents.sequences, counts.sequences),
-        std::pair(extents.wanted, counts.wanted),
-        std::pair(extents.adjustments, counts.adjustments),
-        std::pair(extents.masks, counts.masks)})
-    if (isSizeExtent(extent))
-      scalars[slotOfExtent(extent)] = count;
+  scalars[KF_SCALAR_N_TOKENS] =
+      shape.part == StepPart::Body ? counts.tokens : counts.wanted;
+  for (auto [size, count] :
+       {std::pair(StepSize::Tokens, counts.tokens),
+        std::pair(StepSize::Sequences, counts.sequences),
+        std::pair(StepSize::Wanted, counts.wanted),
+        std::pair(StepSize::Adjustments, counts.adjustments),
+        std::pair(StepSize::Masks, counts.masks)})
+    if (isSizeExtent(extents.of(size)))
+      scalars[slotOfExtent(extents.of(size))] = count;
   return scalars;
 }

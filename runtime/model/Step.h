@@ -6,33 +6,36 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What runs a model asks its compiler for, and what import builds: one kind of
-// program, in sizes. T is the number of tokens of the step, each a row that
-// belongs to one of its S sequences, of which each has up to P pages of the
-// cache; L is the number of rows that are wanted, V the vocabulary, A the
-// number of logits that are adjusted, M that of masks. Only the L wanted rows
-// visit the final norm and the output matrix. Inputs in their order, caches
-// apart:
+// What runs a model asks its compiler for, and what import builds: a step in
+// three programs, each in sizes of its own. T is the number of tokens of the
+// step, each a row that belongs to one of its S sequences, of which each has up
+// to P pages of the cache; D is the hidden size, L the number of rows that are
+// wanted, V the vocabulary, A the number of logits that are adjusted, M that of
+// masks. Inputs in their order, caches apart:
 //
-//   ids, positions, sequences  [T] i32
-//   page table                 [S, P] i32    pages of the step's sequences
-//   wanted                     [L] i32       numbers of rows
+//   body: what the layers make of the tokens
+//     ids, positions, sequences  [T] i32
+//     page table                 [S, P] i32    pages of the step's sequences
+//     -> hidden rows             [T, D] f32    before the final norm
 //
-// and with StepOutput::Ids, for each wanted row, what kf.sample takes:
+//   head: the final norm and the output matrix, of the wanted rows alone
+//     hidden rows                [T, D] f32    the body's, where they are
+//     wanted                     [L] i32       numbers of rows
+//     -> logits                  [L, V] f32
 //
-//   temperature                [L] f32
-//   top_k                      [L] i32
-//   top_p, min_p               [L] f32
-//   seed                       [L] i64
-//   counter, first, count      [L] i32
-//   ids and seen of adjustments      [A] i32
-//   bias of adjustments        [A] f32
-//   repetition, presence, frequency  [L] f32
-//   masked                     [L] i32       numbers of rows of the mask, or -1
-//   mask                       [M, ceil(V / 32)] i32
-//
-// The output is [L] i32, the tokens that were chosen, or -1; with
-// StepOutput::Logits it is [L, V] f32.
+//   choose: what kf.sample takes and gives
+//     logits                     [L, V] f32    the head's, where they are
+//     temperature                [L] f32
+//     top_k                      [L] i32
+//     top_p, min_p               [L] f32
+//     seed                       [L] i64
+//     counter, first, count      [L] i32
+//     ids and seen of adjustments      [A] i32
+//     bias of adjustments        [A] f32
+//     repetition, presence, frequency  [L] f32
+//     masked                     [L] i32       numbers of rows of the mask, or
+//     -1 mask                       [M, ceil(V / 32)] i32
+//     -> ids                     [L] i32       that were chosen, or -1
 //
 // `wanted` are numbers from 0 to T - 1; any other gives the logits of a row of
 // zeros. `sequences` are numbers from 0 to S - 1, of rows of this step's page
@@ -51,41 +54,45 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kf {
 
-/// What a step gives for each wanted row.
-enum class StepOutput {
-  Ids,   ///< the token that its sampling inputs choose
-  Logits ///< all logits
-};
+/// The programs of a step, in the order in which they run.
+enum class StepPart { Body, Head, Choose };
+/// "body", "head", "choose".
+std::string_view nameOf(StepPart part);
 
-/// What a step is compiled for.
+/// The most rows that a step can have.
+inline constexpr int64_t kMostStepRows = int64_t(1) << 15;
+
+/// What a program of a step is compiled for.
 struct StepShape {
-  /// T at most. 1: T and S are always 1, with static shapes; else S may be 1 to
-  /// T at most.
-  int64_t tokens = 1;
-  /// L at most. 1: always 1; else L may be 0.
-  int64_t wanted = 1;
-  StepOutput output = StepOutput::Ids;
+  StepPart part = StepPart::Body;
+  /// The most rows: T of a body, L of the others. 1: always 1, and the body's
+  /// S, too, with static shapes; else S may be 1 to T at most.
+  int64_t rows = 1;
 
   auto operator<=>(const StepShape &) const = default;
 };
 
-/// The function's and the program's name: "step_512", "step_512_16" where there
-/// can be more wanted rows than one, and "step_512_logits" for logits.
+/// The function's and the program's name: "body_512", "head_16", "choose_1".
 std::string nameOf(const StepShape &shape);
 
-/// Numbers of a step's inputs; caches are not counted. A step that gives logits
-/// has those up to `kStepWanted`; those behind it are in the order of
-/// kf.sample's operands.
+/// The inputs of a step, those of each part in their order; caches are not
+/// counted. Those of `choose` are in the order of kf.sample's operands.
 enum StepInput : size_t {
+  // Of the body.
   kStepIds,
   kStepPositions,
   kStepSequences,
   kStepPageTable,
+  // Of the head.
+  kStepHidden,
   kStepWanted,
+  // Of the choice.
+  kStepLogits,
   kStepTemperature,
   kStepTopK,
   kStepTopP,
@@ -105,6 +112,12 @@ enum StepInput : size_t {
   kStepInputCount
 };
 
+/// The first input of a part, and the one behind its last.
+StepInput firstInput(StepPart part);
+StepInput endOfInputs(StepPart part);
+/// The number of an input among those of its part's program.
+size_t numberOf(StepInput input);
+
 /// What there are as many of as an input has rows.
 enum class StepSize { Tokens, Sequences, Wanted, Adjustments, Masks };
 
@@ -116,9 +129,10 @@ struct StepColumn {
 /// What a new option of a step adds to, beside its number.
 StepColumn columnOf(StepInput input);
 
-/// How S, L, A and M are called (`#kf.size`).
+/// How S, A and M are called, and T in the head (`#kf.size`). T of the body,
+/// and L, are the tokens of their programs.
 inline constexpr char kSequencesSize[] = "sequences";
-inline constexpr char kWantedSize[] = "wanted";
+inline constexpr char kRowsSize[] = "rows";
 inline constexpr char kAdjustmentsSize[] = "adjustments";
 inline constexpr char kMasksSize[] = "masks";
 
@@ -132,19 +146,19 @@ constexpr int64_t maskWords(int64_t vocabulary) {
   return (vocabulary + 31) / 32;
 }
 
-/// What a step's program takes, gives and may have for sizes.
+/// What a program of a step takes, gives and may have for sizes.
 struct StepSignature {
-  std::vector<TensorSpec> inputs; ///< by StepInput
+  std::vector<TensorSpec> inputs; ///< by numberOf(StepInput)
   std::vector<TensorSpec> outputs;
   std::vector<SizeRange> sizes; ///< with names, in the order of their slots
 };
 StepSignature stepSignature(const StepShape &shape, const ModelConfig &model);
 
-/// The shape that a step's program was compiled for, by its sizes and its
-/// output. Errors: a program that is no step.
+/// The shape that a program was compiled for, by what it takes. Errors: one
+/// that is no part of a step.
 Result<StepShape> stepShapeOf(const Executable &executable);
-/// An error unless `executable` takes, gives and keeps what the step `shape` of
-/// `model` has to.
+/// An error unless `executable` takes, gives and keeps what the part `shape` of
+/// a step of `model` has to.
 Status checkStep(const Executable &executable, const StepShape &shape,
                  const ModelConfig &model);
 
@@ -152,7 +166,8 @@ Status checkStep(const Executable &executable, const StepShape &shape,
 struct StepCounts {
   int64_t tokens = 1, sequences = 1, wanted = 1, adjustments = 0, masks = 0;
 };
-/// The counts in the slots of a step's scalars, but for those that are static.
+/// The counts in the slots of a program's scalars, but for those that are
+/// static.
 std::array<int64_t, KF_SCALAR_COUNT> stepScalars(const StepShape &shape,
                                                  const StepCounts &counts);
 

@@ -114,9 +114,11 @@ TEST_F(CompiledSession, TellsWhatItDoesAndKeepsPrograms) {
   EXPECT_EQ(origin, "compiled");
   EXPECT_EQ(*text + "\n", printedByKfRun(KF_SOURCE_DIR "/models/kf-stories"));
   EXPECT_EQ(first.begun.front(), "opening the model");
-  for (const char *work :
-       {"reading the prompt's tokens", "compiling step_1", "packing weights"})
+  for (const char *work : {"reading the prompt's tokens", "compiling body_1",
+                           "compiling head_1", "compiling choose_1"})
     EXPECT_EQ(std::ranges::count(first.begun, work), 1) << work;
+  // Those of the layers, and the output matrix.
+  EXPECT_EQ(std::ranges::count(first.begun, "packing weights"), 2);
   EXPECT_EQ(first.ended, first.begun.size());
   EXPECT_EQ(first.lastShare, 1);
 
@@ -124,7 +126,7 @@ TEST_F(CompiledSession, TellsWhatItDoesAndKeepsPrograms) {
   ASSERT_TRUE(again.ok()) << again.message();
   EXPECT_EQ(origin, "cached");
   EXPECT_EQ(*again, *text);
-  EXPECT_EQ(std::ranges::count(second.begun, "compiling step_1"), 0);
+  EXPECT_EQ(std::ranges::count(second.begun, "compiling body_1"), 0);
 }
 
 TEST_F(CompiledSession, ReadsTheModelsChatTemplate) {

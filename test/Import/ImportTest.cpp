@@ -25,7 +25,7 @@ using namespace mlir;
 using namespace mlir::kf;
 using ::kf::DataType;
 using ::kf::ModelConfig;
-using ::kf::StepOutput;
+using ::kf::StepPart;
 using ::kf::StepShape;
 
 namespace {
@@ -89,8 +89,13 @@ std::string import(const Model &model, const StepShape &shape,
   return text;
 }
 
-/// The step of one token.
-std::string decode(const Model &model) { return import(model, {}); }
+/// The body and the head of a step of one token, or the error.
+std::string decode(const Model &model) {
+  const std::string body = import(model, {StepPart::Body, 1});
+  return body.find("func.func") == std::string::npos
+             ? body
+             : body + import(model, {StepPart::Head, 1});
+}
 
 size_t countOf(const std::string &text, const std::string &part) {
   size_t count = 0;
@@ -136,14 +141,21 @@ TEST(Import, EveryModelAndStepVerifies) {
     Model model = load(folder);
     const std::string layers = std::to_string(model.config.layers);
     std::string step = decode(model);
-    expectContains(step, "func.func @step_1(");
+    expectContains(step, "func.func @body_1(");
+    expectContains(step, "func.func @head_1(");
     EXPECT_EQ(countOf(step, "kf.attention"),
               static_cast<size_t>(model.config.layers));
-    for (int64_t tokens : {1, 16, 512}) {
-      expectContains(import(model, {tokens, 1}),
-                     "kf.max_tokens = " + std::to_string(tokens) + " : i64");
-      EXPECT_EQ(countOf(import(model, {tokens, tokens}), "kf.matmul"),
-                countOf(step, "kf.matmul"));
+    for (int64_t rows : {1, 16, 512}) {
+      const std::string body = import(model, {StepPart::Body, rows}),
+                        head = import(model, {StepPart::Head, rows}),
+                        choose = import(model, {StepPart::Choose, rows});
+      for (const std::string &part : {body, head, choose})
+        expectContains(part,
+                       "kf.max_tokens = " + std::to_string(rows) + " : i64");
+      EXPECT_EQ(countOf(body, "kf.matmul") + 1, countOf(step, "kf.matmul"));
+      EXPECT_EQ(countOf(head, "kf.matmul"), 1u);
+      EXPECT_EQ(countOf(choose, "kf.sample"), 1u);
+      EXPECT_EQ(countOf(head + choose, "kv_cache"), 0u);
     }
   }
 }
@@ -176,46 +188,45 @@ TEST(Import, SignaturesAreWhatStepSays) {
   const std::string cache = "!kf.kv_cache<layers = 8, kv_heads = 2, "
                             "head_dim = 64, type = f32, key_block = 16>";
   expectContains(
-      import(model, {1, 1, StepOutput::Logits}, options),
-      "@step_1_logits(%arg0: tensor<1xi32>, %arg1: tensor<1xi32>, %arg2: "
-      "tensor<1xi32>, %arg3: tensor<1x16xi32>, %arg4: tensor<1xi32>, %arg5: " +
+      import(model, {StepPart::Body, 1}, options),
+      "@body_1(%arg0: tensor<1xi32>, %arg1: tensor<1xi32>, %arg2: "
+      "tensor<1xi32>, %arg3: tensor<1x16xi32>, %arg4: " +
           cache +
-          ") -> tensor<1x1477xf32> attributes {kf.max_tokens = 1 : i64}");
-  const std::string table = "tensor<?x16xi32, #kf.size<sequences>>";
+          ") -> tensor<1x256xf32> attributes {kf.max_tokens = 1 : i64}");
   expectContains(
-      import(model, {512, 1, StepOutput::Logits}, options),
-      "@step_512_logits(%arg0: tensor<?xi32>, %arg1: tensor<?xi32>, %arg2: "
-      "tensor<?xi32>, %arg3: " +
-          table + ", %arg4: tensor<1xi32>, %arg5: " + cache +
-          ") -> tensor<1x1477xf32> attributes {kf.max_tokens = 512 : i64, "
+      import(model, {StepPart::Body, 512}, options),
+      "@body_512(%arg0: tensor<?xi32>, %arg1: tensor<?xi32>, %arg2: "
+      "tensor<?xi32>, %arg3: tensor<?x16xi32, #kf.size<sequences>>, %arg4: " +
+          cache +
+          ") -> tensor<?x256xf32> attributes {kf.max_tokens = 512 : i64, "
           "kf.size_ranges = "
           "[#kf.size_range<sequences, least = 1, most = 512>]}");
-  expectContains(import(model, {512, 16, StepOutput::Logits}, options),
-                 "%arg4: tensor<?xi32, #kf.size<wanted>>, %arg5: " + cache +
-                     ") -> tensor<?x1477xf32, #kf.size<wanted>> attributes "
-                     "{kf.max_tokens = 512 : i64, kf.size_ranges = "
-                     "[#kf.size_range<sequences, least = 1, most = 512>, "
-                     "#kf.size_range<wanted, most = 16>]}");
-  const std::string rows = "tensor<?xi32, #kf.size<wanted>>",
-                    reals = "tensor<?xf32, #kf.size<wanted>>",
+  const std::string hidden = "tensor<?x256xf32, #kf.size<rows>>",
+                    rows = "kf.size_ranges = [#kf.size_range<rows, least = 1, "
+                           "most = 32768>]}";
+  expectContains(import(model, {StepPart::Head, 1}, options),
+                 "@head_1(%arg0: " + hidden +
+                     ", %arg1: tensor<1xi32>) -> tensor<1x1477xf32> attributes "
+                     "{kf.max_tokens = 1 : i64, " +
+                     rows);
+  expectContains(import(model, {StepPart::Head, 16}, options),
+                 "@head_16(%arg0: " + hidden +
+                     ", %arg1: tensor<?xi32>) -> tensor<?x1477xf32> attributes "
+                     "{kf.max_tokens = 16 : i64, " +
+                     rows);
+  const std::string ints = "tensor<?xi32>", reals = "tensor<?xf32>",
                     lists = "tensor<?xi32, #kf.size<adjustments>>";
   expectContains(
-      import(model, {512, 16}, options),
-      "@step_512_16(%arg0: tensor<?xi32>, %arg1: tensor<?xi32>, %arg2: "
-      "tensor<?xi32>, %arg3: " +
-          table + ", %arg4: " + rows + ", %arg5: " + reals +
-          ", %arg6: " + rows + ", %arg7: " + reals + ", %arg8: " + reals +
-          ", %arg9: tensor<?xi64, #kf.size<wanted>>, %arg10: " + rows +
-          ", %arg11: " + rows + ", %arg12: " + rows + ", %arg13: " + lists +
-          ", %arg14: " + lists +
-          ", %arg15: tensor<?xf32, #kf.size<adjustments>>, %arg16: " + reals +
-          ", %arg17: " + reals + ", %arg18: " + reals + ", %arg19: " + rows +
-          ", %arg20: tensor<?x47xi32, #kf.size<masks>>, %arg21: " + cache +
-          ") -> " + rows +
-          " attributes {kf.max_tokens = 512 : i64, kf.size_ranges = "
-          "[#kf.size_range<sequences, least = 1, most = 512>, "
-          "#kf.size_range<wanted, most = 16>, "
-          "#kf.size_range<adjustments, most = 23632>, "
+      import(model, {StepPart::Choose, 16}, options),
+      "@choose_16(%arg0: tensor<?x1477xf32>, %arg1: " + reals +
+          ", %arg2: " + ints + ", %arg3: " + reals + ", %arg4: " + reals +
+          ", %arg5: tensor<?xi64>, %arg6: " + ints + ", %arg7: " + ints +
+          ", %arg8: " + ints + ", %arg9: " + lists + ", %arg10: " + lists +
+          ", %arg11: tensor<?xf32, #kf.size<adjustments>>, %arg12: " + reals +
+          ", %arg13: " + reals + ", %arg14: " + reals + ", %arg15: " + ints +
+          ", %arg16: tensor<?x47xi32, #kf.size<masks>>) -> " + ints +
+          " attributes {kf.max_tokens = 16 : i64, kf.size_ranges = "
+          "[#kf.size_range<adjustments, most = 23632>, "
           "#kf.size_range<masks, most = 16>]}");
   options.cacheType = DataType::BF16;
   expectContains(import(model, {}, options), "type = bf16");
@@ -225,21 +236,30 @@ TEST(Import, ActivationsHaveATypeOfTheirOwn) {
   ImportOptions options;
   options.activationType = DataType::F16;
   for (const char *name : {"llama2-mha", "gpt2-layernorm"}) {
-    std::string step = import(golden(name), {16, 4}, options);
+    std::string step = import(golden(name), {StepPart::Body, 16}, options);
     expectContains(step, "f32> to tensor<?x64xf16>");
     expectContains(step, "x16xf16>");
-    // What is wanted of the last layer, and what follows, is f32 again.
-    expectContains(step, ": tensor<?x64xf32, #kf.size<wanted>>, tensor<307x64");
+    // What the body gives, and what follows, is f32 again.
+    expectContains(step, "arith.extf");
+    expectContains(step, "-> tensor<?x64xf32> attributes");
+    const std::string head = import(golden(name), {StepPart::Head, 4}, options);
+    expectContains(head, ": tensor<?x64xf32>, tensor<307x64");
+    EXPECT_EQ(countOf(head, "f16"), 0u);
     EXPECT_EQ(countOf(step, "kf.kv_append"), countOf(step, "kf.attention"));
   }
 }
 
 TEST(Import, OneTokenMakesEveryShapeStatic) {
   for (const char *name : {"llama2-mha", "gpt2-layernorm"}) {
-    std::string step = import(golden(name), {1, 1, StepOutput::Logits});
+    std::string step = import(golden(name), {StepPart::Body, 1});
     EXPECT_EQ(countOf(step, "?"), 0u);
     EXPECT_EQ(countOf(step, "tensor.dim"), 0u);
-    EXPECT_EQ(countOf(import(golden(name), {16, 16}), "tensor.dim"), 1u);
+    EXPECT_EQ(countOf(import(golden(name), {StepPart::Body, 16}), "tensor.dim"),
+              1u);
+    // Of the head, all but how many rows there are.
+    EXPECT_EQ(countOf(import(golden(name), {StepPart::Head, 1}), "?"),
+              countOf(import(golden(name), {StepPart::Head, 1}),
+                      "tensor<?x64xf32, #kf.size<rows>>"));
   }
 }
 
@@ -451,14 +471,15 @@ TEST(Import, TensorThatTheModelDoesNotUse) {
       DataType::F32, {8}, nullptr, 32};
   old.source.tensors["lm_head.weight"] =
       old.source.tensors["model.embed_tokens.weight"];
-  expectContains(decode(old), "func.func @step_1");
+  expectContains(decode(old), "func.func @body_1");
 }
 
 TEST(Import, Options) {
   Model model = golden("llama2-mha");
-  EXPECT_EQ(import(model, {2, 3}),
-            "3 wanted rows of a step of 2 tokens are not possible; 1 to 2 are");
-  expectContains(import(model, {0, 1}), "a step of 0 tokens is not possible");
+  for (int64_t rows : {0, 32769})
+    EXPECT_EQ(import(model, {StepPart::Head, rows}),
+              "a step of " + std::to_string(rows) +
+                  " rows is not possible; 1 to 32768 are");
   ImportOptions options;
   options.keyBlock = 0;
   expectContains(import(model, {}, options), "a key block of 0");

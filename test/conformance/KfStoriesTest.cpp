@@ -97,8 +97,7 @@ TEST_P(KfStories, LogitsMatch) {
   // CUDA rounds rows of more than 4 to bf16: on an H200, 0.017 was seen. So do
   // CPUs that multiply pairs of bf16: on a Zen 5, 0.014.
   const std::string device = GetParam();
-  auto step = model->compileStep(
-      {.tokens = 512, .wanted = 512, .output = StepOutput::Logits});
+  auto step = model->compileStep({StepPart::Body, 512});
   ASSERT_TRUE(step.ok()) << step.message();
   const double tolerance =
       device == "cuda" || roundsToBF16(*step, model->runsOn()) ? 0.05

@@ -65,40 +65,43 @@ public:
       free.push_back(page * 5 % kPoolPages);
   }
 
-  /// Reads `parts`, and the next token of each whose end is reached, which is
-  /// checked against the sampler's choice from the logits.
+  /// Reads `parts` in programs for so many rows, and the next token of each
+  /// whose end is reached, which is checked against the sampler's choice from
+  /// the logits.
   void step(int64_t tokens, int64_t wanted, const std::vector<Part> &parts) {
-    std::vector<HostTensor> inputs = inputsOf(parts, wanted);
-    auto ids = run({tokens, wanted, StepOutput::Ids}, inputs);
-    inputs.resize(kStepWanted + 1);
-    auto logits = run({tokens, wanted, StepOutput::Logits}, inputs);
-    ASSERT_EQ(ids.size(), 1u);
-    ASSERT_EQ(logits.size(), 1u);
-    const size_t vocab = logits[0].shape[1];
-    size_t row = 0;
+    const StepPlan plan = planOf(parts);
+    ASSERT_TRUE(wanted > 1 || plan.wanted() == 1);
+    const HostTensor hidden = run({StepPart::Body, tokens}, plan, {});
+    if (plan.wanted() == 0)
+      return advance(parts, nullptr, nullptr);
+    const HostTensor logits = run({StepPart::Head, wanted}, plan, hidden);
+    const HostTensor ids = run({StepPart::Choose, wanted}, plan, logits);
+    ASSERT_EQ(logits.elementCount(), plan.wanted() * model.config().vocabSize);
+    ASSERT_EQ(ids.elementCount(), plan.wanted());
+    advance(parts, logits.data<float>(), ids.data<int32_t>());
+  }
+
+private:
+  void advance(const std::vector<Part> &parts, const float *logits,
+               const int32_t *ids) {
+    const size_t vocab = model.config().vocabSize;
     for (const Part &part : parts) {
       History &own = *part.sequence;
       own.read += part.count;
       if (own.read != own.ids.size())
         continue;
-      std::span<const float> values(logits[0].data<float>() + row * vocab,
-                                    vocab);
-      auto expected = own.sampler.sample(values);
+      const auto expected =
+          own.sampler.sample(std::span<const float>(logits, vocab));
       ASSERT_TRUE(expected.ok()) << expected.message();
-      ASSERT_EQ(ids[0].data<int32_t>()[row], *expected) << "row " << row;
+      ASSERT_EQ(*ids++, *expected);
+      logits += vocab;
       own.ids.push_back(*expected);
       own.sampler.accept(*expected);
-      ++row;
     }
-    ASSERT_EQ(static_cast<int64_t>(row), ids[0].shape[0]);
   }
 
-private:
-  std::vector<HostTensor> inputsOf(const std::vector<Part> &parts,
-                                   int64_t mostWanted) {
+  StepPlan planOf(const std::vector<Part> &parts) {
     StepPlan plan;
-    std::vector<int32_t> table;
-    const int64_t tablePages = cachePagesOf(model.config().maxPositions);
     for (const Part &part : parts) {
       History &own = *part.sequence;
       const size_t end = own.read + part.count;
@@ -107,56 +110,65 @@ private:
         free.pop_back();
       }
       plan.pages.push_back(own.pages);
-      table.insert(table.end(), own.pages.begin(), own.pages.end());
-      table.resize(plan.pages.size() * tablePages, -1);
       for (size_t i = own.read; i < end; ++i)
         plan.addRow(own.ids[i], static_cast<int64_t>(i));
       if (end == own.ids.size())
         plan.want(own.sampler.settings(), own.sampler.penalties(),
                   own.sampler.adjustments());
     }
-    EXPECT_TRUE(mostWanted > 1 || plan.wanted() == 1);
-    const StepSignature signature = stepSignature(
-        {int64_t(1) << 20, mostWanted, StepOutput::Ids}, model.config());
-    const auto scalars = stepScalars(
-        {int64_t(1) << 20, mostWanted, StepOutput::Ids}, plan.counts());
-    std::vector<HostTensor> inputs;
-    for (size_t i = 0; i < kStepInputCount; ++i) {
-      const TensorSpec &spec = signature.inputs[i];
-      inputs.push_back(
-          HostTensor::zeros(spec.type, resolveShape(spec.shape, scalars))
-              .take());
-      const std::span<const std::byte> bytes =
-          i == kStepPageTable ? std::as_bytes(std::span(table))
-                              : std::span<const std::byte>(plan.columns[i]);
-      EXPECT_EQ(bytes.size(), inputs.back().bytes.size());
-      std::ranges::copy(bytes, inputs.back().bytes.begin());
-    }
-    return inputs;
+    return plan;
   }
 
-  std::vector<HostTensor> run(const StepShape &shape,
-                              const std::vector<HostTensor> &inputs) {
-    std::unique_ptr<ProgramRunner> &runner = runners[shape];
-    if (!runner) {
-      auto executable = model.compileStep(shape);
-      EXPECT_TRUE(executable.ok()) << executable.message();
-      if (!executable.ok())
-        return {};
-      const StepSignature signature = stepSignature(shape, model.config());
-      EXPECT_EQ(executable->inputs, signature.inputs);
-      EXPECT_EQ(executable->outputs, signature.outputs);
-      EXPECT_EQ(executable->namedSizes, signature.sizes);
-      auto loaded = ProgramRunner::create(executable.take(), model.runsOn(),
-                                          weights, cache);
-      EXPECT_TRUE(loaded.ok()) << loaded.message();
-      if (!loaded.ok())
-        return {};
-      runner = loaded.take();
+  /// What a program of `shape` gives; `before` is what the part in front of it
+  /// gave.
+  HostTensor run(const StepShape &shape, const StepPlan &plan,
+                 const HostTensor &before) {
+    const StepSignature signature = stepSignature(shape, model.config());
+    const auto scalars = stepScalars(shape, plan.counts());
+    std::vector<HostTensor> inputs;
+    for (size_t i = firstInput(shape.part); i < endOfInputs(shape.part); ++i) {
+      const TensorSpec &spec = signature.inputs[inputs.size()];
+      HostTensor &input = inputs.emplace_back(
+          HostTensor::zeros(spec.type, resolveShape(spec.shape, scalars))
+              .take());
+      if (i == kStepHidden || i == kStepLogits) {
+        input = before;
+      } else if (i == kStepPageTable) {
+        std::fill_n(input.data<int32_t>(), input.elementCount(), -1);
+        for (size_t row = 0; row < plan.pages.size(); ++row)
+          std::ranges::copy(plan.pages[row],
+                            input.data<int32_t>() + row * spec.shape[1]);
+      } else {
+        EXPECT_EQ(plan.columns[i].size(), input.bytes.size());
+        std::ranges::copy(plan.columns[i], input.bytes.begin());
+      }
     }
-    auto results = runner->run(inputs);
+    ProgramRunner *runner = runnerOf(shape, signature);
+    if (!runner)
+      return {};
+    auto results = runner->run(inputs, scalars[KF_SCALAR_N_TOKENS]);
     EXPECT_TRUE(results.ok()) << results.message();
-    return results.ok() ? results.take() : std::vector<HostTensor>();
+    return results.ok() ? std::move(results->front()) : HostTensor();
+  }
+
+  ProgramRunner *runnerOf(const StepShape &shape,
+                          const StepSignature &signature) {
+    std::unique_ptr<ProgramRunner> &runner = runners[shape];
+    if (runner)
+      return runner.get();
+    auto executable = model.compileStep(shape);
+    EXPECT_TRUE(executable.ok()) << executable.message();
+    if (!executable.ok())
+      return nullptr;
+    EXPECT_EQ(executable->inputs, signature.inputs);
+    EXPECT_EQ(executable->outputs, signature.outputs);
+    EXPECT_EQ(executable->namedSizes, signature.sizes);
+    auto loaded = ProgramRunner::create(executable.take(), model.runsOn(),
+                                        weights, cache);
+    EXPECT_TRUE(loaded.ok()) << loaded.message();
+    if (loaded.ok())
+      runner = loaded.take();
+    return runner.get();
   }
 
   ModelUnderTest &model;

@@ -23,9 +23,9 @@ using namespace kf;
 namespace {
 
 struct EmitOptions {
-  std::string source, phase = "lowered", function, kernel, result, out = "-";
+  std::string source, phase = "lowered", function, kernel, part, out = "-";
   std::string cacheType; ///< empty: defaultCacheType()
-  int64_t maxTokens = 0, maxLogits = 0;
+  int64_t maxTokens = 0;
   CompilerOptions compiler;
   TuningFlags tuning;
   DummyFlags dummy;
@@ -59,15 +59,16 @@ struct EmitOptions {
     parser.text({"kernel", 0, "NAME"}, kernel,
                 "this kernel alone, as a program of one dispatch whose inputs "
                 "are what other kernels make");
-    parser.integer({"max-tokens", 0, "N"}, maxTokens, 1, int64_t(1) << 24,
-                   "the most tokens of a step; by default 1 of a model's, "
-                   "512 of a file's");
-    parser.integer({"max-logits", 0, "N"}, maxLogits, 1, int64_t(1) << 24,
-                   "the most rows of a model's step that can be wanted at "
-                   "once; 1 by default");
-    parser.choice({"result", 0, "WHAT"}, result, {"ids", "logits"},
-                  "what a model's step gives for each of these rows: the id "
-                  "that its settings choose, the default, or all logits");
+    parser.choice(
+        {"part", 0, "WHAT"}, part, {"body", "head", "choose"},
+        "which part of a model's step: body, the default, from ids to "
+        "hidden rows; head, from those that are wanted to logits; "
+        "choose, from these to ids");
+    parser.integer(
+        {"max-tokens", 0, "N"}, maxTokens, 1, int64_t(1) << 24,
+        "the most rows of a step: those that a body reads, and those "
+        "that are wanted of a head; by default 1 of a model's, 512 "
+        "of a file's");
     parser.text(
         {"target-cpu", 0, "CPU"}, compiler.targetCpu,
         "LLVM's name of the CPU or GPU to compile for (sm_90a); native, "
@@ -101,10 +102,10 @@ Result<CompilerModule> openSource(const EmitOptions &options,
                                  .float8 = options.float8.choice()},
                                 false));
   modelKey = modelKeyOf(model);
-  const StepShape shape = {std::max<int64_t>(options.maxTokens, 1),
-                           std::max<int64_t>(options.maxLogits, 1),
-                           options.result == "logits" ? StepOutput::Logits
-                                                      : StepOutput::Ids};
+  const StepShape shape = {options.part == "head"     ? StepPart::Head
+                           : options.part == "choose" ? StepPart::Choose
+                                                      : StepPart::Body,
+                           std::max<int64_t>(options.maxTokens, 1)};
   Result<CompilerModule> module = CompilerModule::import(
       model.config, *model.weights, shape, options.compiler);
   if (!module.ok())
@@ -143,9 +144,10 @@ Status emit(EmitOptions &options) {
 
 int kf::runEmitMlir(Arguments arguments) {
   EmitOptions options;
-  OptionParser parser("emit-mlir [MODEL|FILE.mlir] [options]",
-                      "Compiles a model's step or a file up to a phase and "
-                      "prints the module.");
+  OptionParser parser(
+      "emit-mlir [MODEL|FILE.mlir] [options]",
+      "Compiles a part of a model's step or a file up to a phase "
+      "and prints the module.");
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
@@ -159,15 +161,12 @@ int kf::runEmitMlir(Arguments arguments) {
     return parser.usageError("--compile-to=binary needs -o FILE");
   if (!file && !options.function.empty())
     return parser.usageError("--function is for .mlir files; a model has one "
-                             "step");
+                             "step, of which --part says what");
   if (!options.tuning.file && !options.compiler.device.empty())
     return parser.usageError("--tuning-device says what of --tuning-db counts; "
                              "give that, too");
-  if (file && options.maxLogits)
-    return parser.usageError("--max-logits is for models; a function of a file "
-                             "has kf.size_ranges");
-  if (file && !options.result.empty())
-    return parser.usageError("--result is for models; a function of a file "
-                             "gives what it returns");
+  if (file && !options.part.empty())
+    return parser.usageError("--part is for models; a function of a file is "
+                             "whole");
   return report(emit(options));
 }

@@ -113,14 +113,12 @@ public:
         before.emplace(kernel.key(), &kernel);
   }
 
-  /// Adds the kernels of a step, but those that were there before. `from` and
-  /// `to` are how much of all this is.
+  /// Adds the kernels of a part of a step, but those that were there before.
+  /// `from` and `to` are how much of all this is.
   Status addStep(const ModelConfig &config, const WeightSource &source,
-                 const CompilerOptions &compiler, int64_t rows, double from,
-                 double to) {
-    StepShape shape;
-    shape.tokens = rows;
-    shape.output = StepOutput::Logits;
+                 const CompilerOptions &compiler, const StepShape &shape,
+                 double from, double to) {
+    const int64_t rows = shape.rows;
     KF_ASSIGN_OR_RETURN(
         CompilerModule module,
         CompilerModule::import(config, source, shape, compiler));
@@ -175,7 +173,7 @@ private:
         continue;
       KernelCase kernelCase;
       kernelCase.tokens = rows;
-      kernelCase.sizes = {{kWantedSize, 1}, {kSequencesSize, 1}};
+      kernelCase.sizes = {{kRowsSize, rows}, {kSequencesSize, 1}};
       kernelCase.depth = depth;
       kernelCase.inputs = info.inputs;
       KF_RETURN_IF_ERROR(measure(compiled, expected, kernelCase, result));
@@ -381,8 +379,12 @@ kf::evaluateKernels(const ModelFlags &flags, const KernelEvalOptions &options,
       const double from =
           each * static_cast<double>(number * options.rows.size() + i);
       const int64_t rows = std::min(options.rows[i], config.maxPositions);
-      KF_RETURN_IF_ERROR(
-          evaluator.addStep(config, source, compiler, rows, from, from + each));
+      KF_RETURN_IF_ERROR(evaluator.addStep(
+          config, source, compiler, {StepPart::Body, rows}, from, from + each));
+      // Of the row behind which a text goes on.
+      KF_RETURN_IF_ERROR(evaluator.addStep(config, source, compiler,
+                                           {StepPart::Head, 1}, from + each,
+                                           from + each));
     }
     return Status();
   };

@@ -113,8 +113,7 @@ KernelCase caseOf(const TuneTask &task, int64_t depth) {
   const bool generates = isGenerating(step);
   KernelCase result;
   result.tokens = step.tokens;
-  result.sizes = {{kSequencesSize, step.sequences},
-                  {kWantedSize, generates ? step.tokens : 1}};
+  result.sizes = {{kSequencesSize, step.sequences}, {kRowsSize, step.tokens}};
   result.depth = generates ? depth : 0;
   result.inputs = task.info().inputs;
   return result;

@@ -29,10 +29,10 @@ inline constexpr size_t kMostCandidates = 16;
 
 /// A program whose kernels are tuned.
 struct TunedStep {
-  std::string name; ///< "step_512"
+  std::string name; ///< "body_512"
   int64_t tokens;   ///< rows that it is made fast for
   /// Sequences that these rows are of, as many of each. Where each has one row,
-  /// they generate: all rows are wanted, behind TunerOptions::depth others.
+  /// they generate, behind TunerOptions::depth others.
   int64_t sequences;
   double weight; ///< of its time, against that of other steps
   KernelSet kernels;
@@ -53,7 +53,7 @@ struct TuneTask {
   /// Seconds that `schedule` should take, by the same rates as all others of
   /// the kernel; 0: not known.
   double predictedSeconds(const std::string &schedule) const;
-  /// "step_1 matmul_0".
+  /// "body_1 matmul_0".
   std::string name() const { return step->name + " " + info().name; }
 };
 

@@ -27,7 +27,7 @@ namespace kf {
 /// one's begin. They end in the reverse order, all on one thread.
 class Progress {
 public:
-  /// `text` says what is done, in ASCII: "compiling step_1".
+  /// `text` says what is done, in ASCII: "compiling body_1".
   explicit Progress(std::string text);
   ~Progress();
   Progress(const Progress &) = delete;

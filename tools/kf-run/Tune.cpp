@@ -104,8 +104,8 @@ double weightOfStep(int64_t rows, int64_t generating,
   return rows == sizes.back() || !others ? 1 : 1 / double(others);
 }
 
-/// The kernels' names, and which steps have them: "a, b (step_1, step_16); c
-/// (step_16)".
+/// The kernels' names, and which steps have them: "a, b (body_1, body_16); c
+/// (body_16)".
 std::string namesOf(std::span<const TuneTask> tasks) {
   std::vector<std::string> names;
   std::map<std::string, std::string> stepsOf;
@@ -185,12 +185,15 @@ Status TuneSession::addSteps() {
   const std::vector<int64_t> sizes = programRows(most);
   const int64_t generating = *std::ranges::lower_bound(sizes, chosen);
   for (int64_t rows : sizes) {
-    const int64_t wanted = std::min(rows, chosen);
+    const int64_t texts = std::min(rows, chosen);
+    const double weight = weightOfStep(rows, generating, sizes);
     // Larger ones are of prompts, one after the other.
     const bool generates = rows <= generating;
-    KF_RETURN_IF_ERROR(
-        addStep({.tokens = rows, .wanted = wanted}, generates ? wanted : rows,
-                generates ? wanted : 1, weightOfStep(rows, generating, sizes)));
+    KF_RETURN_IF_ERROR(addStep({StepPart::Body, rows}, generates ? texts : rows,
+                               generates ? texts : 1, weight));
+    if (generates)
+      for (StepPart part : {StepPart::Head, StepPart::Choose})
+        KF_RETURN_IF_ERROR(addStep({part, rows}, texts, texts, weight));
   }
   return Status();
 }

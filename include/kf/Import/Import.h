@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Writes one step of a decoder as a person would: unfused, one function, the
-// weights by name. Names, shapes and types of the checkpoint are read and
+// Writes a part of a decoder's step as a person would: unfused, one function,
+// the weights by name. Names, shapes and types of the checkpoint are read and
 // checked; its data is not.
 //
 //===----------------------------------------------------------------------===//
@@ -39,8 +39,7 @@ struct ImportOptions {
 
 /// A module with one func.func, named nameOf(options.shape), that takes and
 /// returns what runtime/model/Step.h says and carries `kf.max_tokens` and
-/// `kf.size_ranges`. Weights
-/// keep their stored element type. Loads the dialects
+/// `kf.size_ranges`. Weights keep their stored element type. Loads the dialects
 /// that it uses into `context`. Errors: a tensor that the model needs and the
 /// checkpoint lacks, one with another shape or a type that is not float, and
 /// one that the checkpoint has and the model does not use.

@@ -33,39 +33,35 @@ namespace {
 /// Of the checkpoint that is read.
 constexpr int64_t kVocab = 307, kHidden = 64;
 
-/// Code of the reference for a step of a model without layers, of `rows`.
-std::string referenceCode(const std::string &name, const std::string &rows) {
-  return R"([{"name": ")" + name + R"(", "arguments": [
-       {"tensor": "i32", "shape": [)" +
-         rows + R"(]},
-       {"tensor": "i32", "shape": [1]},
-       {"tensor": "f32", "shape": [307, 64]},
-       {"tensor": "f32", "shape": [307, 64]}],
-     "ops": [
-       {"name": "kf.embedding", "operands": [0, 2], "results": [
-         {"id": 4, "type": {"tensor": "f32", "shape": [)" +
-         rows + R"(, 64]}}]},
-       {"name": "kf.embedding", "operands": [1, 4], "results": [
-         {"id": 5, "type": {"tensor": "f32", "shape": [1, 64]}}]},
-       {"name": "kf.matmul", "operands": [5, 3], "results": [
-         {"id": 6, "type": {"tensor": "f32", "shape": [1, 307]}}]},
-       {"name": "kf.argmax", "operands": [6], "results": [
-         {"id": 7, "type": {"tensor": "i32", "shape": [1]}}]}],
-     "results": [7]}])";
+/// Code of the reference for a kernel of one op.
+std::string referenceCode(const std::string &name,
+                          const std::vector<std::string> &operands,
+                          const std::string &op, const std::string &result) {
+  std::string arguments, numbers;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    arguments += (i ? ", {" : "{") + operands[i] + "}";
+    numbers += (i ? ", " : "") + std::to_string(i);
+  }
+  return R"([{"name": ")" + name + R"(", "arguments": [)" + arguments +
+         R"(], "ops": [{"name": ")" + op + R"(", "operands": [)" + numbers +
+         R"(], "results": [{"id": 99, "type": {)" + result +
+         R"(}}]}], "results": [99]}])";
 }
 
-/// A step of a model without layers. On the CPU its kernel counts workgroups,
-/// and tokens are zero.
+/// A part of a step of a model without layers: the body looks tokens up, the
+/// head multiplies, whatever row is wanted, and the highest logit is chosen. On
+/// the CPU its kernel counts workgroups, and tokens are zero.
 Executable stepOf(const ModelConfig &model, const StepShape &shape,
                   const std::string &target, const std::string &object) {
-  const int64_t rows = shape.tokens == 1 ? 1 : extentOfSlot(KF_SCALAR_N_TOKENS);
   const StepSignature signature = stepSignature(shape, model);
   Executable step;
   step.target = target;
   step.programName = nameOf(shape);
-  step.maxTokens = shape.tokens;
+  step.maxTokens = shape.rows;
   step.arenaBytes = 256;
   DispatchSpec dispatch;
+  const kf_binding input = {KF_BINDING_INPUT, 0, 0},
+                   output = {KF_BINDING_OUTPUT, 0, 0};
   if (target == "cpu") {
     step.binary = object;
     step.kernels = {{"count_runs", 64, {1, 1, 1}}};
@@ -73,13 +69,32 @@ Executable stepOf(const ModelConfig &model, const StepShape &shape,
     dispatch.grid[0] = {-1, 8};
     step.dispatches = {dispatch, dispatch};
   } else {
-    step.binary = referenceCode(step.programName, std::to_string(rows));
+    const std::string rows =
+        shape.rows == 1 ? "1"
+                        : std::to_string(extentOfSlot(KF_SCALAR_N_TOKENS));
+    const std::string ids = R"("tensor": "i32", "shape": [)" + rows + "]",
+                      hidden =
+                          R"("tensor": "f32", "shape": [)" + rows + ", 64]",
+                      logits =
+                          R"("tensor": "f32", "shape": [)" + rows + ", 307]",
+                      table = R"("tensor": "f32", "shape": [307, 64])";
+    switch (shape.part) {
+    case StepPart::Body:
+      step.binary =
+          referenceCode(step.programName, {ids, table}, "kf.embedding", hidden);
+      dispatch.bindings = {input, {KF_BINDING_WEIGHT, 0, 0}, output};
+      break;
+    case StepPart::Head:
+      step.binary =
+          referenceCode(step.programName, {hidden, table}, "kf.matmul", logits);
+      dispatch.bindings = {input, {KF_BINDING_WEIGHT, 0, 0}, output};
+      break;
+    case StepPart::Choose:
+      step.binary = referenceCode(step.programName, {logits}, "kf.argmax", ids);
+      dispatch.bindings = {input, output};
+      break;
+    }
     step.kernels = {{step.programName, 0, {1, 1, 1}}};
-    dispatch.bindings = {{KF_BINDING_INPUT, kStepIds, 0},
-                         {KF_BINDING_INPUT, kStepWanted, 0},
-                         {KF_BINDING_WEIGHT, 0, 0},
-                         {KF_BINDING_WEIGHT, 1, 0},
-                         {KF_BINDING_OUTPUT, 0, 0}};
     step.dispatches = {dispatch};
   }
   // As they lie in the file; joined, converted and packed.
@@ -92,12 +107,16 @@ Executable stepOf(const ModelConfig &model, const StepShape &shape,
   packed.type = DataType::BF16;
   packed.shape = {2 * kHidden, kHidden};
   packed.layout = {WeightLayout::Kind::Panels, 32, 16};
-  step.weights = {embedding, head, packed};
+  if (shape.part == StepPart::Body) {
+    step.weights = {embedding, packed};
+    step.caches = {
+        {DataType::F32, model.layers, model.kvHeads, model.headDim, 16}};
+  } else if (shape.part == StepPart::Head) {
+    step.weights = {head};
+  }
   step.inputs = signature.inputs;
   step.outputs = signature.outputs;
   step.namedSizes = signature.sizes;
-  step.caches = {
-      {DataType::F32, model.layers, model.kvHeads, model.headDim, 16}};
   return step;
 }
 
@@ -107,10 +126,11 @@ struct Decoder {
     std::ifstream file(KF_TEST_KERNELS, std::ios::binary);
     std::ostringstream object;
     object << file.rdbuf();
-    for (int64_t tokens : {1, 16}) {
-      const StepShape shape = {tokens, 1, StepOutput::Ids};
-      steps[shape] = stepOf(config, shape, target, object.str());
-    }
+    for (StepPart part : {StepPart::Body, StepPart::Head, StepPart::Choose})
+      for (int64_t rows : {1, 16}) {
+        const StepShape shape = {part, rows};
+        steps[shape] = stepOf(config, shape, target, object.str());
+      }
     provider = [this](const StepShape &shape) -> Result<Executable> {
       return steps.at(shape);
     };

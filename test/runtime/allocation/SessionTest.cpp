@@ -72,7 +72,10 @@ TEST(Allocation, Sessions) {
           .cacheType = DataType::F32,
           .origin = [] { return std::string("made up"); }};
       if (areThere)
-        steps.shapes = {{1, 1, StepOutput::Ids}, {8, 1, StepOutput::Ids}};
+        steps.shapes = {{StepPart::Body, 1},
+                        {StepPart::Body, 8},
+                        {StepPart::Head, 1},
+                        {StepPart::Choose, 1}};
       return steps;
     };
     failEverywhere([&]() -> Status {

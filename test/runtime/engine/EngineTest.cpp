@@ -11,6 +11,7 @@
 #include "runtime/model/TensorList.h"
 
 #include <chrono>
+#include <set>
 #include <thread>
 
 using namespace kf;
@@ -58,27 +59,29 @@ TEST(Engine, ProgramsAreAskedForWhenNeeded) {
     return fixture.asked;
   };
   EXPECT_TRUE(fixture.asked.empty());
-  EXPECT_EQ(read(1), Names({"step_1"}));
-  EXPECT_EQ(read(5), Names({"step_1", "step_16"}));
+  EXPECT_EQ(read(1), Names({"body_1"}));
+  EXPECT_EQ(read(5), Names({"body_1", "body_16"}));
   EXPECT_EQ(read(16).size(), 2u);
-  EXPECT_EQ(read(17), Names({"step_1", "step_16", "step_512"}));
+  EXPECT_EQ(read(17), Names({"body_1", "body_16", "body_512"}));
   EXPECT_TRUE(expectLogits(*fixture.sequence(), tokens(16)).ok());
-  EXPECT_EQ(fixture.asked.back(), "step_16_16_logits");
+  EXPECT_EQ(fixture.asked.back(), "head_16");
   EXPECT_TRUE(expectLogits(*fixture.sequence(), tokens(17)).ok());
-  EXPECT_EQ(fixture.asked.back(), "step_512_512_logits");
+  EXPECT_EQ(fixture.asked.back(), "head_64");
   EXPECT_EQ(fixture.asked.size(), 5u);
   // What is there serves, rather than being compiled for.
+  EXPECT_TRUE(expectLogits(*fixture.sequence(), tokens(5)).ok());
+  EXPECT_EQ(fixture.asked.size(), 5u);
   Fixture large;
   EXPECT_TRUE(readAll(*large.sequence(), tokens(512 + 8)).ok());
-  EXPECT_EQ(large.asked, Names({"step_512"}));
+  EXPECT_EQ(large.asked, Names({"body_512"}));
   // Steps of more rows leave shorter prompts a program of their own.
   Fixture wide({.rowsPerStep = 600});
   EXPECT_TRUE(readAll(*wide.sequence(), tokens(500, 1)).ok());
   EXPECT_TRUE(readAll(*wide.sequence(), tokens(600, 2)).ok());
-  EXPECT_EQ(wide.asked, Names({"step_512", "step_600"}));
+  EXPECT_EQ(wide.asked, Names({"body_512", "body_2048"}));
   Fixture widest({.rowsPerStep = 600});
   EXPECT_TRUE(readAll(*widest.sequence(), tokens(600 + 100)).ok());
-  EXPECT_EQ(widest.asked, Names({"step_600"}));
+  EXPECT_EQ(widest.asked, Names({"body_2048"}));
   // But not for sequences that generate: those take many steps.
   Fixture several({.parallel = 40});
   std::vector<std::unique_ptr<Sequence>> sequences;
@@ -89,34 +92,75 @@ TEST(Engine, ProgramsAreAskedForWhenNeeded) {
         begin(*sequences.back(), tokens(20, sequences.size()), answer).ok());
   }
   several.runAll();
-  EXPECT_EQ(several.asked.front(), "step_512_40");
-  EXPECT_EQ(std::ranges::count(several.asked, "step_16_16"), 0);
+  EXPECT_EQ(several.asked.front(), "body_512");
+  EXPECT_EQ(std::ranges::count(several.asked, "body_16"), 0);
   for (size_t count : {size_t(9), size_t(40)}) {
     for (size_t i = 0; i < count; ++i)
       EXPECT_TRUE(begin(*sequences[i], tokens(1), answers[i]).ok());
     several.runAll();
   }
-  EXPECT_EQ(std::ranges::count(several.asked, "step_16_16"), 1);
-  EXPECT_EQ(std::ranges::count(several.asked, "step_64_40"), 1);
-  // Several sequences want several tokens.
-  Fixture many({.contextLength = 8, .parallel = 3});
-  EXPECT_TRUE(readAll(*many.sequence(), tokens(5)).ok());
-  EXPECT_TRUE(readAll(*many.sequence(), tokens(1)).ok());
-  EXPECT_EQ(many.asked, Names({"step_16_3", "step_1"}));
+  EXPECT_EQ(std::ranges::count(several.asked, "body_16"), 1);
+  EXPECT_EQ(std::ranges::count(several.asked, "body_64"), 1);
+}
+
+/// Of which there are few, by the rows that they have room for alone.
+TEST(Engine, MixedRequestsTakeTheSamePrograms) {
+  using NameSet = std::set<std::string>;
+  auto programsOf = [](size_t count, int64_t contextLength) {
+    Fixture fixture({.contextLength = contextLength, .parallel = 64});
+    fixture.device.behavior.varies = true;
+    std::vector<std::unique_ptr<Text>> texts;
+    std::vector<std::unique_ptr<Sequence>> others;
+    std::vector<Answer> answers(count);
+    for (size_t i = 0; i < count; ++i) {
+      if (i % 5 == 4) { // logits, of all tokens or of the last one
+        Reading reading;
+        reading.ids = tokens(90 + i, i);
+        reading.firstLogits = i % 2 ? 0 : reading.ids.size() - 1;
+        reading.onLogits = [](size_t, std::span<const float>) {
+          return Status();
+        };
+        reading.done = answers[i].take();
+        others.push_back(fixture.sequence());
+        EXPECT_TRUE(others.back()->read(std::move(reading)).ok());
+        continue;
+      }
+      // Greedy, sampled, penalized and biased ones, of all lengths.
+      texts.push_back(std::make_unique<Text>(fixture.sequence(), optionsOf(i),
+                                             5 + i * 7 % 20));
+      EXPECT_TRUE(texts.back()->read(tokens(100 + i * 13 % 90, i)).ok());
+    }
+    fixture.runAll();
+    for (const auto &text : texts)
+      EXPECT_EQ(text->error.message(), "");
+    const NameSet names(fixture.asked.begin(), fixture.asked.end());
+    EXPECT_EQ(names.size(), fixture.asked.size()) << "compiled twice";
+    return names;
+  };
+  const NameSet all = {"body_1",   "body_16",   "body_64",  "body_512",
+                       "head_1",   "head_16",   "head_64",  "head_512",
+                       "choose_1", "choose_16", "choose_64"};
+  for (size_t count = 1; count <= 64; ++count)
+    for (const std::string &name : programsOf(count, 300))
+      EXPECT_TRUE(all.contains(name)) << name << " for " << count;
+  EXPECT_EQ(programsOf(2, 300), programsOf(3, 300));
+  EXPECT_EQ(programsOf(3, 300), programsOf(4, 300));
+  for (size_t count : {1, 4, 64})
+    EXPECT_EQ(programsOf(count, 300), programsOf(count, 301)) << count;
 }
 
 TEST(Engine, RowsOfProgramsAreThoseOfTheProgramsThatRun) {
   auto last = [](const Fixture &fixture) { return fixture.asked.back(); };
-  // A context of few positions has no larger program than that.
+  // A context of few positions has programs of the same sizes as a larger one.
   Fixture shortOnes({.contextLength = 100});
   EXPECT_EQ(shortOnes.engine->rowsPerStep(), 100);
   EXPECT_EQ(shortOnes.engine->programRowsOf(1, 1), 1);
   EXPECT_EQ(shortOnes.engine->programRowsOf(16, 1), 16);
-  EXPECT_EQ(shortOnes.engine->programRowsOf(17, 1), 100);
+  EXPECT_EQ(shortOnes.engine->programRowsOf(17, 1), 512);
   EXPECT_TRUE(readAll(*shortOnes.sequence(), tokens(17)).ok());
-  EXPECT_EQ(last(shortOnes), "step_100");
+  EXPECT_EQ(last(shortOnes), "body_512");
   // What is there serves a prompt.
-  EXPECT_EQ(shortOnes.engine->programRowsOf(16, 1), 100);
+  EXPECT_EQ(shortOnes.engine->programRowsOf(16, 1), 512);
   EXPECT_TRUE(readAll(*shortOnes.sequence(), tokens(16, 2)).ok());
   EXPECT_EQ(shortOnes.asked.size(), 1u);
 
@@ -134,34 +178,39 @@ TEST(Engine, RowsOfProgramsAreThoseOfTheProgramsThatRun) {
         begin(*sequences.back(), tokens(1, sequences.size()), answer).ok());
   }
   several.runAll();
-  EXPECT_EQ(several.asked, Names({"step_64_20"}));
+  EXPECT_EQ(several.asked, Names({"body_64"}));
   // A program that sequences have left serves no others.
   EXPECT_EQ(several.engine->programRowsOf(10, 10), 16);
 }
 
 TEST(Engine, FewProgramsDoForAllSteps) {
   using Shapes = std::vector<StepShape>;
+  constexpr StepPart body = StepPart::Body, head = StepPart::Head,
+                     choose = StepPart::Choose;
   auto asked = [](const Shapes &shapes, int64_t parallel, size_t count) {
     Fixture fixture({.parallel = parallel}, true, shapes);
     EXPECT_TRUE(readAll(*fixture.sequence(), tokens(count)).ok());
     return fixture.asked;
   };
-  EXPECT_EQ(asked({{1, 1}, {512, 1}}, 1, 600), Names({"step_512"}));
-  EXPECT_EQ(asked({{1, 1}, {512, 1}}, 1, 513), Names({"step_512", "step_1"}));
-  EXPECT_EQ(asked({{1, 1}, {512, 1}}, 1, 5), Names({"step_512"}));
-  EXPECT_EQ(asked({{40, 1}}, 1, 1), Names({"step_40"}));
-  EXPECT_EQ(asked({{1, 1}}, 1, 5), Names({"step_1"}));
-  // More wanted rows than are asked for are room.
-  EXPECT_EQ(asked({{1, 1}, {30, 8}}, 1, 5), Names({"step_30_8"}));
-  // Fewer bound what a step chooses, and so how many generate in one.
-  Fixture few({.parallel = 20}, true, {{1, 1}, {64, 4}});
+  const Shapes two = {{body, 1}, {body, 512}};
+  EXPECT_EQ(asked(two, 1, 600), Names({"body_512"}));
+  EXPECT_EQ(asked(two, 1, 513), Names({"body_512", "body_1"}));
+  EXPECT_EQ(asked(two, 1, 5), Names({"body_512"}));
+  EXPECT_EQ(asked({{body, 40}}, 1, 1), Names({"body_40"}));
+  EXPECT_EQ(asked({{body, 1}}, 1, 5), Names({"body_1"}));
+  // What chooses bounds how many generate in a step.
+  Fixture few({.parallel = 20}, true,
+              {{body, 1}, {body, 64}, {head, 4}, {head, 9}, {choose, 4}});
   EXPECT_EQ(few.engine->rowsPerStep(), 64);
   EXPECT_EQ(few.engine->chosenPerStep(), 4);
   EXPECT_EQ(few.engine->programRowsOf(2, 2), 64);
-  // Those of logits are apart.
-  Fixture logits({}, true, {{16, 1}, {32, 32, StepOutput::Logits}});
-  EXPECT_TRUE(expectLogits(*logits.sequence(), tokens(40)).ok());
-  EXPECT_EQ(logits.asked, Names({"step_32_32_logits"}));
+  Text text(few.sequence(), {}, 3);
+  EXPECT_TRUE(text.read(tokens(5)).ok());
+  few.runAll();
+  EXPECT_EQ(few.asked, Names({"body_64", "head_4", "choose_4", "body_1"}));
+  // Logits are computed in as many pieces as a head has room for.
+  EXPECT_TRUE(expectLogits(*few.sequence(), tokens(40)).ok());
+  EXPECT_EQ(few.asked.back(), "head_9");
 }
 
 TEST(Engine, FullContext) {
@@ -312,7 +361,7 @@ TEST(Engine, StepsThatDoNotFit) {
   const std::function<void(Executable &)> changes[] = {
       [](Executable &step) { step.inputs.pop_back(); },
       [](Executable &step) { step.inputs[0].type = DataType::I64; },
-      [](Executable &step) { step.outputs[0].type = DataType::F32; },
+      [](Executable &step) { step.outputs[0].type = DataType::I32; },
       [](Executable &step) { step.outputs.clear(); },
       [](Executable &step) { step.caches.clear(); },
       [](Executable &step) { step.caches[0].kvHeads = 2; },
@@ -324,19 +373,19 @@ TEST(Engine, StepsThatDoNotFit) {
     Fixture fixture;
     fixture.change = change;
     EXPECT_EQ(readAll(*fixture.sequence(), tokens(1)).message(),
-              "the program 'step_1' that was compiled for 'step_1' does not "
+              "the program 'body_1' that was compiled for 'body_1' does not "
               "fit the model");
   }
   // Caches that differ between programs.
   Fixture fixture;
   fixture.change = [](Executable &step) {
-    if (step.programName == "step_16")
+    if (step.programName == "body_16")
       step.caches[0].keyBlock = 8;
   };
   auto sequence = fixture.sequence();
   EXPECT_TRUE(readAll(*sequence, tokens(1)).ok());
   EXPECT_EQ(readAll(*sequence, tokens(3)).message(),
-            "program 'step_16': two programs of one engine lay cache 0 out "
+            "program 'body_16': two programs of one engine lay cache 0 out "
             "differently; compile them alike");
   EXPECT_EQ(sequence->position(), 1);
 }
@@ -386,15 +435,15 @@ TEST(Engine, TurnsAreTaken) {
   EXPECT_TRUE(answer.isDone());
 }
 
-/// Readings that want logits and readings that want tokens take turns, too.
+/// Readings that want logits and readings that want tokens share steps.
 TEST(Engine, LogitsBesideTexts) {
   Fixture fixture({.parallel = 2});
   Text text(fixture.sequence(), SamplerOptions(), 100);
   EXPECT_TRUE(text.read(tokens(3)).ok());
   auto sequence = fixture.sequence();
   EXPECT_TRUE(expectLogits(*sequence, tokens(700, 5)).ok());
-  EXPECT_GE(text.chosen.size(), 1u);
-  EXPECT_LE(text.chosen.size(), 4u);
+  EXPECT_EQ(text.chosen.size(), 2u);
+  EXPECT_EQ(fixture.engine->counts().steps, 2);
 }
 
 TEST(Engine, CommonPrefixesAreReadOnce) {
@@ -745,9 +794,11 @@ TEST(Engine, Accounting) {
   const EngineMemory memory = fixture.engine->memory();
   EXPECT_EQ(memory.weights, 0u);
   EXPECT_EQ(memory.cache, 2u * 128 * 2 * sizeof(float)); // 100 rounded up
-  EXPECT_EQ(memory.arenas, 256u);
-  // Ids, positions, sequences, 16 rows of 19 pages, wanted rows, logits.
-  EXPECT_EQ(memory.io, 3u * 64 + 16 * 19 * 4 + 64 + 16 * kVocab * 4);
+  EXPECT_EQ(memory.arenas, 2u * 256);
+  // Ids, positions, sequences, 16 rows of 19 pages; hidden rows of any body;
+  // wanted rows, logits.
+  EXPECT_EQ(memory.io,
+            3u * 64 + 16 * 19 * 4 + 512 * kHidden * 4 + 64 + 16 * kVocab * 4);
   EXPECT_EQ(memory.total(), memory.cache + memory.arenas + memory.io);
   const EngineTimings timings = fixture.engine->timings();
   EXPECT_GE(timings.compile, 0.002);

@@ -21,6 +21,8 @@
 #include "test/runtime/FakeDevice.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <functional>
 #include <limits>
 
@@ -40,63 +42,69 @@ inline ModelConfig fakeConfig(int64_t maxPositions = 1200) {
 
 /// What the fake model does; tests change it at any time.
 struct FakeBehavior {
-  std::function<void()> onRun; ///< called by each run; may be empty
+  std::function<void()> onRun; ///< called by each body's run; may be empty
   bool varies = false;         ///< logits are as good as random
   int32_t poison = -1;         ///< a token behind which logits are NaN
   Status failure;              ///< what runs end with
-  int runs = 0;                ///< of all programs
+  int runs = 0;                ///< of all bodies
   int64_t rows = 0;            ///< in them
 };
+
+/// What all logits behind `tokens` depend on: the hidden row begins with it.
+inline std::array<float, 2> fakeHidden(std::span<const int32_t> tokens,
+                                       const FakeBehavior &behavior = {}) {
+  float sum = 0;
+  for (size_t i = 0; i < tokens.size(); ++i)
+    sum += tokens[i] == behavior.poison
+               ? std::numeric_limits<float>::quiet_NaN()
+               : static_cast<float>((i + 1) * tokens[i]);
+  return {sum, static_cast<float>(tokens.size())};
+}
+
+inline float fakeLogitOf(float sum, float count, int64_t v, bool varies) {
+  if (!varies || std::isnan(sum))
+    return sum + static_cast<float>(v);
+  const uint64_t bits =
+      randomBits(static_cast<uint64_t>(sum),
+                 static_cast<uint32_t>(v + static_cast<int64_t>(count)));
+  return static_cast<float>(bits >> 40) / 0x1p20f;
+}
 
 /// What the fake model answers for entry `v` after `tokens`.
 inline float fakeLogit(std::span<const int32_t> tokens, int64_t v,
                        const FakeBehavior &behavior = {}) {
-  float sum = 0;
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    if (tokens[i] == behavior.poison)
-      return std::numeric_limits<float>::quiet_NaN();
-    sum += static_cast<float>((i + 1) * tokens[i]);
-  }
-  if (!behavior.varies)
-    return sum + static_cast<float>(v);
-  const uint64_t bits = randomBits(static_cast<uint64_t>(sum),
-                                   static_cast<uint32_t>(v + tokens.size()));
-  return static_cast<float>(bits >> 40) / 0x1p20f;
+  const auto [sum, count] = fakeHidden(tokens, behavior);
+  return fakeLogitOf(sum, count, v, behavior.varies);
 }
 
-/// Runs one step.
+/// Runs a part of a step.
 class FakeInstance : public HostInstance {
 public:
   FakeInstance(const Executable &program, const BindingTable &table,
                FakeBehavior &behavior)
       : HostInstance(program, table), table(table),
-        wantedShape(program.inputs[kStepWanted].shape),
-        pages(program.inputs[kStepPageTable].shape[1]),
-        givesLogits(program.inputs.size() == kStepWanted + 1),
-        behavior(behavior) {}
+        part(stepShapeOf(program)->part), behavior(behavior) {}
 
   Status run(std::span<const int64_t> scalars, CancelFlag cancelled,
              DispatchTimes *) override {
-    ++behavior.runs;
-    const int64_t rows = scalars[KF_SCALAR_N_TOKENS];
-    behavior.rows += rows;
-    if (behavior.onRun)
-      behavior.onRun();
+    rows = scalars[KF_SCALAR_N_TOKENS];
+    if (part == StepPart::Body) {
+      ++behavior.runs;
+      behavior.rows += rows;
+      if (behavior.onRun)
+        behavior.onRun();
+    }
     KF_RETURN_IF_ERROR(behavior.failure);
     if (isCancelled(cancelled))
       return Status::cancelled();
-    for (int64_t row = 0; row < rows; ++row)
-      KF_RETURN_IF_ERROR(keep(row, scalars[KF_SCALAR_CACHE_PAGES]));
-    const int64_t count = resolveShape(wantedShape, scalars)[0];
-    for (int64_t i = 0; i < count; ++i) {
-      const int32_t row = ints(kStepWanted)[i];
-      if (row < 0 || row >= rows)
-        return Status::error("a row is wanted that there is not");
-      std::vector<float> logits = logitsOf(row);
-      if (givesLogits)
-        std::ranges::copy(logits, floats(table.outputs[0]) + i * kVocab);
-      else
-        of<int32_t>(table.outputs[0])[i] = choose(i, logits);
+    switch (part) {
+    case StepPart::Body:
+      return runBody(scalars[KF_SCALAR_CACHE_PAGES]);
+    case StepPart::Head:
+      return runHead(scalars[KF_SCALAR_NAMED_SIZES]);
+    case StepPart::Choose:
+      for (int64_t i = 0; i < rows; ++i)
+        of<int32_t>(table.outputs[0])[i] = choose(i);
     }
     return Status();
   }
@@ -106,40 +114,58 @@ private:
     return reinterpret_cast<T *>(HostBuffer::of(*buffer).data());
   }
   static float *floats(Buffer *buffer) { return of<float>(buffer); }
-  const int32_t *ints(StepInput input) {
-    return of<int32_t>(table.inputs[input]);
+  template <typename T> const T *at(StepInput input) {
+    return of<T>(table.inputs[numberOf(input)]);
   }
-  const float *reals(StepInput input) { return of<float>(table.inputs[input]); }
+  const int32_t *ints(StepInput input) { return at<int32_t>(input); }
+  const float *reals(StepInput input) { return at<float>(input); }
 
+  /// The page of row `row`'s sequence that has `position`.
+  int32_t pageOf(int64_t row, int64_t position) {
+    const int64_t pages = program().inputs[kStepPageTable].shape[1];
+    return ints(kStepPageTable)[ints(kStepSequences)[row] * pages +
+                                position / kCachePage];
+  }
   /// Where the cache keeps the token at `position` of row `row`'s sequence.
   float &token(int64_t row, int64_t position) {
-    const int32_t page =
-        ints(kStepPageTable)[ints(kStepSequences)[row] * pages +
-                             position / kCachePage];
     // Of the page's keys and values, two each, the first is used.
-    return floats(
-        table.caches[0])[(page * 4 * kCachePage) + position % kCachePage];
+    return floats(table.caches[0])[(pageOf(row, position) * 4 * kCachePage) +
+                                   position % kCachePage];
   }
-  Status keep(int64_t row, int64_t poolPages) {
-    const int64_t position = ints(kStepPositions)[row];
-    const int32_t page =
-        ints(kStepPageTable)[ints(kStepSequences)[row] * pages +
-                             position / kCachePage];
-    if (page < 0 || page >= poolPages)
-      return Status::error("a page that there is not");
-    token(row, position) = static_cast<float>(ints(kStepIds)[row]);
+
+  /// Keeps the tokens, and gives what is known of those so far.
+  Status runBody(int64_t poolPages) {
+    for (int64_t row = 0; row < rows; ++row) {
+      const int64_t position = ints(kStepPositions)[row];
+      const int32_t page = pageOf(row, position);
+      if (page < 0 || page >= poolPages)
+        return Status::error("a page that there is not");
+      token(row, position) = static_cast<float>(ints(kStepIds)[row]);
+    }
+    for (int64_t row = 0; row < rows; ++row) {
+      std::vector<int32_t> tokens;
+      for (int64_t i = 0; i <= ints(kStepPositions)[row]; ++i)
+        tokens.push_back(static_cast<int32_t>(token(row, i)));
+      std::ranges::copy(fakeHidden(tokens, behavior),
+                        floats(table.outputs[0]) + row * kHidden);
+    }
     return Status();
   }
-  std::vector<float> logitsOf(int64_t row) {
-    std::vector<int32_t> tokens;
-    for (int64_t i = 0; i <= ints(kStepPositions)[row]; ++i)
-      tokens.push_back(static_cast<int32_t>(token(row, i)));
-    std::vector<float> logits;
-    for (int64_t v = 0; v < kVocab; ++v)
-      logits.push_back(fakeLogit(tokens, v, behavior));
-    return logits;
+  Status runHead(int64_t bodyRows) {
+    for (int64_t i = 0; i < rows; ++i) {
+      const int32_t row = ints(kStepWanted)[i];
+      if (row < 0 || row >= bodyRows)
+        return Status::error("a row is wanted that there is not");
+      const float *hidden = reals(kStepHidden) + row * kHidden;
+      for (int64_t v = 0; v < kVocab; ++v)
+        floats(table.outputs[0])[i * kVocab + v] =
+            fakeLogitOf(hidden[0], hidden[1], v, behavior.varies);
+    }
+    return Status();
   }
-  int32_t choose(int64_t i, std::vector<float> &logits) {
+  int32_t choose(int64_t i) {
+    const float *row = reals(kStepLogits) + i * kVocab;
+    std::vector<float> logits(row, row + kVocab);
     const SamplePenalties penalties = {reals(kStepRepetition)[i],
                                        reals(kStepPresence)[i],
                                        reals(kStepFrequency)[i]};
@@ -149,22 +175,21 @@ private:
       logit = adjustLogit(logit, ints(kStepSeen)[j], reals(kStepBias)[j],
                           penalties);
     }
-    if (const int32_t row = ints(kStepMasked)[i]; row >= 0)
+    if (const int32_t masked = ints(kStepMasked)[i]; masked >= 0)
       for (int32_t v = 0; v < kVocab; ++v)
-        if (!(ints(kStepMask)[row * maskWords(kVocab) + v / 32] >> (v % 32) &
+        if (!(ints(kStepMask)[masked * maskWords(kVocab) + v / 32] >> (v % 32) &
               1))
           logits[v] = -std::numeric_limits<float>::infinity();
-    const int64_t seed = of<int64_t>(table.inputs[kStepSeed])[i];
-    return sampleToken(logits, {reals(kStepTemperature)[i], ints(kStepTopK)[i],
-                                reals(kStepTopP)[i], reals(kStepMinP)[i],
-                                static_cast<uint64_t>(seed),
-                                static_cast<uint32_t>(ints(kStepCounter)[i])});
+    return sampleToken(logits,
+                       {reals(kStepTemperature)[i], ints(kStepTopK)[i],
+                        reals(kStepTopP)[i], reals(kStepMinP)[i],
+                        static_cast<uint64_t>(at<int64_t>(kStepSeed)[i]),
+                        static_cast<uint32_t>(ints(kStepCounter)[i])});
   }
 
   BindingTable table;
-  std::vector<int64_t> wantedShape;
-  int64_t pages; ///< of a sequence
-  bool givesLogits;
+  StepPart part;
+  int64_t rows = 0; ///< of the run
   FakeBehavior &behavior;
 };
 
@@ -196,18 +221,20 @@ private:
   }
 };
 
-/// The fake model's step, as a StepProvider has to return it.
+/// A part of the fake model's step, as a StepProvider has to return it.
 inline Executable fakeStep(const StepShape &shape,
                            const ModelConfig &config = fakeConfig()) {
   const StepSignature signature = stepSignature(shape, config);
   Executable executable;
   executable.target = "fake";
   executable.programName = nameOf(shape);
-  executable.maxTokens = shape.tokens;
+  executable.maxTokens = shape.rows;
   executable.namedSizes = signature.sizes;
   executable.arenaBytes = 256;
   executable.inputs = signature.inputs;
   executable.outputs = signature.outputs;
+  if (shape.part != StepPart::Body)
+    return executable;
   CacheSpec cache;
   cache.layers = cache.kvHeads = 1;
   cache.headDim = 2;

@@ -17,15 +17,29 @@ namespace {
 ModelConfig modelOf(int64_t vocabulary) {
   ModelConfig config;
   config.vocabSize = vocabulary;
+  config.hiddenSize = 12;
   config.maxPositions = 200;
   return config;
 }
 
+constexpr StepPart kParts[] = {StepPart::Body, StepPart::Head,
+                               StepPart::Choose};
+
 TEST(Step, Names) {
-  EXPECT_EQ(nameOf(StepShape{}), "step_1");
-  EXPECT_EQ(nameOf(StepShape{512, 16}), "step_512_16");
-  EXPECT_EQ(nameOf(StepShape{512, 1, StepOutput::Logits}), "step_512_logits");
-  EXPECT_EQ(nameOf(StepShape{16, 16, StepOutput::Logits}), "step_16_16_logits");
+  EXPECT_EQ(nameOf(StepShape{}), "body_1");
+  EXPECT_EQ(nameOf(StepShape{StepPart::Body, 512}), "body_512");
+  EXPECT_EQ(nameOf(StepShape{StepPart::Head, 16}), "head_16");
+  EXPECT_EQ(nameOf(StepShape{StepPart::Choose, 1}), "choose_1");
+}
+
+TEST(Step, InputsAreNumberedInTheirParts) {
+  size_t input = 0;
+  for (StepPart part : kParts) {
+    EXPECT_EQ(firstInput(part), input);
+    for (size_t number = 0; input < endOfInputs(part); ++input, ++number)
+      EXPECT_EQ(numberOf(static_cast<StepInput>(input)), number);
+  }
+  EXPECT_EQ(input, size_t(kStepInputCount));
 }
 
 TEST(Step, EveryTokenOfOneRowCanBeAdjusted) {
@@ -38,77 +52,95 @@ TEST(Step, EveryTokenOfOneRowCanBeAdjusted) {
                                                                      << 31);
 }
 
-TEST(Step, ProgramsTellTheirShape) {
-  const ModelConfig model = modelOf(50);
-  for (const StepShape &shape : {StepShape{}, StepShape{8, 1}, StepShape{8, 4},
-                                 StepShape{1, 1, StepOutput::Logits},
-                                 StepShape{8, 8, StepOutput::Logits}}) {
-    StepSignature signature = stepSignature(shape, model);
-    Executable program;
-    program.programName = "p";
-    program.maxTokens = shape.tokens;
-    program.inputs = signature.inputs;
-    program.outputs = signature.outputs;
-    program.namedSizes = signature.sizes;
+/// The program of `shape`, but for its code.
+Executable programOf(const StepShape &shape, const ModelConfig &model) {
+  const StepSignature signature = stepSignature(shape, model);
+  Executable program;
+  program.programName = "p";
+  program.maxTokens = shape.rows;
+  program.inputs = signature.inputs;
+  program.outputs = signature.outputs;
+  program.namedSizes = signature.sizes;
+  if (shape.part == StepPart::Body)
     program.caches = {{DataType::F16, model.layers, model.kvHeads,
                        model.headDim, 1, kCachePage}};
-    Result<StepShape> told = stepShapeOf(program);
-    ASSERT_TRUE(told.ok()) << told.message();
-    EXPECT_EQ(*told, shape);
-    EXPECT_EQ(checkStep(program, *told, model).message(), "");
-    program.inputs[0].type = DataType::F32;
-    EXPECT_FALSE(checkStep(program, *told, model).ok());
-  }
+  return program;
+}
+
+TEST(Step, ProgramsTellTheirShape) {
+  const ModelConfig model = modelOf(50);
+  for (StepPart part : kParts)
+    for (int64_t rows : {1, 8}) {
+      Executable program = programOf({part, rows}, model);
+      const Result<StepShape> told = stepShapeOf(program);
+      ASSERT_TRUE(told.ok()) << told.message();
+      EXPECT_EQ(*told, (StepShape{part, rows}));
+      EXPECT_EQ(checkStep(program, *told, model).message(), "");
+      EXPECT_FALSE(checkStep(program, {part, rows + 1}, model).ok());
+      program.inputs[0].type = DataType::BF16;
+      EXPECT_FALSE(checkStep(program, *told, model).ok());
+    }
 }
 
 TEST(Step, OtherProgramsAreNoSteps) {
   Executable program;
   program.programName = "p";
   EXPECT_EQ(stepShapeOf(program).message(),
-            "the program 'p' is no step of a model");
-  program.inputs.resize(kStepInputCount);
+            "the program 'p' is no part of a model's step");
+  program.inputs.resize(4);
+  EXPECT_FALSE(stepShapeOf(program).ok());
   program.outputs.resize(1);
-  EXPECT_FALSE(stepShapeOf(program).ok());
-  program.outputs[0].shape = {0};
-  EXPECT_FALSE(stepShapeOf(program).ok());
-  program.outputs[0].shape = {1};
   EXPECT_TRUE(stepShapeOf(program).ok());
+  program.maxTokens = 0;
+  EXPECT_FALSE(stepShapeOf(program).ok());
 }
 
-TEST(Step, OneTokenIsStatic) {
-  const StepSignature step =
-      stepSignature({1, 1, StepOutput::Logits}, modelOf(50));
-  EXPECT_TRUE(step.sizes.empty());
+TEST(Step, OneRowIsStatic) {
+  const ModelConfig model = modelOf(50);
+  const StepSignature body = stepSignature({StepPart::Body, 1}, model);
+  EXPECT_TRUE(body.sizes.empty());
   const TensorSpec one = {DataType::I32, {1}};
-  EXPECT_EQ(step.inputs, (std::vector<TensorSpec>{
-                             one, one, one, {DataType::I32, {1, 4}}, one}));
-  EXPECT_EQ(step.outputs, (std::vector<TensorSpec>{{DataType::F32, {1, 50}}}));
+  EXPECT_EQ(body.inputs,
+            (std::vector<TensorSpec>{one, one, one, {DataType::I32, {1, 4}}}));
+  EXPECT_EQ(body.outputs, (std::vector<TensorSpec>{{DataType::F32, {1, 12}}}));
+  // Of a body with any number of rows.
+  const StepSignature head = stepSignature({StepPart::Head, 1}, model);
+  EXPECT_EQ(head.sizes, (std::vector<SizeRange>{{"rows", 1, kMostStepRows}}));
+  EXPECT_EQ(
+      head.inputs,
+      (std::vector<TensorSpec>{
+          {DataType::F32, {extentOfSlot(KF_SCALAR_NAMED_SIZES), 12}}, one}));
+  EXPECT_EQ(head.outputs, (std::vector<TensorSpec>{{DataType::F32, {1, 50}}}));
 }
 
 TEST(Step, SizesHaveTheSlotsOfTheirOrder) {
-  const StepSignature step = stepSignature({8, 4}, modelOf(50));
-  EXPECT_EQ(step.sizes, (std::vector<SizeRange>{{"sequences", 1, 8},
-                                                {"wanted", 0, 4},
-                                                {"adjustments", 0, 200},
-                                                {"masks", 0, 4}}));
-  ASSERT_EQ(step.inputs.size(), size_t(kStepInputCount));
-  const int64_t first = KF_SCALAR_NAMED_SIZES;
-  EXPECT_EQ(step.inputs[kStepPositions].shape,
-            std::vector{extentOfSlot(KF_SCALAR_N_TOKENS)});
-  EXPECT_EQ(step.inputs[kStepPageTable].shape,
-            (std::vector<int64_t>{extentOfSlot(first), 4}));
-  EXPECT_EQ(step.inputs[kStepSeed],
-            (TensorSpec{DataType::I64, {extentOfSlot(first + 1)}}));
-  EXPECT_EQ(step.inputs[kStepBias],
-            (TensorSpec{DataType::F32, {extentOfSlot(first + 2)}}));
-  EXPECT_EQ(step.inputs[kStepMask],
-            (TensorSpec{DataType::I32, {extentOfSlot(first + 3), 2}}));
-  EXPECT_EQ(step.outputs, (std::vector<TensorSpec>{
-                              {DataType::I32, {extentOfSlot(first + 1)}}}));
-  // Where fewer sizes are dynamic, the others move up.
-  const StepSignature prompt = stepSignature({8, 1}, modelOf(50));
-  EXPECT_EQ(prompt.inputs[kStepBias].shape,
-            std::vector{extentOfSlot(first + 1)});
+  const ModelConfig model = modelOf(50);
+  const int64_t own = extentOfSlot(KF_SCALAR_N_TOKENS),
+                first = extentOfSlot(KF_SCALAR_NAMED_SIZES),
+                second = extentOfSlot(KF_SCALAR_NAMED_SIZES + 1);
+  const StepSignature body = stepSignature({StepPart::Body, 8}, model);
+  EXPECT_EQ(body.sizes, (std::vector<SizeRange>{{"sequences", 1, 8}}));
+  EXPECT_EQ(body.inputs[kStepPositions], (TensorSpec{DataType::I32, {own}}));
+  EXPECT_EQ(body.inputs[kStepPageTable],
+            (TensorSpec{DataType::I32, {first, 4}}));
+  EXPECT_EQ(body.outputs,
+            (std::vector<TensorSpec>{{DataType::F32, {own, 12}}}));
+  const StepSignature head = stepSignature({StepPart::Head, 4}, model);
+  EXPECT_EQ(head.inputs[numberOf(kStepHidden)],
+            (TensorSpec{DataType::F32, {first, 12}}));
+  EXPECT_EQ(head.outputs,
+            (std::vector<TensorSpec>{{DataType::F32, {own, 50}}}));
+  const StepSignature choose = stepSignature({StepPart::Choose, 4}, model);
+  EXPECT_EQ(choose.sizes,
+            (std::vector<SizeRange>{{"adjustments", 0, 200}, {"masks", 0, 4}}));
+  EXPECT_EQ(choose.inputs[numberOf(kStepLogits)], head.outputs[0]);
+  EXPECT_EQ(choose.inputs[numberOf(kStepSeed)],
+            (TensorSpec{DataType::I64, {own}}));
+  EXPECT_EQ(choose.inputs[numberOf(kStepBias)],
+            (TensorSpec{DataType::F32, {first}}));
+  EXPECT_EQ(choose.inputs[numberOf(kStepMask)],
+            (TensorSpec{DataType::I32, {second, 2}}));
+  EXPECT_EQ(choose.outputs, (std::vector<TensorSpec>{{DataType::I32, {own}}}));
 }
 
 TEST(Step, CountsGoToTheirSlots) {
@@ -119,11 +151,12 @@ TEST(Step, CountsGoToTheirSlots) {
   counts.adjustments = 5;
   counts.masks = 1;
   using Scalars = std::array<int64_t, KF_SCALAR_COUNT>;
-  EXPECT_EQ(stepScalars({8, 4}, counts), (Scalars{7, 0, 3, 2, 5, 1}));
-  EXPECT_EQ(stepScalars({8, 1}, counts), (Scalars{7, 0, 3, 5, 1}));
-  EXPECT_EQ(stepScalars({8, 4, StepOutput::Logits}, counts),
-            (Scalars{7, 0, 3, 2}));
-  EXPECT_EQ(stepScalars({}, counts), (Scalars{7, 0, 5, 1}));
+  EXPECT_EQ(stepScalars({StepPart::Body, 8}, counts), (Scalars{7, 0, 3}));
+  EXPECT_EQ(stepScalars({StepPart::Head, 4}, counts), (Scalars{2, 0, 7}));
+  EXPECT_EQ(stepScalars({StepPart::Choose, 4}, counts), (Scalars{2, 0, 5, 1}));
+  counts.tokens = counts.wanted = 1;
+  EXPECT_EQ(stepScalars({StepPart::Body, 1}, counts), (Scalars{1}));
+  EXPECT_EQ(stepScalars({StepPart::Head, 1}, counts), (Scalars{1, 0, 1}));
 }
 
 } // namespace

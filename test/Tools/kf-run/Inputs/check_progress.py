@@ -185,17 +185,17 @@ BEHIND = re.compile(rb" \[(compiling \w+)\]\x1b\[K\x1b\[(\d+)D")
 for attempt in range(5):
     shown, code = run_in_slices(
         [*text, "--no-cache"],
-        re.compile(b"compiling step_16"),
+        re.compile(b"compiling body_16"),
         re.compile(re.escape(expected[:1])),
         BEHIND,
     )
     if code or BEHIND.search(shown):
         break
 assert code == 0, (code, shown)
-assert b"compiling step_16" in DRAWN.findall(shown), shown
+assert b"compiling body_16" in DRAWN.findall(shown), shown
 behind = BEHIND.findall(shown)
 assert behind and all(
-    name == b"compiling step_1" and int(back) == len(name) + 3 for name, back in behind
+    name == b"compiling body_1" and int(back) == len(name) + 3 for name, back in behind
 ), (behind, shown)
 left = screen(shown)
 assert left.strip().startswith(expected + b"\n") and b"[compiling" not in left, left

@@ -26,7 +26,12 @@ assert len(spans) == len(steps) + len(stream) + len(threads), tracks
 names = {event["name"] for event in stream}
 assert names and names <= known, names - known
 assert {event["name"] for event in threads} <= names
-assert {event["name"] for event in steps} == {"step_1", "step_16"}, steps
+assert {event["name"] for event in steps} == {
+    "body_1",
+    "body_16",
+    "head_1",
+    "choose_1",
+}, steps
 assert "thread 0" in tracks.values()
 # Dispatches lie within a step, and parts of threads within a dispatch.
 slack = 2.0  # microseconds, for the digits that numbers have
@@ -41,7 +46,7 @@ assert all(event["args"]["workgroups"] >= 1 for event in threads)
 attention = [
     event
     for event in stream
-    if "attention" in event["name"] and event["args"]["program"] == "step_1"
+    if "attention" in event["name"] and event["args"]["program"] == "body_1"
 ]
 assert attention[-1]["args"]["bytes"] > attention[0]["args"]["bytes"] > 0
 

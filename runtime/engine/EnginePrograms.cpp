@@ -1,0 +1,136 @@
+//===- EnginePrograms.cpp - Which programs steps run ----------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Programs come in few sizes, so that whatever requests there are, and however
+// many, a few compilations serve them. What a size depends on is the number of
+// rows that a program has to have room for, and nothing else.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/core/Exceptions.h"
+#include "runtime/engine/Engine.h"
+
+#include <algorithm>
+#include <array>
+
+using namespace kf;
+
+namespace {
+
+/// Rows of the middle program: few enough for a short prompt to compile and run
+/// quickly, and as many as mostly generate at once.
+constexpr int64_t kFewRows = 16;
+/// Rows of another one, for as many as generate where there are many.
+constexpr int64_t kSomeRows = 64;
+/// Rows of the one for prompts, also where there is a larger one: tiles for so
+/// many would be too few of a shorter prompt.
+constexpr int64_t kPromptRows = 512;
+/// What larger ones have times as many rows as.
+constexpr int64_t kGrowth = 4;
+/// Elements of the logits that the host gets at once: 128 MiB.
+constexpr int64_t kMostLogits = int64_t(1) << 25;
+
+/// The smallest size with room for `rows`.
+int64_t sizeFor(int64_t rows) {
+  for (int64_t size : {int64_t(1), kFewRows, kSomeRows})
+    if (rows <= size)
+      return size;
+  int64_t size = kPromptRows;
+  while (size < rows)
+    size *= kGrowth;
+  return size;
+}
+
+} // namespace
+
+std::vector<int64_t> kf::programRows(int64_t mostRows) {
+  std::vector<int64_t> sizes = {1};
+  while (sizes.back() < mostRows)
+    sizes.push_back(sizeFor(sizes.back() + 1));
+  return sizes;
+}
+
+/// The most rows behind which a step chooses a token.
+int64_t Engine::chosenPerStep() const {
+  const StepShape *largest = decoder.largestShape(StepPart::Choose);
+  const int64_t most = largest ? largest->rows : kMostChosenPerStep;
+  return std::min({most, kMostChosenPerStep, options.parallel, rowsPerStep()});
+}
+
+/// The smallest body for a step. Sequences that generate take many steps alike,
+/// and programs for more rows leave threads without work. A prompt takes few:
+/// one that is there already is better than one that would have to be compiled.
+/// Where there are few programs, the smallest of them.
+int64_t Engine::bodyRows(int64_t rows, size_t sequences) const {
+  if (const StepShape *given = decoder.smallestShape(StepPart::Body, rows))
+    return given->rows;
+  if (rows == 1)
+    return 1;
+  const bool isPrompt = sequences == 1;
+  std::vector<int64_t> sizes = programRows(rowsPerStep());
+  std::erase_if(sizes, [&, largest = sizes.back()](int64_t size) {
+    return size < rows || (isPrompt && size == kSomeRows && size != largest);
+  });
+  if (isPrompt)
+    for (int64_t size : sizes)
+      if (decoder.hasProgram({StepPart::Body, size}))
+        return size;
+  return sizes.front();
+}
+
+/// The smallest head, and what chooses behind it, for `chosen` tokens.
+int64_t Engine::headRows(int64_t chosen) const {
+  if (const StepShape *given = decoder.smallestShape(StepPart::Choose, chosen))
+    return given->rows;
+  return sizeFor(chosen);
+}
+
+/// The head for `rows` rows whose logits the host gets, as far as it has room.
+/// One that is there already is better than one that would have to be compiled.
+int64_t Engine::logitsHeadRows(int64_t rows) const {
+  if (const StepShape *largest = decoder.largestShape(StepPart::Head)) {
+    const StepShape *given = decoder.smallestShape(StepPart::Head, rows);
+    return (given ? given : largest)->rows;
+  }
+  const int64_t most =
+      std::max<int64_t>(kMostLogits / decoder.config().vocabSize, 1);
+  std::vector<int64_t> sizes = programRows(rowsPerStep());
+  std::erase_if(sizes, [&](int64_t size) { return size > most && size != 1; });
+  for (int64_t size : sizes)
+    if (size >= rows && decoder.hasProgram({StepPart::Head, size}))
+      return size;
+  for (int64_t size : sizes)
+    if (size >= rows)
+      return size;
+  return sizes.back();
+}
+
+int64_t Engine::programRowsOf(int64_t rows, size_t sequences) const {
+  return bodyRows(rows, sequences);
+}
+
+std::vector<StepShape> Engine::shapesToPrepare() const {
+  std::vector<StepShape> shapes;
+  auto add = [&](StepPart part, int64_t rows) {
+    const StepShape shape = {part, rows};
+    if (std::ranges::find(shapes, shape) == shapes.end())
+      shapes.push_back(shape);
+  };
+  // What several sequences take is what one takes, and more.
+  const size_t sequences = options.parallel > 1 ? 2 : 1;
+  for (int64_t rows : programRows(rowsPerStep()))
+    add(StepPart::Body, bodyRows(std::min(rows, rowsPerStep()), sequences));
+  for (StepPart part : {StepPart::Head, StepPart::Choose})
+    for (int64_t rows : programRows(chosenPerStep()))
+      add(part, headRows(std::min(rows, chosenPerStep())));
+  return shapes;
+}
+
+Status Engine::prepare(const StepShape &shape) {
+  return executor.prepare(shape);
+}

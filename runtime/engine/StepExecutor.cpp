@@ -1,0 +1,277 @@
+//===- StepExecutor.cpp - Steps on a device -------------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/engine/StepExecutor.h"
+
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/Stopwatch.h"
+
+#include <algorithm>
+#include <utility>
+
+using namespace kf;
+
+//===----------------------------------------------------------------------===//
+// Programs and buffers
+//===----------------------------------------------------------------------===//
+
+Result<Stream *> StepExecutor::workStream() {
+  if (!stream) {
+    KF_ASSIGN_OR_RETURN(stream, model.device().createStream());
+  }
+  return stream.get();
+}
+
+/// Those that all programs share.
+Status StepExecutor::prepareBuffers() {
+  Device &device = model.device();
+  if (!hidden) {
+    KF_ASSIGN_OR_RETURN(
+        const int64_t bytes,
+        checkedByteCount(DataType::F32,
+                         std::array{mostRows, model.config().hiddenSize}));
+    KF_ASSIGN_OR_RETURN(hidden, device.allocate(static_cast<uint64_t>(bytes)));
+  }
+  for (Slot &slot : slots) {
+    if (slot.done)
+      continue;
+    KF_ASSIGN_OR_RETURN(
+        slot.ids,
+        device.allocate(static_cast<uint64_t>(mostChosen) * sizeof(int32_t),
+                        MemoryKind::HostPinned));
+    KF_ASSIGN_OR_RETURN(slot.done, device.createEvent());
+  }
+  return Status();
+}
+
+Status StepExecutor::prepare(const StepShape &shape) try {
+  if (isReady(shape))
+    return Status();
+  // It reads that one's logits.
+  if (shape.part == StepPart::Choose)
+    KF_RETURN_IF_ERROR(prepare({StepPart::Head, shape.rows}));
+  return bind(shape);
+} catch (...) {
+  return statusOfException();
+}
+
+Status StepExecutor::bind(const StepShape &shape) {
+  KF_ASSIGN_OR_RETURN(LoadedProgram * program, model.program(shape));
+  const Stopwatch watch;
+  const double packed = model.weights().seconds();
+  KF_ASSIGN_OR_RETURN(Stream * work, workStream());
+  KF_RETURN_IF_ERROR(prepareBuffers());
+  OutsideBuffers outside;
+  if (shape.part == StepPart::Body)
+    outside.outputs[0] = hidden.get();
+  else if (shape.part == StepPart::Head)
+    outside.inputs[numberOf(kStepHidden)] = hidden.get();
+  else
+    outside.inputs[numberOf(kStepLogits)] =
+        &partOf(StepPart::Head, shape.rows).program->output(0);
+  Result<std::unique_ptr<ProgramRunner>> made = ProgramRunner::create(
+      *program, model.device(), model.weights(), cache, work, outside);
+  binding += watch.seconds() - (model.weights().seconds() - packed);
+  if (!made.ok())
+    return made.status();
+  (*made)->setProfile(profile);
+  Part part = {shape, made.take(), {}};
+  part.written.resize(program->program().inputs.size());
+  parts.emplace(shape, std::move(part));
+  return Status();
+}
+
+uint64_t StepExecutor::arenaBytes() const {
+  uint64_t total = 0;
+  for (const auto &[shape, part] : parts)
+    total += part.program->arenaBytes();
+  return total;
+}
+
+uint64_t StepExecutor::ioBytes() const {
+  uint64_t total = hidden ? hidden->size() : 0;
+  for (const auto &[shape, part] : parts)
+    total += part.program->ioBytes();
+  return total;
+}
+
+//===----------------------------------------------------------------------===//
+// Inputs
+//===----------------------------------------------------------------------===//
+
+/// Writes `bytes` where the input has others: most of what steps take is the
+/// same from token to token. In pieces that need not be waited for.
+Status StepExecutor::write(Part &part, StepInput input,
+                           std::span<const std::byte> bytes) {
+  const size_t number = numberOf(input);
+  std::vector<std::byte> &known = part.written[number];
+  for (size_t at = 0, end; at < bytes.size(); at = end) {
+    end = std::min<size_t>(bytes.size(), at + Stream::smallUpload);
+    const auto piece = bytes.subspan(at, end - at);
+    if (known.size() >= end &&
+        std::ranges::equal(piece, std::span(known).subspan(at, piece.size())))
+      continue;
+    std::vector<std::byte> held = std::exchange(known, {});
+    KF_RETURN_IF_ERROR(
+        part.program->write(number, at, piece.data(), piece.size()));
+    held.resize(std::max(held.size(), end));
+    std::ranges::copy(piece, held.begin() + static_cast<ptrdiff_t>(at));
+    known = std::move(held); // nothing while that is not sure
+  }
+  return Status();
+}
+
+void StepExecutor::forgetInputs() {
+  for (auto &[shape, part] : parts)
+    for (std::vector<std::byte> &known : part.written)
+      known.clear();
+}
+
+/// The table's columns are pages of a sequence; those that it has not are not
+/// read.
+Status StepExecutor::writePages(Part &body, const StepPlan &plan) {
+  const std::vector<int64_t> &dims =
+      body.program->program().inputs[kStepPageTable].shape;
+  const size_t columns = static_cast<size_t>(dims[1]);
+  table.resize(plan.pages.size() * columns);
+  for (size_t i = 0; i < plan.pages.size(); ++i)
+    std::ranges::copy(plan.pages[i],
+                      table.begin() + static_cast<ptrdiff_t>(i * columns));
+  return write(body, kStepPageTable, std::as_bytes(std::span(table)));
+}
+
+/// Neighbours go at once.
+Status StepExecutor::copyIds(Part &body, const Source &source) {
+  const ProgramRunner *choice = slotOf(source.step).choice;
+  assert(choice && "a step that chooses nothing");
+  body.written[kStepIds].clear();
+  const std::vector<uint32_t> &rows = source.rows;
+  for (size_t first = 0, end; first < rows.size(); first = end) {
+    for (end = first + 1; end < rows.size() && rows[end] == rows[end - 1] + 1;)
+      ++end;
+    KF_RETURN_IF_ERROR(body.program->copyInput(
+        kStepIds, first * sizeof(int32_t), *choice, 0,
+        rows[first] * sizeof(int32_t), (end - first) * sizeof(int32_t)));
+  }
+  return Status();
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+Status StepExecutor::copyPages(std::span<const PageCopy> copies) try {
+  KF_ASSIGN_OR_RETURN(Stream * work, workStream());
+  const Status status = cache.copyPages(*work, copies);
+  const Status done = work->synchronize();
+  return status.ok() ? done : status;
+} catch (...) {
+  return statusOfException();
+}
+
+/// Has a part run, whose inputs are written.
+Status StepExecutor::run(Part &part, const StepCounts &counts,
+                         CancelFlag cancelled) {
+  const StepSizes sizes(stepScalars(part.shape, counts));
+  return profile ? part.program->execute(sizes, cancelled)
+                 : part.program->start(sizes);
+}
+
+Result<uint64_t> StepExecutor::submit(const StepPlan &plan, int64_t body,
+                                      int64_t head, CancelFlag cancelled,
+                                      const Source *source) try {
+  if (isCancelled(cancelled))
+    return Status::cancelled();
+  const StepCounts counts = plan.counts();
+  Part &layers = partOf(StepPart::Body, body);
+  KF_RETURN_IF_ERROR(source ? copyIds(layers, *source)
+                            : write(layers, kStepIds, plan.columns[kStepIds]));
+  for (StepInput input : {kStepPositions, kStepSequences})
+    KF_RETURN_IF_ERROR(write(layers, input, plan.columns[input]));
+  KF_RETURN_IF_ERROR(writePages(layers, plan));
+  KF_RETURN_IF_ERROR(run(layers, counts, cancelled));
+  Slot &slot = slotOf(started);
+  slot.choice = nullptr;
+  slot.head = head;
+  slot.wanted = 0;
+  if (counts.wanted > 0) {
+    Part &output = partOf(StepPart::Head, head);
+    KF_RETURN_IF_ERROR(write(output, kStepWanted, plan.columns[kStepWanted]));
+    KF_RETURN_IF_ERROR(run(output, counts, cancelled));
+  } else {
+    KF_RETURN_IF_ERROR(stream->record(*slot.done));
+  }
+  return started++;
+} catch (...) {
+  return statusOfException();
+}
+
+Status StepExecutor::choose(uint64_t step, const StepPlan &plan,
+                            CancelFlag cancelled) try {
+  assert(step + 1 == started && "another one's logits are there by now");
+  if (isCancelled(cancelled))
+    return Status::cancelled();
+  Slot &slot = slotOf(step);
+  Part &part = partOf(StepPart::Choose, slot.head);
+  const StepCounts counts = plan.counts();
+  for (size_t input = kStepLogits + 1; input < kStepInputCount; ++input)
+    KF_RETURN_IF_ERROR(
+        write(part, static_cast<StepInput>(input), plan.columns[input]));
+  KF_RETURN_IF_ERROR(run(part, counts, cancelled));
+  const size_t wanted = static_cast<size_t>(counts.wanted);
+  KF_RETURN_IF_ERROR(
+      part.program->fetch(0, *slot.ids, wanted * sizeof(int32_t)));
+  KF_RETURN_IF_ERROR(stream->record(*slot.done));
+  slot.choice = part.program.get();
+  slot.wanted = wanted;
+  return Status();
+} catch (...) {
+  return statusOfException();
+}
+
+Result<std::span<const int32_t>> StepExecutor::wait(uint64_t step,
+                                                    CancelFlag cancelled) try {
+  assert(step < started && started - step <= slots.size() &&
+         "a step that is not known any more");
+  Slot &slot = slotOf(step);
+  if (Status status = slot.done->synchronize(cancelled); !status) {
+    // What else there is was dropped, or is of no use.
+    (void)stream->synchronize(cancelled);
+    return status;
+  }
+  return std::span(static_cast<const int32_t *>(slot.ids->hostPointer()),
+                   slot.wanted);
+} catch (...) {
+  return statusOfException();
+}
+
+Status StepExecutor::computeLogits(std::span<const int32_t> rows,
+                                   int64_t tokens, int64_t head,
+                                   CancelFlag cancelled) try {
+  if (isCancelled(cancelled))
+    return Status::cancelled();
+  Part &output = partOf(StepPart::Head, head);
+  KF_RETURN_IF_ERROR(write(output, kStepWanted, std::as_bytes(rows)));
+  StepCounts counts;
+  counts.tokens = tokens;
+  counts.wanted = static_cast<int64_t>(rows.size());
+  KF_RETURN_IF_ERROR(run(output, counts, cancelled));
+  return stream->synchronize(cancelled);
+} catch (...) {
+  return statusOfException();
+}
+
+Result<std::span<const float>> StepExecutor::logits(size_t index,
+                                                    int64_t head) {
+  Part &output = partOf(StepPart::Head, head);
+  const size_t columns = static_cast<size_t>(model.config().vocabSize);
+  const uint64_t bytes = columns * sizeof(float);
+  KF_ASSIGN_OR_RETURN(const void *row,
+                      output.program->read(0, index * bytes, bytes));
+  return std::span(static_cast<const float *>(row), columns);
+}

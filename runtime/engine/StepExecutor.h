@@ -1,0 +1,145 @@
+//===- StepExecutor.h - Steps on a device -----------------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+//   uint64_t step = executor.submit(plan, body, head, cancelled).take();
+//   executor.choose(step, plan, choose);
+//   std::span<const int32_t> ids = executor.wait(step, cancelled).take();
+//
+// The programs of a step are bound to one another's buffers: bodies write their
+// hidden rows to one buffer, of which all heads read, and what chooses reads
+// the logits of the head with as many rows. So any body goes with any head, and
+// nothing is copied.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_ENGINE_STEPEXECUTOR_H
+#define KF_RUNTIME_ENGINE_STEPEXECUTOR_H
+
+#include "runtime/engine/KVCache.h"
+#include "runtime/engine/Model.h"
+#include "runtime/engine/ProgramRunner.h"
+#include "runtime/engine/StepPlan.h"
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace kf {
+
+/// Runs steps as they are planned, one after the other in one stream. Decides
+/// nothing. Refers to `model` and `cache`, which must outlive it. One thread.
+class StepExecutor {
+public:
+  /// Allocates nothing yet. Steps have at most `mostRows` rows, and want at
+  /// most `mostChosen` tokens.
+  StepExecutor(Model &model, KVCache &cache, int64_t mostRows,
+               int64_t mostChosen)
+      : model(model), cache(cache), mostRows(mostRows), mostChosen(mostChosen) {
+  }
+
+  /// Makes a program ready, so that no step has to wait for it. Errors: as
+  /// Model::program(), and the device's.
+  Status prepare(const StepShape &shape);
+  /// Whether a program is ready.
+  bool isReady(const StepShape &shape) const { return parts.contains(shape); }
+
+  /// Makes the copies of pages that a plan has, and waits.
+  Status copyPages(std::span<const PageCopy> copies);
+
+  /// Of a step whose ids are what another one chooses: its number, and which
+  /// of its wanted rows each row reads.
+  struct Source {
+    uint64_t step = 0;
+    std::vector<uint32_t> rows = {}; ///< [T]
+  };
+  /// Begins with the plan's rows, and with the logits of its wanted rows if
+  /// there are any, in programs of `body` and `head` rows at most, which are
+  /// ready. Does not wait unless it is measured. A second step may begin before
+  /// the first is over. With `source`, the ids of `plan` say nothing. Returns
+  /// the step's number. Errors: as ProgramRunner::execute().
+  Result<uint64_t> submit(const StepPlan &plan, int64_t body, int64_t head,
+                          CancelFlag cancelled, const Source *source = nullptr);
+  /// Chooses the tokens behind the wanted rows of the step that was submitted
+  /// last, of which `plan` says how, with as many rows at most as its head.
+  Status choose(uint64_t step, const StepPlan &plan, CancelFlag cancelled);
+  /// Waits for a step of the last two; returns what it chose for its wanted
+  /// rows, valid until the second step from there begins. -1: a row's logits
+  /// are not finite. Errors: as Stream::synchronize(), which is called then.
+  Result<std::span<const int32_t>> wait(uint64_t step, CancelFlag cancelled);
+
+  /// Computes the logits of rows of the step that was submitted last, of
+  /// `tokens` rows, in a program of `head` rows at most, which is ready; and
+  /// waits.
+  Status computeLogits(std::span<const int32_t> rows, int64_t tokens,
+                       int64_t head, CancelFlag cancelled);
+  /// Those of row number `index` of these, in the same program; valid until the
+  /// next call.
+  Result<std::span<const float>> logits(size_t index, int64_t head);
+
+  /// What inputs hold is not known any more: a step ahead of them in the stream
+  /// has failed, and they were dropped with it.
+  void forgetInputs();
+
+  /// As ProgramRunner::setProfile(), for all programs; before the first.
+  void setProfile(Profile *wanted) { profile = wanted; }
+
+  uint64_t arenaBytes() const;
+  uint64_t ioBytes() const;
+  /// Seconds in binding programs to buffers, packing apart.
+  double bindSeconds() const { return binding; }
+
+private:
+  /// A program with its buffers.
+  struct Part {
+    StepShape shape;
+    std::unique_ptr<ProgramRunner> program;
+    std::vector<std::vector<std::byte>> written; ///< what each input holds
+  };
+  /// What a step chose, on its way to the host.
+  struct Slot {
+    std::unique_ptr<Buffer> ids; ///< pinned, [mostChosen] i32
+    std::unique_ptr<Event> done;
+    const ProgramRunner *choice = nullptr; ///< what chooses, once it was begun
+    int64_t head = 0;                      ///< rows of the head at most
+    size_t wanted = 0;
+  };
+
+  Slot &slotOf(uint64_t step) { return slots[step % slots.size()]; }
+  Part &partOf(StepPart part, int64_t rows) {
+    return parts.at(StepShape{part, rows});
+  }
+  Result<Stream *> workStream();
+  Status prepareBuffers();
+  Status bind(const StepShape &shape);
+  Status run(Part &part, const StepCounts &counts, CancelFlag cancelled);
+  Status copyIds(Part &body, const Source &source);
+  Status writePages(Part &body, const StepPlan &plan);
+  Status write(Part &part, StepInput input, std::span<const std::byte> bytes);
+
+  Model &model;
+  KVCache &cache;
+  int64_t mostRows, mostChosen;
+  Profile *profile = nullptr;
+  std::unique_ptr<Buffer> hidden; ///< [mostRows, D] f32, the last body's
+  std::map<StepShape, Part> parts;
+  std::array<Slot, 2> slots; ///< of the last steps
+  /// Of all steps; null until it is needed. It ends before what its work uses.
+  std::unique_ptr<Stream> stream;
+  uint64_t started = 0;       ///< steps, so far
+  std::vector<int32_t> table; ///< [S, P]
+  double binding = 0;
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_ENGINE_STEPEXECUTOR_H
