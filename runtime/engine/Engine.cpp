@@ -198,6 +198,7 @@ bool Engine::step() {
       failAll(status);
   tell();
   settleAhead();
+  chooseAhead();
   return !isIdle();
 }
 

@@ -181,13 +181,26 @@ private:
     /// of that whose logits the host gets.
     int64_t body = 1, head = 1, logitsHead = 1;
   };
+  /// How a token is chosen.
+  struct Choice {
+    SampleSettings settings;
+    SamplePenalties penalties;
+    std::vector<LogitAdjustment> adjustments;
+
+    int64_t adjustmentCount() const {
+      return static_cast<int64_t>(adjustments.size());
+    }
+    /// Of the next row that `batch` wants, among `allowed` tokens; none: all.
+    void addTo(StepPlan &batch, std::span<const uint32_t> allowed = {}) const {
+      batch.choose(settings, penalties, adjustments, allowed);
+    }
+    bool operator==(const Choice &) const = default;
+  };
   /// What a reading has to be for a step that began before it.
   struct Expected {
     uint32_t row = 0; ///< wanted row of the step before that chooses its id
     int32_t id = -1;  ///< once it is known
-    SampleSettings settings;
-    SamplePenalties penalties;
-    std::vector<LogitAdjustment> adjustments;
+    Choice choice;
   };
   /// A step that nobody has asked for yet. The device has begun with it, or
   /// will when it is done with the one before.
@@ -195,6 +208,9 @@ private:
     Plan plan;
     uint64_t step = 0;              ///< StepExecutor::submit()'s number
     std::vector<Expected> expected; ///< for each piece
+    /// How tokens are chosen depends on those that the step before chooses: it
+    /// is said when the host knows them.
+    bool choosesLater = false;
   };
   struct Ended {
     Sequence *sequence; ///< null once it is destroyed
@@ -227,9 +243,9 @@ private:
   int64_t rowsOfPrompts() const;
   void makePlan();
   Status tryAddPiece(Sequence &sequence, int64_t rows);
-  std::vector<LogitAdjustment> adjustmentsOf(const Sampler &sampler) const;
+  Choice choiceOf(const Sampler &sampler) const;
   Result<std::span<const uint32_t>>
-  allowedBy(TokenConstraint &constraint) const;
+  allowedBy(TokenConstraint *constraint) const;
   int64_t adjustmentLimit() const;
 
   // Which programs it runs.
@@ -255,6 +271,8 @@ private:
   void expectChosen(std::span<const int32_t> chosen);
   bool isAsExpected(const Piece &piece, const Expected &expected) const;
   void settleAhead();
+  void chooseAhead();
+  Status tryChooseAhead();
   void forgetAhead(const Sequence &sequence);
   void dropAhead(Ahead &dropped);
 

@@ -14,6 +14,11 @@
 // keys and values lie behind the end of the sequence, where nobody looks and
 // the next step writes.
 //
+// What a token is chosen by may depend on those before it: penalties and
+// grammars do. Then the next step's layers and logits are computed ahead, for
+// all, and tokens are chosen of them when the host has learned of the ones
+// before.
+//
 // One step is ahead at most, and only where all that there is to read is in the
 // step before, or waits for pages that there are not, so that nothing waits for
 // it.
@@ -67,25 +72,29 @@ Status Engine::planAhead(Ahead &next, StepExecutor::Source &source) {
     const Sampler &sampler = *sequence.reading->sampler;
     const int64_t position = sequence.position();
     // Pages that others have are not copied here, where nobody asks yet.
-    if (sampler.dependsOnTokens() || sequence.reading->constraint ||
-        position >= options.contextLength ||
+    if (position >= options.contextLength ||
         (position % kCachePage != 0 && sequence.pages.pagesFor(1) > 0))
       return Status::cancelled();
+    next.choosesLater |=
+        sampler.dependsOnTokens() || sequence.reading->constraint;
     Expected expected;
     expected.row = read;
-    expected.settings = sampler.settings();
-    ++expected.settings.counter;
-    expected.penalties = sampler.penalties();
-    expected.adjustments = adjustmentsOf(sampler);
+    if (!next.choosesLater) {
+      expected.choice = choiceOf(sampler);
+      ++expected.choice.settings.counter;
+    }
     // First, so that whoever has pages is in the plan.
     next.plan.pieces.push_back({&sequence, 1, 0, /*isChosen=*/true});
     source.rows.push_back(read);
     KF_RETURN_IF_ERROR(sequence.pages.reserve(1, next.plan.batch.copies));
     batch.pages.push_back(sequence.pages.pages());
     batch.addRow(/*id=*/0, position);
-    batch.want(expected.settings, expected.penalties, expected.adjustments);
+    batch.want();
     next.expected.push_back(std::move(expected));
   }
+  if (!next.choosesLater)
+    for (const Expected &expected : next.expected)
+      expected.choice.addTo(batch);
   assert(next.plan.batch.copies.empty() && "a page of its own is not copied");
   return Status();
 }
@@ -106,7 +115,8 @@ Result<bool> Engine::tryBeginAhead(uint64_t before, Ahead &next) {
   KF_ASSIGN_OR_RETURN(next.step,
                       executor.submit(batch, next.plan.body, next.plan.head,
                                       options.cancelled, &source));
-  KF_RETURN_IF_ERROR(executor.choose(next.step, batch, options.cancelled));
+  if (!next.choosesLater)
+    KF_RETURN_IF_ERROR(executor.choose(next.step, batch, options.cancelled));
   return true;
 }
 
@@ -137,11 +147,11 @@ bool Engine::isAsExpected(const Piece &piece, const Expected &expected) const {
   if (!sequence.reading || sequence.next != 0)
     return false;
   const Reading &reading = *sequence.reading;
-  return sequence.ids.size() == 1 && sequence.ids.front() == expected.id &&
-         !reading.onLogits && reading.sampler && !reading.constraint &&
-         reading.sampler->settings() == expected.settings &&
-         reading.sampler->penalties() == expected.penalties &&
-         adjustmentsOf(*reading.sampler) == expected.adjustments;
+  if (sequence.ids.size() != 1 || sequence.ids.front() != expected.id ||
+      reading.onLogits || !reading.sampler)
+    return false;
+  return ahead->choosesLater ||
+         (!reading.constraint && choiceOf(*reading.sampler) == expected.choice);
 }
 
 /// Callers have read on, or not: what of the next step is theirs is known. What
@@ -165,6 +175,46 @@ void Engine::settleAhead() {
     ahead.reset();
 }
 
+/// Says how the tokens of the step ahead are chosen, if that is not said yet.
+/// Where it fails, the step is nobody's, and what is read is read in another.
+void Engine::chooseAhead() {
+  if (!ahead || !ahead->choosesLater)
+    return;
+  ahead->choosesLater = false;
+  if (catchExceptions([&] { return tryChooseAhead(); }).ok())
+    return;
+  executor.forgetInputs();
+  dropAhead(*ahead);
+  ahead.reset();
+}
+
+Status Engine::tryChooseAhead() {
+  StepPlan &batch = ahead->plan.batch;
+  for (size_t i = 0; i < ahead->plan.pieces.size(); ++i) {
+    Piece &piece = ahead->plan.pieces[i];
+    Choice &choice = ahead->expected[i].choice;
+    choice = Choice(); // of one that is nobody's
+    std::span<const uint32_t> allowed;
+    if (piece.sequence) {
+      const Reading &reading = *piece.sequence->reading;
+      choice = choiceOf(*reading.sampler);
+      const Result<std::span<const uint32_t>> mask =
+          allowedBy(reading.constraint);
+      if (mask.ok() &&
+          batch.adjustments() + choice.adjustmentCount() <= adjustmentLimit()) {
+        allowed = *mask;
+      } else {
+        // It is in a step with room, or in one that says what is wrong.
+        Sequence &sequence = *std::exchange(piece.sequence, nullptr);
+        sequence.pages.truncate(sequence.position());
+        choice = Choice();
+      }
+    }
+    choice.addTo(batch, allowed);
+  }
+  return executor.choose(ahead->step, batch, options.cancelled);
+}
+
 /// What is ahead of `sequence` is nobody's.
 void Engine::forgetAhead(const Sequence &sequence) {
   if (!ahead)
@@ -177,5 +227,6 @@ void Engine::forgetAhead(const Sequence &sequence) {
 /// Gives back the pages that were reserved.
 void Engine::dropAhead(Ahead &dropped) {
   for (const Piece &piece : dropped.plan.pieces)
-    piece.sequence->pages.truncate(piece.sequence->position());
+    if (piece.sequence)
+      piece.sequence->pages.truncate(piece.sequence->position());
 }

@@ -24,22 +24,24 @@ int64_t Engine::adjustmentLimit() const {
   return mostAdjustments(decoder.config().vocabSize, chosenPerStep());
 }
 
-/// Those of tokens that there are: one row's are never more than a step has
-/// room for.
-std::vector<LogitAdjustment>
-Engine::adjustmentsOf(const Sampler &sampler) const {
-  std::vector<LogitAdjustment> adjustments = sampler.adjustments();
-  std::erase_if(adjustments, [&](const LogitAdjustment &adjustment) {
+/// Adjustments are those of tokens that there are: one row's are never more
+/// than a step has room for.
+Engine::Choice Engine::choiceOf(const Sampler &sampler) const {
+  Choice choice = {sampler.settings(), sampler.penalties(),
+                   sampler.adjustments()};
+  std::erase_if(choice.adjustments, [&](const LogitAdjustment &adjustment) {
     return adjustment.id < 0 || adjustment.id >= decoder.config().vocabSize;
   });
-  return adjustments;
+  return choice;
 }
 
-/// What steps take for a mask.
+/// What steps take for a mask; empty without a constraint.
 Result<std::span<const uint32_t>>
-Engine::allowedBy(TokenConstraint &constraint) const {
+Engine::allowedBy(TokenConstraint *constraint) const {
+  if (!constraint)
+    return std::span<const uint32_t>();
   KF_ASSIGN_OR_RETURN(const std::span<const uint32_t> allowed,
-                      constraint.allowed());
+                      constraint->allowed());
   if (static_cast<int64_t>(allowed.size()) !=
       maskWords(decoder.config().vocabSize))
     return Status::error("a constraint of another vocabulary than the model's",
@@ -53,22 +55,21 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
   StepPlan &batch = plan.batch;
   const size_t rest = sequence.rest();
   Piece piece = {&sequence, std::min(rest, static_cast<size_t>(rows))};
-  std::vector<LogitAdjustment> adjustments;
+  Choice choice;
   std::span<const uint32_t> allowed;
   if (reading.onLogits) {
     const size_t end = sequence.next + piece.count;
     piece.logits =
         std::min(piece.count, end - std::min(end, sequence.firstWanted));
   } else if (reading.sampler && piece.count == rest) {
-    adjustments = adjustmentsOf(*reading.sampler);
+    choice = choiceOf(*reading.sampler);
     piece.isChosen = true;
     if (batch.wanted() == chosenPerStep() ||
-        batch.adjustments() + static_cast<int64_t>(adjustments.size()) >
-            adjustmentLimit()) {
+        batch.adjustments() + choice.adjustmentCount() > adjustmentLimit()) {
       --piece.count; // the last one waits for a step with room
       piece.isChosen = false;
-    } else if (reading.constraint) {
-      KF_ASSIGN_OR_RETURN(allowed, allowedBy(*reading.constraint));
+    } else {
+      KF_ASSIGN_OR_RETURN(allowed, allowedBy(reading.constraint));
     }
   }
   if (piece.count == 0)
@@ -89,9 +90,10 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
     if (i + piece.logits >= piece.count)
       batch.wantLogits();
   }
-  if (piece.isChosen)
-    batch.want(reading.sampler->settings(), reading.sampler->penalties(),
-               adjustments, allowed);
+  if (piece.isChosen) {
+    batch.want();
+    choice.addTo(batch, allowed);
+  }
   return Status();
 }
 

@@ -26,11 +26,10 @@ void StepPlan::addRow(int32_t id, int64_t position) {
   add(kStepSequences, static_cast<int32_t>(pages.size()) - 1);
 }
 
-void StepPlan::want(const SampleSettings &settings,
-                    const SamplePenalties &penalties,
-                    std::span<const LogitAdjustment> adjustments,
-                    std::span<const uint32_t> allowed) {
-  add(kStepWanted, lastRow());
+void StepPlan::choose(const SampleSettings &settings,
+                      const SamplePenalties &penalties,
+                      std::span<const LogitAdjustment> adjustments,
+                      std::span<const uint32_t> allowed) {
   add(kStepTemperature, settings.temperature);
   add(kStepTopK, settings.topK);
   add(kStepTopP, settings.topP);

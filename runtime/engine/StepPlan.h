@@ -44,11 +44,20 @@ struct StepPlan {
   void addRow(int32_t id, int64_t position);
   /// Asks for the logits behind the last row.
   void wantLogits() { logitRows.push_back(lastRow()); }
-  /// Asks for the token behind the last row, and says how it is chosen:
-  /// `allowed` has a bit for each token of the vocabulary, or is empty: any.
+  /// Asks for the token behind the last row; choose() says how it is chosen.
+  void want() { add(kStepWanted, lastRow()); }
+  /// Says so of the first wanted row that it is not known of yet. `allowed` has
+  /// a bit for each token of the vocabulary, or is empty: any.
+  void choose(const SampleSettings &settings, const SamplePenalties &penalties,
+              std::span<const LogitAdjustment> adjustments,
+              std::span<const uint32_t> allowed = {});
+  /// Both.
   void want(const SampleSettings &settings, const SamplePenalties &penalties,
             std::span<const LogitAdjustment> adjustments,
-            std::span<const uint32_t> allowed = {});
+            std::span<const uint32_t> allowed = {}) {
+    want();
+    choose(settings, penalties, adjustments, allowed);
+  }
   void clear();
 
 private:

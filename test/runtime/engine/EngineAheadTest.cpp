@@ -107,9 +107,7 @@ void stress(bool runsAhead, bool isTight) {
   while (fixture.engine->counts().steps < 10000) {
     if (jobs.size() < 12 && below(2) == 0) {
       Job job;
-      // Penalties keep steps from beginning early.
-      job.options =
-          optionsOf(runsAhead && below(20) ? 2 * below(15) : below(30));
+      job.options = optionsOf(below(30));
       job.count = isTight ? 200 + below(150) : 1 + below(60);
       if (!isTight && !jobs.empty() && below(3) == 0) {
         // A fork of one that does not read.
@@ -223,6 +221,36 @@ TEST(EngineAhead, StepsOfTextsBeginEarly) {
       EXPECT_EQ(texts[i]->chosen, expected(tokens(90, 3 * round + i), options,
                                            100, fixture.device.behavior));
     }
+  }
+}
+
+/// Penalties are not known before the tokens are: the step waits for them where
+/// it chooses, and nowhere else, for whoever has none, too.
+TEST(EngineAhead, PenaltiesAreSaidWhenTokensAreChosen) {
+  Fixture fixture({.parallel = 4, .runsAhead = true});
+  fixture.device.behavior.varies = true;
+  std::vector<SamplerOptions> options(3);
+  options[1].repetitionPenalty = 1.5;
+  options[1].frequencyPenalty = 0.3;
+  options[2].temperature = 1;
+  options[2].presencePenalty = 2;
+  options[2].penaltyWindow = 5;
+  for (int round = 0; round < 2; ++round) {
+    std::vector<std::unique_ptr<Text>> texts;
+    for (size_t i = 0; i < 3; ++i) {
+      texts.push_back(
+          std::make_unique<Text>(fixture.sequence(), options[i], 100));
+      EXPECT_TRUE(texts.back()->read(tokens(90, 3 * round + i)).ok());
+    }
+    const EngineCounts before = fixture.engine->counts();
+    fixture.runAll();
+    const EngineCounts after = fixture.engine->counts();
+    EXPECT_EQ(after.steps - before.steps, 100);
+    EXPECT_EQ(after.ahead - before.ahead, round == 0 ? 98 : 99);
+    for (size_t i = 0; i < 3; ++i)
+      EXPECT_EQ(texts[i]->chosen,
+                expected(tokens(90, 3 * round + i), options[i], 100,
+                         fixture.device.behavior));
   }
 }
 
