@@ -102,9 +102,9 @@ HostTensor python::tensorOf(nb::handle object, const std::string &name) {
     raise(Status::error(name + " has elements of a type that functions do not "
                                "take; they take f64, f32, f16, bf16, i64, i32, "
                                "i16, i8, ui8, i1 and f8E4M3FN"));
-  std::vector<int64_t> shape;
-  for (size_t dim = 0; dim < array.ndim(); ++dim)
-    shape.push_back(static_cast<int64_t>(array.shape(dim)));
+  std::vector<int64_t> shape(array.ndim());
+  for (size_t dim = 0; dim < shape.size(); ++dim)
+    shape[dim] = static_cast<int64_t>(array.shape(dim));
   HostTensor tensor = valueOf(catchExceptions(
       [&] { return HostTensor::zeros(*type, std::move(shape)); }));
   if (tensor.bytes.empty())
@@ -138,7 +138,7 @@ nb::object python::arrayOf(HostTensor tensor) {
   const nb::capsule owner(held.get(), [](void *tensor) noexcept {
     delete static_cast<HostTensor *>(tensor);
   });
-  (void)held.release();
+  [[maybe_unused]] HostTensor *const owned = held.release();
   if (isNumpys)
     return nb::cast(nb::ndarray<nb::numpy>(data, shape.size(), shape.data(),
                                            owner, nullptr, type));

@@ -300,6 +300,7 @@ std::unique_ptr<Function> compile(const std::string &text,
 
 std::vector<nb::object> call(Function &function, const nb::args &arrays) {
   std::vector<HostTensor> tensors;
+  tensors.reserve(arrays.size());
   for (nb::handle array : arrays)
     tensors.push_back(
         tensorOf(array, "input " + std::to_string(tensors.size())));
@@ -312,6 +313,7 @@ std::vector<nb::object> call(Function &function, const nb::args &arrays) {
                   ? runInterruptibly(ignored, run)
                   : read(0, [&](CancelFlag) { return run(); }));
   std::vector<nb::object> made;
+  made.reserve(results.size());
   for (HostTensor &result : results)
     made.push_back(arrayOf(std::move(result)));
   return made;
@@ -323,6 +325,7 @@ typesOf(std::span<const TensorSpec> specs) {
   std::vector<std::pair<std::string, std::vector<int64_t>>> types;
   for (const TensorSpec &spec : specs) {
     std::vector<int64_t> shape;
+    shape.reserve(spec.shape.size());
     for (int64_t extent : spec.shape)
       shape.push_back(isSizeExtent(extent) ? -1 : extent);
     types.emplace_back(nameOf(spec.type), std::move(shape));

@@ -75,11 +75,11 @@ Status Function::open() {
 void Function::close() {
   cancelled = true;
   if (!process.isThis()) {
-    (void)runner.release();
-    (void)cache.release();
-    (void)weights.release();
-    (void)source.release();
-    (void)device.release();
+    forget(runner);
+    forget(cache);
+    forget(weights);
+    forget(source);
+    forget(device);
     return;
   }
   const std::scoped_lock lock(running);

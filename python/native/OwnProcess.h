@@ -12,6 +12,7 @@
 #include "runtime/core/Status.h"
 
 #include <future>
+#include <memory>
 #include <string>
 
 #include <unistd.h>
@@ -37,6 +38,12 @@ public:
 private:
   const pid_t id = getpid();
 };
+
+/// Leaves what `owned` has for good: to destroy it would wait for threads that
+/// are not here.
+template <typename T> void forget(std::unique_ptr<T> &owned) {
+  [[maybe_unused]] T *const forgotten = owned.release();
+}
 
 /// Runs fn(), which throws nothing, on a thread of its own: what ends a CUDA
 /// device leaves its thread without a context, and the caller's may be another

@@ -61,9 +61,8 @@ void ServedModel::close() {
   isClosing = true;
   cancelled = true;
   if (!process.isThis()) {
-    // Their threads are not here: to wait for one of them is to hang.
-    (void)service.release();
-    (void)session.release();
+    forget(service);
+    forget(session);
     return;
   }
   const std::unique_lock alone(lifetime);
