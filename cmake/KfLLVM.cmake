@@ -6,7 +6,12 @@
 # ON links the component archives, so that a tool is one file.
 
 # LLVM's version file accepts only an exact major.minor, so the check is here.
-find_package(MLIR REQUIRED CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+find_package(MLIR QUIET CONFIG HINTS /usr/lib/llvm-22/lib/cmake/mlir)
+if(NOT MLIR_FOUND)
+  message(FATAL_ERROR "LLVM and MLIR 22 are missing: './kf install-deps' installs "
+    "all that a build needs (libmlir-22-dev, mlir-22-tools, clang-22, lld-22 ...), "
+    "or pass -DMLIR_DIR=<prefix>/lib/cmake/mlir")
+endif()
 if(NOT LLVM_VERSION_MAJOR EQUAL 22)
   message(FATAL_ERROR "LLVM and MLIR ${LLVM_PACKAGE_VERSION} found in "
     "${MLIR_DIR}; KernelForge needs 22.x: pass -DMLIR_DIR=<prefix>/lib/cmake/mlir")
