@@ -15,6 +15,7 @@
 
 #include "runtime/batch/BatchFile.h"
 #include "runtime/chat/ChatTemplate.h"
+#include "runtime/client/AnswerReader.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/io/Gguf.h"
 #include "runtime/io/Npy.h"
@@ -296,6 +297,33 @@ TEST(Allocation, ServerRequests) {
     if (request.ok())
       EXPECT_EQ(request->prompts.size(), 2u);
     return request.status();
+  });
+}
+
+TEST(Allocation, OtherServersAnswers) {
+  const auto read = [](int status, std::string_view type,
+                       std::string_view body) {
+    return catchExceptions([&]() -> Result<Answer> {
+      AnswerReader reader(status, type);
+      KF_RETURN_IF_ERROR(reader.push(body, 1));
+      return reader.finish(2);
+    });
+  };
+  failEverywhere([&] {
+    return read(200, "text/event-stream",
+                "data: {\"choices\":[{\"delta\":{\"content\":\"A text that is "
+                "longer than a short string\"},\"finish_reason\":\"stop\"}],"
+                "\"usage\":{\"prompt_tokens\":3}}\n\ndata: [DONE]\n\n")
+        .status();
+  });
+  // An error is the server's, or of the memory.
+  failEverywhere([&]() -> Status {
+    const Result<Answer> answer =
+        read(400, "application/json",
+             R"({"error": {"message": "what a long message, which is cut"}})");
+    if (answer.message() == "answered 400: what a long message, which is cut")
+      return Status();
+    return answer.status();
   });
 }
 
