@@ -9,11 +9,10 @@
 #include "CompareTargets.h"
 
 #include "Interrupt.h"
+#include "ServedSession.h"
 
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Stopwatch.h"
-#include "runtime/serve/Api.h"
-#include "runtime/session/ChatPrompts.h"
 
 #include <algorithm>
 #include <atomic>
@@ -81,31 +80,8 @@ class OwnModel {
 public:
   Status open(const ModelFlags &flags, const std::string &templateFile,
               int64_t parallel) {
-    KF_ASSIGN_OR_RETURN(session, openSession(flags, /*withTokenizer=*/true));
-    KF_RETURN_IF_ERROR(session->start(
-        {.parallel = parallel, .longestStep = kLongestServedStep}));
-    const ModelFiles &files = session->files();
-    if (!templateFile.empty() || !files.chat.templateOrigin.empty()) {
-      KF_ASSIGN_OR_RETURN(PromptEncoder made,
-                          openPromptEncoder(files, templateFile));
-      encoder.emplace(std::move(made));
-    }
-    KF_ASSIGN_OR_RETURN(service, Service::create(session->engine(),
-                                                 &session->tokenizer(),
-                                                 {.mostQueued = parallel}));
     api = std::make_unique<Api>(ApiOptions{.access = {}, .names = {"model"}});
-    api->open({.service = service.get(),
-               .files = &files,
-               .chat = encoder ? &*encoder : nullptr,
-               .chatTemplate = files.chat.chatTemplate,
-               .parallel = parallel});
-    while (service->state() == ServiceState::Loading)
-      std::this_thread::sleep_for(5ms);
-    return service->failure();
-  }
-  ~OwnModel() { // from the outside in
-    api.reset();
-    service.reset();
+    return served.open(flags, templateFile, parallel, parallel, *api);
   }
 
   void ask(const std::vector<RemoteRequest> &requests, size_t parallel,
@@ -150,7 +126,7 @@ public:
   }
 
   Status showProfile(const ModelFlags &flags) {
-    return kf::showProfile(flags, *session);
+    return kf::showProfile(flags, served.session());
   }
 
 private:
@@ -165,10 +141,8 @@ private:
     return one;
   }
 
-  std::unique_ptr<Session> session;
-  std::optional<PromptEncoder> encoder;
-  std::unique_ptr<Service> service;
-  std::unique_ptr<Api> api;
+  ServedSession served;
+  std::unique_ptr<Api> api; ///< goes before what it refers to
   // The service's thread may ring it while an answer is destroyed.
   std::shared_ptr<Bell> bell = std::make_shared<Bell>();
 };

@@ -11,11 +11,10 @@
 #include "ModelFlags.h"
 #include "Report.h"
 #include "SamplerFlags.h"
+#include "ServedSession.h"
 
 #include "runtime/core/MappedFile.h"
-#include "runtime/serve/Api.h"
 #include "runtime/serve/HttpServer.h"
-#include "runtime/session/ChatPrompts.h"
 
 #include <algorithm>
 #include <csignal>
@@ -165,58 +164,28 @@ public:
 
   /// Opens the model and makes its programs ready.
   Status load() {
-    KF_ASSIGN_OR_RETURN(session,
-                        openSession(options.model, /*withTokenizer=*/true));
-    KF_RETURN_IF_ERROR(session->start(
-        {.parallel = options.parallel, .longestStep = kLongestServedStep}));
-    KF_RETURN_IF_ERROR(openTemplate());
-    KF_ASSIGN_OR_RETURN(
-        service, Service::create(session->engine(), &session->tokenizer(),
-                                 {.mostQueued = options.queue}));
-    api->open({.service = service.get(),
-               .files = &session->files(),
-               .chat = encoder ? &*encoder : nullptr,
-               .chatTemplate = chatTemplate,
-               .parallel = options.parallel});
-    while (service->state() == ServiceState::Loading)
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
-    KF_RETURN_IF_ERROR(service->failure());
+    KF_RETURN_IF_ERROR(served.open(options.model, options.templateFile,
+                                   options.parallel, options.queue, *api));
     isReady = true;
     return writeStdout("serving " + name + " at " + server->url() +
-                       ": context " + std::to_string(service->contextLength()) +
-                       ", " + std::to_string(options.parallel) +
-                       " at once, on " + session->device().name() + "\n");
+                       ": context " +
+                       std::to_string(served.service().contextLength()) + ", " +
+                       std::to_string(options.parallel) + " at once, on " +
+                       served.session().device().name() + "\n");
   }
 
   /// Until an interrupt; nothing uses the session's device any more then.
   void wait() {
     thread.join();
     api.reset();
-    service.reset();
+    served.close();
   }
 
-  Status showProfile() { return kf::showProfile(options.model, *session); }
+  Status showProfile() {
+    return kf::showProfile(options.model, served.session());
+  }
 
 private:
-  Status openTemplate() {
-    const ModelFiles &files = session->files();
-    chatTemplate = files.chat.chatTemplate;
-    if (!options.templateFile.empty()) {
-      KF_ASSIGN_OR_RETURN(const MappedFile file,
-                          MappedFile::open(options.templateFile));
-      chatTemplate = file.text();
-    } else if (files.chat.templateOrigin.empty()) {
-      printNote("the model has no chat template: /v1/chat/completions is "
-                "refused; --template FILE gives one");
-      return Status();
-    }
-    KF_ASSIGN_OR_RETURN(PromptEncoder made,
-                        openPromptEncoder(files, options.templateFile));
-    made.nameOrigin("the chat template"); // strangers see no paths
-    encoder.emplace(std::move(made));
-    return Status();
-  }
-
   /// From the outside in: what is refers to what was made before.
   void end() {
     if (thread.joinable()) {
@@ -224,21 +193,17 @@ private:
       thread.join();
     }
     api.reset();
-    service.reset();
-    session.reset();
-    server.reset();
+    served.close();
   }
 
   const ServeOptions &options;
-  std::string name, chatTemplate;
+  std::string name;
   bool isOpenToAll = false;
   std::atomic<bool> isReady = false;
-  std::optional<PromptEncoder> encoder;
   std::unique_ptr<Api> api;
   std::unique_ptr<HttpServer> server;
   std::thread thread; ///< of the server
-  std::unique_ptr<Session> session;
-  std::unique_ptr<Service> service;
+  ServedSession served;
 };
 
 Status serve(const ServeOptions &options) {

@@ -1,0 +1,56 @@
+//===- ServedSession.cpp - A model behind the server's API ----------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ServedSession.h"
+
+#include "Report.h"
+
+#include "runtime/core/MappedFile.h"
+#include "runtime/session/ChatPrompts.h"
+
+#include <chrono>
+#include <thread>
+
+using namespace kf;
+
+Status ServedSession::openTemplate(const std::string &file) {
+  const ModelFiles &files = opened->files();
+  chatTemplate = files.chat.chatTemplate;
+  if (!file.empty()) {
+    KF_ASSIGN_OR_RETURN(const MappedFile text, MappedFile::open(file));
+    chatTemplate = text.text();
+  } else if (files.chat.templateOrigin.empty()) {
+    printNote("the model has no chat template: /v1/chat/completions is "
+              "refused; --template FILE gives one");
+    return Status();
+  }
+  KF_ASSIGN_OR_RETURN(PromptEncoder made, openPromptEncoder(files, file));
+  made.nameOrigin("the chat template"); // strangers see no paths
+  encoder.emplace(std::move(made));
+  return Status();
+}
+
+Status ServedSession::open(const ModelFlags &flags,
+                           const std::string &templateFile, int64_t parallel,
+                           int64_t queued, Api &api) {
+  KF_ASSIGN_OR_RETURN(opened, openSession(flags, /*withTokenizer=*/true));
+  KF_RETURN_IF_ERROR(
+      opened->start({.parallel = parallel, .longestStep = kLongestServedStep}));
+  KF_RETURN_IF_ERROR(openTemplate(templateFile));
+  KF_ASSIGN_OR_RETURN(texts,
+                      Service::create(opened->engine(), &opened->tokenizer(),
+                                      {.mostQueued = queued}));
+  api.open({.service = texts.get(),
+            .files = &opened->files(),
+            .chat = encoder ? &*encoder : nullptr,
+            .chatTemplate = chatTemplate,
+            .parallel = parallel});
+  while (texts->state() == ServiceState::Loading)
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  return texts->failure();
+}

@@ -1,0 +1,48 @@
+//===- ServedSession.h - A model behind the server's API ------ -*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TOOLS_KF_RUN_SERVEDSESSION_H
+#define KF_TOOLS_KF_RUN_SERVEDSESSION_H
+
+#include "ModelFlags.h"
+
+#include "runtime/serve/Api.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace kf {
+
+/// A session whose engine a service owns, and what an Api needs of both. An Api
+/// that it was given to has to be gone before close() and the end of its life.
+class ServedSession {
+public:
+  /// Opens the model that `flags` say, makes its programs ready for `parallel`
+  /// texts at once and `queued` more that wait, and opens `api` with it. A note
+  /// says where there is no chat template.
+  Status open(const ModelFlags &flags, const std::string &templateFile,
+              int64_t parallel, int64_t queued, Api &api);
+  /// Ends the service; nothing uses the session's device any more then.
+  void close() { texts.reset(); }
+
+  Session &session() { return *opened; }
+  const Service &service() const { return *texts; }
+
+private:
+  Status openTemplate(const std::string &file);
+
+  std::unique_ptr<Session> opened;
+  std::optional<PromptEncoder> encoder; ///< where there is a template
+  std::string chatTemplate;             ///< its text
+  std::unique_ptr<Service> texts;
+};
+
+} // namespace kf
+
+#endif // KF_TOOLS_KF_RUN_SERVEDSESSION_H
