@@ -177,7 +177,9 @@ async def complete(connection, body, deadline):
         usage = event.get("usage")
         if usage:
             result.prompt, result.generated = usage["prompt_tokens"], usage["completion_tokens"]
-        if any(choice.get("text") for choice in event.get("choices", [])):
+        # Some servers have an event for a token without text, too.
+        if any(choice.get("text") or choice.get("finish_reason") is None
+               for choice in event.get("choices", [])):
             chunks += 1
             if last is None:
                 result.first = now - begin
