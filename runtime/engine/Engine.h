@@ -171,8 +171,9 @@ private:
   struct Piece {
     Sequence *sequence; ///< null once what it read has ended
     size_t count;
-    size_t logits = 0;     ///< rows, the last ones, whose logits are wanted
-    bool isChosen = false; ///< a token is chosen behind the last one
+    size_t logits = 0;      ///< rows, the last ones, whose logits are wanted
+    bool isChosen = false;  ///< a token is chosen behind the last one
+    bool isFetched = false; ///< and its logits come to the host, too
   };
   struct Plan {
     std::vector<Piece> pieces;
@@ -186,6 +187,7 @@ private:
     SampleSettings settings;
     SamplePenalties penalties;
     std::vector<LogitAdjustment> adjustments;
+    bool isFetched = false; ///< logits come to the host, too
 
     int64_t adjustmentCount() const {
       return static_cast<int64_t>(adjustments.size());
@@ -193,6 +195,8 @@ private:
     /// Of the next row that `batch` wants, among `allowed` tokens; none: all.
     void addTo(StepPlan &batch, std::span<const uint32_t> allowed = {}) const {
       batch.choose(settings, penalties, adjustments, allowed);
+      if (isFetched)
+        batch.fetchLogits();
     }
     bool operator==(const Choice &) const = default;
   };
@@ -243,7 +247,7 @@ private:
   int64_t rowsOfPrompts() const;
   void makePlan();
   Status tryAddPiece(Sequence &sequence, int64_t rows);
-  Choice choiceOf(const Sampler &sampler) const;
+  Choice choiceOf(const Reading &reading) const;
   Result<std::span<const uint32_t>>
   allowedBy(TokenConstraint *constraint) const;
   int64_t adjustmentLimit() const;
@@ -260,6 +264,7 @@ private:
   Status copyPages();
   void commit();
   void count();
+  void giveLogProbs(uint64_t step, std::span<const int32_t> chosen);
   void giveChosen(std::span<const int32_t> chosen);
   Status giveLogits(double &seconds);
 

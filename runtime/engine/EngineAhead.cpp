@@ -80,7 +80,7 @@ Status Engine::planAhead(Ahead &next, StepExecutor::Source &source) {
     Expected expected;
     expected.row = read;
     if (!next.choosesLater) {
-      expected.choice = choiceOf(sampler);
+      expected.choice = choiceOf(*sequence.reading);
       ++expected.choice.settings.counter;
     }
     // First, so that whoever has pages is in the plan.
@@ -93,8 +93,10 @@ Status Engine::planAhead(Ahead &next, StepExecutor::Source &source) {
     next.expected.push_back(std::move(expected));
   }
   if (!next.choosesLater)
-    for (const Expected &expected : next.expected)
-      expected.choice.addTo(batch);
+    for (size_t i = 0; i < next.expected.size(); ++i) {
+      next.plan.pieces[i].isFetched = next.expected[i].choice.isFetched;
+      next.expected[i].choice.addTo(batch);
+    }
   assert(next.plan.batch.copies.empty() && "a page of its own is not copied");
   return Status();
 }
@@ -151,7 +153,7 @@ bool Engine::isAsExpected(const Piece &piece, const Expected &expected) const {
       reading.onLogits || !reading.sampler)
     return false;
   return ahead->choosesLater ||
-         (!reading.constraint && choiceOf(*reading.sampler) == expected.choice);
+         (!reading.constraint && choiceOf(reading) == expected.choice);
 }
 
 /// Callers have read on, or not: what of the next step is theirs is known. What
@@ -197,7 +199,7 @@ Status Engine::tryChooseAhead() {
     std::span<const uint32_t> allowed;
     if (piece.sequence) {
       const Reading &reading = *piece.sequence->reading;
-      choice = choiceOf(*reading.sampler);
+      choice = choiceOf(reading);
       const Result<std::span<const uint32_t>> mask =
           allowedBy(reading.constraint);
       if (mask.ok() &&

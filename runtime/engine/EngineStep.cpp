@@ -26,9 +26,10 @@ int64_t Engine::adjustmentLimit() const {
 
 /// Adjustments are those of tokens that there are: one row's are never more
 /// than a step has room for.
-Engine::Choice Engine::choiceOf(const Sampler &sampler) const {
+Engine::Choice Engine::choiceOf(const Reading &reading) const {
+  const Sampler &sampler = *reading.sampler;
   Choice choice = {sampler.settings(), sampler.penalties(),
-                   sampler.adjustments()};
+                   sampler.adjustments(), reading.onLogProbs != nullptr};
   std::erase_if(choice.adjustments, [&](const LogitAdjustment &adjustment) {
     return adjustment.id < 0 || adjustment.id >= decoder.config().vocabSize;
   });
@@ -62,7 +63,7 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
     piece.logits =
         std::min(piece.count, end - std::min(end, sequence.firstWanted));
   } else if (reading.sampler && piece.count == rest) {
-    choice = choiceOf(*reading.sampler);
+    choice = choiceOf(reading);
     piece.isChosen = true;
     if (batch.wanted() == chosenPerStep() ||
         batch.adjustments() + choice.adjustmentCount() > adjustmentLimit()) {
@@ -71,6 +72,7 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
     } else {
       KF_ASSIGN_OR_RETURN(allowed, allowedBy(reading.constraint));
     }
+    piece.isFetched = piece.isChosen && choice.isFetched;
   }
   if (piece.count == 0)
     return Status();
@@ -204,6 +206,7 @@ Status Engine::runPlan() {
     return chosen.status();
   }
   count();
+  giveLogProbs(step, *chosen);
   giveChosen(*chosen);
   double seconds = watch ? watch->seconds() : 0;
   KF_RETURN_IF_ERROR(giveLogits(seconds));
@@ -269,6 +272,24 @@ static Reading::Outcome outcomeOf(int32_t id, const Reading &reading,
     return Status::error("no token can be chosen: logits are not finite, or "
                          "biases of -inf exclude all tokens");
   return model.badLogits();
+}
+
+/// Hands out what the model says of the tokens. What is called may end other
+/// readings and destroy sequences.
+void Engine::giveLogProbs(uint64_t step, std::span<const int32_t> chosen) {
+  size_t row = 0, fetched = 0;
+  for (const Piece &piece : plan.pieces) {
+    const int32_t id = piece.isChosen ? chosen[row++] : -1;
+    if (!piece.isFetched)
+      continue;
+    const size_t index = fetched++;
+    if (!piece.sequence || id < 0)
+      continue;
+    const Reading &reading = *piece.sequence->reading;
+    if (reading.onLogProbs)
+      reading.onLogProbs(logProbsOf(executor.fetchedLogits(step, index), id,
+                                    reading.topLogProbs));
+  }
 }
 
 void Engine::giveChosen(std::span<const int32_t> chosen) {

@@ -90,6 +90,7 @@ private:
   std::optional<StreamDecoder> decoder; ///< none: no text
   std::string held;                     ///< may begin a stop text
   bool stopped = false;                 ///< there was a stop text
+  ChosenLogProbs logProbs;              ///< of the token that was chosen last
   int64_t promptCount = 0;
   // Since the start, and from when the prompt was read since then.
   Stopwatch watch;
@@ -104,6 +105,10 @@ private:
 /// Appends `id`; returns why it ends the text, if it does.
 std::optional<StopReason> Generation::Text::push(int32_t id) {
   result.ids.push_back(id);
+  if (options.onLogProbs)
+    options.onLogProbs(logProbs);
+  if (isAbandoned)
+    return std::nullopt;
   if (options.onToken)
     options.onToken(id);
   if (isAbandoned)
@@ -199,6 +204,13 @@ Status Generation::Text::read(std::vector<int32_t> ids, bool choose) {
       choose &&
       static_cast<int64_t>(result.ids.size()) + 1 < options.maxTokens &&
       last < sequence.contextLength();
+  if (choose && options.onLogProbs) {
+    reading.topLogProbs = options.topLogProbs;
+    reading.onLogProbs = [self =
+                              shared_from_this()](const ChosenLogProbs &given) {
+      self->logProbs = given;
+    };
+  }
   reading.done = [self = shared_from_this()](const Reading::Outcome &outcome) {
     self->onRead(outcome);
   };

@@ -24,11 +24,12 @@
 
 namespace kf {
 
-/// `onText` and `onToken` may do what Reading's `done` may. They may cancel any
-/// sequence; their own generation ends with StopReason::Cancelled then, unless
-/// the token is the last one anyway. They may destroy any generation, their own
-/// too, and then what it refers to: none of its callbacks is called any more,
-/// and they live until the one that was called returns.
+/// `onText`, `onToken` and `onLogProbs` may do what Reading's `done` may. They
+/// may cancel any sequence; their own generation ends with
+/// StopReason::Cancelled then, unless the token is the last one anyway. They
+/// may destroy any generation, their own too, and then what it refers to: none
+/// of its callbacks is called any more, and they live until the one that was
+/// called returns.
 struct GenerationOptions {
   /// The most tokens to generate.
   int64_t maxTokens = 256;
@@ -44,6 +45,10 @@ struct GenerationOptions {
   /// Called with every piece of text as soon as it is complete UTF-8; may be
   /// empty.
   std::function<void(std::string_view text)> onText;
+  /// Called with every token before `onToken`: how likely the model finds it,
+  /// and the `topLogProbs` most likely ones; may be empty.
+  std::function<void(const ChosenLogProbs &logProbs)> onLogProbs;
+  size_t topLogProbs = 0;
   /// Called with every token, before its text; may be empty.
   std::function<void(int32_t id)> onToken;
 };

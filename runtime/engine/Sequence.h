@@ -10,6 +10,7 @@
 #define KF_RUNTIME_ENGINE_SEQUENCE_H
 
 #include "runtime/core/Status.h"
+#include "runtime/engine/LogProbs.h"
 #include "runtime/engine/PagePool.h"
 #include "runtime/engine/Sampler.h"
 #include "runtime/engine/Scheduler.h"
@@ -37,7 +38,8 @@ using LogitsCallback =
 /// Sequence::cancel(). They throw nothing, and may use the engine, but for
 /// step() and its destructor, and all sequences: make and destroy them, read,
 /// cancel. `done` may do so with its own sequence, too, and destroy it;
-/// `onLogits` leaves its own one as it is, and ends the reading by an error.
+/// `onLogits` and `onLogProbs` leave their own one as it is; the former ends
+/// the reading by an error.
 struct Reading {
   /// At least one; ids of the vocabulary.
   std::vector<int32_t> ids;
@@ -52,6 +54,11 @@ struct Reading {
   /// sampler, which has accepted it then: from `done` of this reading. The
   /// engine may begin with that before the token is known to the host.
   bool goesOn = false;
+
+  /// Beside a token: how likely the model finds it, and the `topLogProbs` most
+  /// likely ones; called before `done`. Logits come to the host for it.
+  std::function<void(const ChosenLogProbs &logProbs)> onLogProbs;
+  size_t topLogProbs = 0;
 
   /// Instead of a sampler: called for each id from number `firstLogits` on, in
   /// order.

@@ -211,6 +211,27 @@ Result<uint64_t> StepExecutor::submit(const StepPlan &plan, int64_t body,
   return statusOfException();
 }
 
+/// Ahead of what the next step's head writes.
+Status StepExecutor::fetchLogits(Slot &slot, std::span<const int32_t> rows) {
+  const uint64_t rowBytes =
+      static_cast<uint64_t>(model.config().vocabSize) * sizeof(float);
+  if (!rows.empty() &&
+      (!slot.logits || slot.logits->size() < rows.size() * rowBytes)) {
+    // Of a step that nobody waited for, copies may still come.
+    if (slot.logits)
+      KF_RETURN_IF_ERROR(slot.done->synchronize());
+    KF_ASSIGN_OR_RETURN(slot.logits,
+                        model.device().allocate(rows.size() * rowBytes,
+                                                MemoryKind::HostPinned));
+  }
+  Buffer &source = partOf(StepPart::Head, slot.head).program->output(0);
+  for (size_t i = 0; i < rows.size(); ++i)
+    KF_RETURN_IF_ERROR(stream->copy(*slot.logits, i * rowBytes, source,
+                                    static_cast<uint64_t>(rows[i]) * rowBytes,
+                                    rowBytes));
+  return Status();
+}
+
 Status StepExecutor::choose(uint64_t step, const StepPlan &plan,
                             CancelFlag cancelled) try {
   assert(step + 1 == started && "another one's logits are there by now");
@@ -226,6 +247,7 @@ Status StepExecutor::choose(uint64_t step, const StepPlan &plan,
   const size_t wanted = static_cast<size_t>(counts.wanted);
   KF_RETURN_IF_ERROR(
       part.program->fetch(0, *slot.ids, wanted * sizeof(int32_t)));
+  KF_RETURN_IF_ERROR(fetchLogits(slot, plan.fetchedRows));
   KF_RETURN_IF_ERROR(stream->record(*slot.done));
   slot.choice = part.program.get();
   slot.wanted = wanted;
@@ -248,6 +270,15 @@ Result<std::span<const int32_t>> StepExecutor::wait(uint64_t step,
                    slot.wanted);
 } catch (...) {
   return statusOfException();
+}
+
+std::span<const float> StepExecutor::fetchedLogits(uint64_t step,
+                                                   size_t index) {
+  const size_t columns = static_cast<size_t>(model.config().vocabSize);
+  return std::span(
+      static_cast<const float *>(slotOf(step).logits->hostPointer()) +
+          index * columns,
+      columns);
 }
 
 Status StepExecutor::computeLogits(std::span<const int32_t> rows,

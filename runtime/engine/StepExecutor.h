@@ -70,12 +70,17 @@ public:
   Result<uint64_t> submit(const StepPlan &plan, int64_t body, int64_t head,
                           CancelFlag cancelled, const Source *source = nullptr);
   /// Chooses the tokens behind the wanted rows of the step that was submitted
-  /// last, of which `plan` says how, with as many rows at most as its head.
+  /// last, of which `plan` says how, with as many rows at most as its head; and
+  /// has the logits of `plan.fetchedRows` come to the host.
   Status choose(uint64_t step, const StepPlan &plan, CancelFlag cancelled);
   /// Waits for a step of the last two; returns what it chose for its wanted
   /// rows, valid until the second step from there begins. -1: a row's logits
   /// are not finite. Errors: as Stream::synchronize(), which is called then.
   Result<std::span<const int32_t>> wait(uint64_t step, CancelFlag cancelled);
+
+  /// The logits behind fetched row number `index` of a step that was waited
+  /// for, valid as long as what it chose.
+  std::span<const float> fetchedLogits(uint64_t step, size_t index);
 
   /// Computes the logits of rows of the step that was submitted last, of
   /// `tokens` rows, in a program of `head` rows at most, which is ready; and
@@ -108,6 +113,8 @@ private:
   /// What a step chose, on its way to the host.
   struct Slot {
     std::unique_ptr<Buffer> ids; ///< pinned, [mostChosen] i32
+    /// Pinned, [fetched rows, V] f32; null until any are fetched.
+    std::unique_ptr<Buffer> logits;
     std::unique_ptr<Event> done;
     const ProgramRunner *choice = nullptr; ///< what chooses, once it was begun
     int64_t head = 0;                      ///< rows of the head at most
@@ -123,6 +130,7 @@ private:
   Status bind(const StepShape &shape);
   Status run(Part &part, const StepCounts &counts, CancelFlag cancelled);
   Status copyIds(Part &body, const Source &source);
+  Status fetchLogits(Slot &slot, std::span<const int32_t> rows);
   Status writePages(Part &body, const StepPlan &plan);
   Status write(Part &part, StepInput input, std::span<const std::byte> bytes);
 

@@ -56,5 +56,6 @@ void StepPlan::clear() {
   pages.clear();
   copies.clear();
   logitRows.clear();
+  fetchedRows.clear();
   maskCount = 0;
 }

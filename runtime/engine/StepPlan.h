@@ -33,6 +33,8 @@ struct StepPlan {
   std::vector<PageCopy> copies;                ///< to be made before the step
   /// Rows whose logits the host wants, beside the L whose tokens are chosen.
   std::vector<int32_t> logitRows;
+  /// Wanted rows whose logits the host gets with the tokens that are chosen.
+  std::vector<int32_t> fetchedRows;
 
   int64_t rows() const { return lengthOf(kStepIds); }         ///< T
   int64_t wanted() const { return lengthOf(kStepWanted); }    ///< L
@@ -51,7 +53,12 @@ struct StepPlan {
   void choose(const SampleSettings &settings, const SamplePenalties &penalties,
               std::span<const LogitAdjustment> adjustments,
               std::span<const uint32_t> allowed = {});
-  /// Both.
+  /// Has the logits of the wanted row that this was last said of come to the
+  /// host, beside the token.
+  void fetchLogits() {
+    fetchedRows.push_back(static_cast<int32_t>(lengthOf(kStepSeed)) - 1);
+  }
+  /// want() and choose().
   void want(const SampleSettings &settings, const SamplePenalties &penalties,
             std::span<const LogitAdjustment> adjustments,
             std::span<const uint32_t> allowed = {}) {
