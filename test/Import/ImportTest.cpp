@@ -203,7 +203,7 @@ TEST(Import, SignaturesAreWhatStepSays) {
           "[#kf.size_range<sequences, least = 1, most = 512>]}");
   const std::string hidden = "tensor<?x256xf32, #kf.size<rows>>",
                     rows = "kf.size_ranges = [#kf.size_range<rows, least = 1, "
-                           "most = 32768>]}";
+                           "most = 8192>]}";
   expectContains(import(model, {StepPart::Head, 1}, options),
                  "@head_1(%arg0: " + hidden +
                      ", %arg1: tensor<1xi32>) -> tensor<1x1477xf32> attributes "
@@ -476,10 +476,10 @@ TEST(Import, TensorThatTheModelDoesNotUse) {
 
 TEST(Import, Options) {
   Model model = golden("llama2-mha");
-  for (int64_t rows : {0, 32769})
+  for (int64_t rows : {0, 8193})
     EXPECT_EQ(import(model, {StepPart::Head, rows}),
               "a step of " + std::to_string(rows) +
-                  " rows is not possible; 1 to 32768 are");
+                  " rows is not possible; 1 to 8192 are");
   ImportOptions options;
   options.keyBlock = 0;
   expectContains(import(model, {}, options), "a key block of 0");
