@@ -103,9 +103,11 @@ Status StepCompiler::openCache() {
   return Status();
 }
 
+/// Of a program: the body alone has a cache, and layers that hand on something.
 std::string StepCompiler::keyOf(const StepShape &shape) const {
-  return hashKey({signature, nameOf(shape), options.cacheType,
-                  options.activationType, fingerprint, identity});
+  const bool isBody = shape.part == StepPart::Body;
+  return hashKey({signature, nameOf(shape), isBody ? options.cacheType : "",
+                  isBody ? options.activationType : "", fingerprint, identity});
 }
 
 std::string StepCompiler::digestOf(std::span<const TuningKey> kernels) const {
