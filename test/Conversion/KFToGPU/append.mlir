@@ -39,7 +39,9 @@ kf.kernel @blocks(%c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type
 // CHECK:           %[[LARGEST:.*]] = scf.for
 // CHECK:             math.absf
 // CHECK:             arith.maximumf
-// CHECK:           %[[SCALE:.*]] = arith.divf %[[LARGEST]], %cst
+// CHECK:           %[[HELD:.*]] = arith.cmpf olt, %[[LARGEST]], %cst
+// CHECK:           %[[QUOTIENT:.*]] = arith.divf %[[LARGEST]], %cst
+// CHECK:           %[[SCALE:.*]] = arith.select %[[HELD]], %[[QUOTIENT]], %cst
 // CHECK:           arith.truncf %[[SCALE]] : f32 to f16
 // CHECK-COUNT-2:   memref.store %{{.*}}, %[[C]]
 // CHECK:           scf.for

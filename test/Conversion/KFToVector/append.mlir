@@ -59,8 +59,10 @@ kf.kernel @fused(%c: !layer, %k: tensor<?x2x16xf32>, %g: tensor<16xf32>, %v: ten
 // CHECK-NEXT:    vector.store
 // CHECK:         scf.for %{{.*}} = %c0 to %c2
 // CHECK-COUNT-2:   math.absf
-// CHECK:           vector.reduction <maximumf>
-// CHECK-NEXT:      %[[SCALE:.*]] = arith.divf %{{.*}}, %cst{{.*}} : f32
+// CHECK:           %[[LARGEST:.*]] = vector.reduction <maximumf>
+// CHECK-NEXT:      %[[HELD:.*]] = arith.cmpf olt, %[[LARGEST]], %cst
+// CHECK-NEXT:      %[[QUOTIENT:.*]] = arith.divf %[[LARGEST]], %cst{{.*}} : f32
+// CHECK-NEXT:      %[[SCALE:.*]] = arith.select %[[HELD]], %[[QUOTIENT]], %cst
 // CHECK:           %[[HALF:.*]] = arith.truncf %[[SCALE]] : f32 to f16
 // CHECK-NEXT:      %[[ONE:.*]] = vector.broadcast %[[HALF]] : f16 to vector<1xf16>
 // CHECK-NEXT:      %[[BYTES:.*]] = vector.bitcast %[[ONE]] : vector<1xf16> to vector<2xi8>
