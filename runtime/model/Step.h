@@ -64,8 +64,8 @@ enum class StepPart { Body, Head, Choose };
 /// "body", "head", "choose".
 std::string_view nameOf(StepPart part);
 
-/// The most rows that a step can have: hidden rows of 4096 f32 are 128 MiB then,
-/// which is what every Vulkan device binds.
+/// The most rows that a step can have: hidden rows of 4096 f32 are 128 MiB
+/// then, which is what every Vulkan device binds.
 inline constexpr int64_t kMostStepRows = int64_t(1) << 13;
 
 /// What a program of a step is compiled for.

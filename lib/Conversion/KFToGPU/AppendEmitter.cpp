@@ -137,8 +137,8 @@ private:
     return result;
   }
 
-  /// Rounds block `block` of a row to bits that are those of quantizeBlocks; what
-  /// they do not hold makes the scale a NaN.
+  /// Rounds block `block` of a row to bits that are those of quantizeBlocks;
+  /// what they do not hold makes the scale a NaN.
   void storeBlock(function_ref<Value(Value)> element, const CacheRow &row,
                   Value block) {
     Value first = e.mul(block, e.index(cache.blockSize()));
