@@ -521,7 +521,7 @@ TEST(Service, MakesProgramsReadyFirst) {
   EXPECT_EQ(served.service->state(), ServiceState::Ready);
   // None is made when it is needed.
   const size_t made = served.fixture.asked.size();
-  EXPECT_EQ(made, 4u);
+  EXPECT_EQ(made, 10u); // 4 bodies, 3 heads and 3 choices
   std::vector<std::unique_ptr<TextHandle>> handles;
   for (size_t i = 0; i < 40; ++i)
     handles.push_back(served.submit(requestOf(i)));
