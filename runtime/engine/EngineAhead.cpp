@@ -212,6 +212,7 @@ Status Engine::tryChooseAhead() {
         choice = Choice();
       }
     }
+    piece.isFetched = choice.isFetched;
     choice.addTo(batch, allowed);
   }
   return executor.choose(ahead->step, batch, options.cancelled);
