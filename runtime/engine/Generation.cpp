@@ -12,6 +12,7 @@
 #include "runtime/core/Stopwatch.h"
 
 #include <algorithm>
+#include <deque>
 #include <utility>
 
 using namespace kf;
@@ -78,6 +79,14 @@ private:
   bool emit(const std::string &piece);
   size_t commonEnd(std::string_view stop) const;
   void release(size_t count);
+  bool hasText(int32_t id) const;
+  void giveLogProbs(size_t end);
+
+  /// Of a token whose text is not out.
+  struct HeldLogProbs {
+    size_t begin = 0; ///< of its text, in bytes
+    TextLogProbs logProbs;
+  };
 
   Sequence &sequence;
   Sampler &sampler;
@@ -90,7 +99,9 @@ private:
   std::optional<StreamDecoder> decoder; ///< none: no text
   std::string held;                     ///< may begin a stop text
   bool stopped = false;                 ///< there was a stop text
+  int64_t characters = 0;               ///< of the text, with what is held
   ChosenLogProbs logProbs;              ///< of the token that was chosen last
+  std::deque<HeldLogProbs> heldLogProbs;
   int64_t promptCount = 0;
   // Since the start, and from when the prompt was read since then.
   Stopwatch watch;
@@ -105,19 +116,27 @@ private:
 /// Appends `id`; returns why it ends the text, if it does.
 std::optional<StopReason> Generation::Text::push(int32_t id) {
   result.ids.push_back(id);
-  if (options.onLogProbs)
-    options.onLogProbs(logProbs);
-  if (isAbandoned)
-    return std::nullopt;
+  const bool isStop =
+      std::ranges::find(options.stopIds, id) != options.stopIds.end();
+  if (options.onLogProbs && (!isStop || hasText(id)))
+    heldLogProbs.push_back(
+        {result.text.size() + held.size(), {{logProbs}, characters}});
   if (options.onToken)
     options.onToken(id);
   if (isAbandoned)
     return std::nullopt;
-  if (decoder && emit(decoder->push(id)))
+  if (!decoder)
+    giveLogProbs(SIZE_MAX);
+  else if (emit(decoder->push(id)))
     return StopReason::StopText;
-  if (std::ranges::find(options.stopIds, id) != options.stopIds.end())
+  if (isStop)
     return StopReason::StopToken;
   return std::nullopt;
+}
+
+bool Generation::Text::hasText(int32_t id) const {
+  return tokenizer && !tokenizer->isSpecial(id) &&
+         !tokenizer->bytesOf(id).empty();
 }
 
 /// What was held back, when no more tokens come; true as for emit().
@@ -134,6 +153,8 @@ bool Generation::Text::emit(const std::string &piece) {
   if (stopped)
     return true;
   held += piece;
+  characters += std::ranges::count_if(
+      piece, [](char byte) { return (byte & 0xc0) != 0x80; }); // first bytes
   size_t first = std::string::npos;
   for (const std::string &stop : options.stopTexts)
     first = std::min(first, held.find(stop));
@@ -162,8 +183,19 @@ void Generation::Text::release(size_t count) {
   const std::string piece = held.substr(0, count);
   held.erase(0, count);
   result.text += piece;
+  giveLogProbs(result.text.size());
   if (options.onText && !piece.empty() && !isAbandoned)
     options.onText(piece);
+}
+
+/// Of the tokens that begin before `end` bytes.
+void Generation::Text::giveLogProbs(size_t end) {
+  while (!isAbandoned && !heldLogProbs.empty() &&
+         heldLogProbs.front().begin < end) {
+    const HeldLogProbs next = std::move(heldLogProbs.front());
+    heldLogProbs.pop_front();
+    options.onLogProbs(next.logProbs);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -276,6 +308,9 @@ void Generation::Text::finish(StopReason reason) {
   // The last bytes of a text may complete a stop text.
   end = catchExceptions([&] {
     result.reason = pushLast() ? StopReason::StopText : reason;
+    if (result.reason == StopReason::StopText)
+      heldLogProbs.clear();
+    giveLogProbs(SIZE_MAX);
     return Status();
   });
 }

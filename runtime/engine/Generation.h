@@ -45,9 +45,12 @@ struct GenerationOptions {
   /// Called with every piece of text as soon as it is complete UTF-8; may be
   /// empty.
   std::function<void(std::string_view text)> onText;
-  /// Called with every token before `onToken`: how likely the model finds it,
-  /// and the `topLogProbs` most likely ones; may be empty.
-  std::function<void(const ChosenLogProbs &logProbs)> onLogProbs;
+  /// Called with every token of the text, in order, before the piece of text
+  /// that it begins in: how likely the model finds it, and the `topLogProbs`
+  /// most likely ones. Not with what a stop text cuts away, nor with a stop
+  /// token, but for one that has a text. Without a tokenizer, behind `onToken`.
+  /// May be empty.
+  std::function<void(const TextLogProbs &logProbs)> onLogProbs;
   size_t topLogProbs = 0;
   /// Called with every token, before its text; may be empty.
   std::function<void(int32_t id)> onToken;

@@ -33,6 +33,11 @@ struct ChosenLogProbs {
   std::vector<LogProb> top;
 };
 
+/// The same of a token of a text, which begins behind `offset` characters.
+struct TextLogProbs : ChosenLogProbs {
+  int64_t offset = 0;
+};
+
 /// Of the choice `id` from `logits` [vocabulary], with the `count` most likely
 /// tokens, or all. The logits are no NaN, and one at least is finite.
 ChosenLogProbs logProbsOf(std::span<const float> logits, int32_t id,

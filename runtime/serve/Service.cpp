@@ -81,6 +81,7 @@ private:
     // What the step brought.
     std::string text;
     std::vector<int32_t> ids;
+    std::vector<TextLogProbs> logProbs;
     std::optional<Clock::time_point> last; ///< when the last token came
     std::optional<Result<GenerationResult>> end;
   };
@@ -253,6 +254,12 @@ Status Service::Loop::begin(Job &job) {
   if (request.constraint) {
     KF_ASSIGN_OR_RETURN(wanted.constraint, request.constraint->begin());
   }
+  if (request.topLogProbs) {
+    wanted.topLogProbs = *request.topLogProbs;
+    wanted.onLogProbs = [&job](const TextLogProbs &logProbs) {
+      job.logProbs.push_back(logProbs);
+    };
+  }
   wanted.onText = [&job](std::string_view text) { job.text += text; };
   wanted.onToken = [this, &job](int32_t id) { onToken(job, id); };
   job.generation = std::make_unique<Generation>(*job.sequence, *job.sampler,
@@ -298,10 +305,11 @@ bool Service::Loop::cancelOver() {
 void Service::Loop::deliver() {
   for (const std::unique_ptr<Job> &job : jobs) {
     Status given = catchExceptions([&] {
-      if (!job->text.empty() || !job->ids.empty())
-        job->stream->give(job->text, job->ids);
+      if (!job->text.empty() || !job->ids.empty() || !job->logProbs.empty())
+        job->stream->give(job->text, job->ids, job->logProbs);
       job->text.clear();
       job->ids.clear();
+      job->logProbs.clear();
       return Status();
     });
     if (!given.ok())

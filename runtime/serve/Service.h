@@ -61,6 +61,9 @@ struct TextRequest {
   /// As GenerationOptions'.
   std::vector<int64_t> stopIds;
   std::vector<std::string> stopTexts;
+  /// How many likely tokens are told beside each of the text; nothing: no
+  /// log-probabilities.
+  std::optional<size_t> topLogProbs;
   /// What the text is held to; null: nothing. The service's thread asks it.
   std::shared_ptr<TokenConstraintSource> constraint;
   /// When it ends as if it were cancelled, queued or running.
@@ -71,19 +74,25 @@ struct TextRequest {
 struct TextPiece {
   std::string text;         ///< valid UTF-8; without a tokenizer, none
   std::vector<int32_t> ids; ///< whose text may come later, or never
+  /// Of the tokens whose text begins in this one, where they are wanted; at the
+  /// end, of those without text, too. GenerationOptions::onLogProbs says which.
+  std::vector<TextLogProbs> logProbs;
   /// With the last piece, once: how it ended, with the whole text. What was
   /// cancelled or late has StopReason::Cancelled and what there was by then.
   /// Errors are this text's own, and end no other one.
   std::optional<Result<GenerationResult>> end;
 
-  bool isEmpty() const { return text.empty() && ids.empty() && !end; }
+  bool isEmpty() const {
+    return text.empty() && ids.empty() && logProbs.empty() && !end;
+  }
 };
 
 class TextStream;
 
 /// A text that was submitted. What nobody takes is kept, at most the text
-/// itself; nobody waits for a slow reader. May outlive the service. Any thread,
-/// one at a time; cancel() any number beside it.
+/// itself with its log-probabilities; nobody waits for a slow reader. May
+/// outlive the service. Any thread, one at a time; cancel() any number beside
+/// it.
 class TextHandle {
 public:
   /// Cancels the text.

@@ -74,14 +74,19 @@ bool TextStream::isOver(ServiceInbox::TimePoint now) const {
   return isCancelled() || (request.deadline && *request.deadline <= now);
 }
 
-void TextStream::give(const std::string &text, std::span<const int32_t> ids) {
+void TextStream::give(const std::string &text, std::span<const int32_t> ids,
+                      std::span<const TextLogProbs> logProbs) {
   std::unique_lock lock(mutex);
-  const size_t before = piece.ids.size();
-  piece.ids.insert(piece.ids.end(), ids.begin(), ids.end());
+  const size_t idsBefore = piece.ids.size();
+  const size_t logProbsBefore = piece.logProbs.size();
   try {
+    piece.ids.insert(piece.ids.end(), ids.begin(), ids.end());
+    piece.logProbs.insert(piece.logProbs.end(), logProbs.begin(),
+                          logProbs.end());
     piece.text += text;
   } catch (...) {
-    piece.ids.resize(before);
+    piece.ids.resize(idsBefore);
+    piece.logProbs.resize(logProbsBefore);
     throw;
   }
   tell(lock, /*tells=*/true);

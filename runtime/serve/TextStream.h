@@ -64,7 +64,8 @@ public:
   bool isOver(ServiceInbox::TimePoint now) const;
   /// Adds to what is new, and lets the reader know. May throw for want of
   /// memory, and nothing is added then.
-  void give(const std::string &text, std::span<const int32_t> ids);
+  void give(const std::string &text, std::span<const int32_t> ids,
+            std::span<const TextLogProbs> logProbs);
   /// The last thing that is given; `tells` says whether `onNews` is called.
   void finish(Result<GenerationResult> result, bool tells = true) noexcept;
 

@@ -60,8 +60,9 @@ void expectLogProbs(bool runsAhead, bool isShared) {
     options.onToken = [&job](int32_t id) { job.chosen.push_back(id); };
     if (i != 2) { // one of them wants none
       options.topLogProbs = i;
-      options.onLogProbs = [&job](const ChosenLogProbs &given) {
-        EXPECT_EQ(job.given.size(), job.chosen.size()) << "before the token";
+      options.onLogProbs = [&job](const TextLogProbs &given) {
+        EXPECT_EQ(job.given.size() + 1, job.chosen.size())
+            << "behind its token";
         job.given.push_back(given);
       };
     }

@@ -98,6 +98,8 @@ struct Taken {
       EXPECT_FALSE(piece.isEmpty());
       text += piece.text;
       ids.insert(ids.end(), piece.ids.begin(), piece.ids.end());
+      logProbs.insert(logProbs.end(), piece.logProbs.begin(),
+                      piece.logProbs.end());
       end = std::move(piece.end);
     }
     EXPECT_TRUE(handle.take().isEmpty());
@@ -113,6 +115,7 @@ struct Taken {
 
   std::string text;
   std::vector<int32_t> ids;
+  std::vector<TextLogProbs> logProbs;
   std::optional<Result<GenerationResult>> end;
 };
 
@@ -219,6 +222,94 @@ TEST(Service, GivesTextAndStopsAtOne) {
   request.stopIds = {whole.ids[2]};
   EXPECT_EQ((*Taken(*served.submit(request)).end)->reason,
             StopReason::StopToken);
+}
+
+int64_t charactersOf(std::string_view text) {
+  return std::ranges::count_if(text,
+                               [](char byte) { return (byte & 0xc0) != 0x80; });
+}
+
+/// Those of the tokens that a text has, with the piece that they begin in;
+/// characters may be of several tokens.
+TEST(Service, GivesLogProbsOfTheText) {
+  const Tokenizer tokenizer =
+      *Tokenizer::fromJson(R"({"model": {"type": "BPE", "merges": [], "vocab":
+            {"Ã": 0, "©": 1, "a": 2, "b": 3, "c": 4, "Â": 5, "d": 6,
+             "e": 7, "f": 8, "g": 9, "<end>": 10}},
+          "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false},
+          "decoder": {"type": "ByteLevel"}, "added_tokens":
+            [{"id": 10, "content": "<end>", "special": true}]})",
+                           "test");
+  Served served({}, {}, &tokenizer);
+  for (size_t number = 0; number < 8; ++number) {
+    TextRequest request = requestOf(number, 40);
+    EXPECT_TRUE(Taken(*served.submit(request)).logProbs.empty());
+    request.topLogProbs = number;
+    const Taken whole(*served.submit(request));
+    ASSERT_EQ(whole.logProbs.size(), whole.ids.size());
+    StreamDecoder decoder(tokenizer, /*skipSpecial=*/true, request.prompt);
+    std::string text;
+    for (size_t i = 0; i < whole.ids.size(); ++i) {
+      EXPECT_EQ(whole.logProbs[i].chosen.id, whole.ids[i]);
+      EXPECT_EQ(whole.logProbs[i].top.size(), number);
+      EXPECT_EQ(whole.logProbs[i].offset, charactersOf(text));
+      text += decoder.push(whole.ids[i]);
+    }
+
+    // What is cut from the text is cut from them.
+    for (size_t at : {size_t{0}, size_t{1}, whole.text.size() / 2}) {
+      while ((whole.text[at] & 0xc0) == 0x80)
+        --at;
+      TextRequest stopping = request;
+      stopping.stopTexts = {whole.text.substr(at, 9)};
+      while ((stopping.stopTexts[0].back() & 0x80) != 0)
+        stopping.stopTexts[0].pop_back();
+      if (stopping.stopTexts[0].empty())
+        continue;
+      const Taken cut(*served.submit(stopping));
+      ASSERT_EQ((*cut.end)->reason, StopReason::StopText);
+      size_t kept = 0;
+      while (kept < whole.logProbs.size() &&
+             whole.logProbs[kept].offset < charactersOf(cut.text))
+        ++kept;
+      ASSERT_EQ(cut.logProbs.size(), kept);
+      for (size_t i = 0; i < kept; ++i)
+        EXPECT_EQ(cut.logProbs[i].chosen, whole.logProbs[i].chosen);
+    }
+
+    // A stop token has some where it has a text.
+    for (int32_t stop : {10, 3}) {
+      TextRequest ending = request;
+      ending.stopIds = {stop};
+      const Taken ended(*served.submit(ending));
+      const bool isHidden =
+          (*ended.end)->reason == StopReason::StopToken && stop == 10;
+      EXPECT_EQ(ended.logProbs.size(), ended.ids.size() - isHidden);
+    }
+  }
+}
+
+/// They come no later than the text that they are of, and no earlier.
+TEST(Service, LogProbsComeWithTheirText) {
+  const Tokenizer tokenizer =
+      *Tokenizer::open(KF_SOURCE_DIR "/models/kf-stories/tokenizer.json");
+  Served served({}, {}, &tokenizer);
+  TextRequest request = requestOf(3, 200);
+  request.topLogProbs = 1;
+  request.stopTexts = {"!!!!!!", "\"#$"};
+  const std::unique_ptr<TextHandle> handle = served.submit(request);
+  std::string text;
+  for (bool isEnd = false; !isEnd;) {
+    const TextPiece piece = handle->wait();
+    const int64_t before = charactersOf(text);
+    text += piece.text;
+    isEnd = piece.end.has_value();
+    for (const TextLogProbs &token : piece.logProbs) {
+      EXPECT_GE(token.offset, before);
+      EXPECT_TRUE(isEnd || token.offset < charactersOf(text));
+    }
+    EXPECT_TRUE(piece.text.empty() || !piece.logProbs.empty());
+  }
 }
 
 TEST(Service, WrongRequestsAreRefusedAtOnce) {
