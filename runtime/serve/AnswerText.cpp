@@ -101,6 +101,7 @@ void AnswerPart::add(const AnswerPart &next) {
   reasoning += next.reasoning;
   calls.insert(calls.end(), next.calls.begin(), next.calls.end());
   ids.insert(ids.end(), next.ids.begin(), next.ids.end());
+  logProbs.insert(logProbs.end(), next.logProbs.begin(), next.logProbs.end());
 }
 
 std::optional<AnswerPart>

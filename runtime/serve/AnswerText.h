@@ -21,6 +21,8 @@
 #ifndef KF_RUNTIME_SERVE_ANSWERTEXT_H
 #define KF_RUNTIME_SERVE_ANSWERTEXT_H
 
+#include "runtime/engine/LogProbs.h"
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -43,6 +45,7 @@ struct AnswerPart {
   std::string content = {}, reasoning = {}; ///< UTF-8
   std::vector<ToolCall> calls = {};
   std::vector<int32_t> ids = {};
+  std::vector<TextLogProbs> logProbs = {};
 
   /// Appends what follows.
   void add(const AnswerPart &next);

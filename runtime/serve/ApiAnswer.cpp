@@ -8,6 +8,7 @@
 
 #include "runtime/serve/ApiAnswer.h"
 
+#include "runtime/batch/LogProbFields.h"
 #include "runtime/core/JsonText.h"
 
 #include <algorithm>
@@ -62,6 +63,15 @@ public:
   bool endsWithDone() const override { return true; }
 
 protected:
+  /// Of all of an answer where they are wanted, and of a chunk that has some.
+  std::string logProbsOf(const AnswerPart &part, bool isWhole) const {
+    if (!head.logProbsBy || (part.logProbs.empty() && !isWhole))
+      return "null";
+    return logProbsText(part.logProbs, *head.logProbsBy);
+  }
+  virtual std::string logProbsText(std::span<const TextLogProbs> logProbs,
+                                   const Tokenizer &tokenizer) const = 0;
+
   std::string document(const std::string &kind, const std::string &choices,
                        const std::string &usage) const {
     std::vector<JsonMember> members = {
@@ -98,7 +108,8 @@ public:
                    "chat.completion.chunk") {}
 
   std::string begin(size_t choice) const override {
-    return delta(choice, R"({"role":"assistant","content":""})", "null");
+    return delta(choice, R"({"role":"assistant","content":""})", "null",
+                 "null");
   }
 
   std::string part(size_t choice, const AnswerPart &part) const override {
@@ -114,11 +125,15 @@ public:
                              return callOf(call, index++);
                            }));
     }
-    return members.empty() ? "" : delta(choice, jsonObject(members), "null");
+    if (members.empty() && part.logProbs.empty())
+      return "";
+    if (members.empty())
+      members.emplace_back("content", jsonText(""));
+    return delta(choice, jsonObject(members), logProbsOf(part, false), "null");
   }
 
   std::string end(size_t choice, const ChoiceEnd &end) const override {
-    return delta(choice, "{}", jsonText(finishReasonOf(end)));
+    return delta(choice, "{}", "null", jsonText(finishReasonOf(end)));
   }
 
   std::string whole(const std::vector<AnswerPart> &parts,
@@ -128,17 +143,23 @@ public:
       choices.push_back(
           jsonObject({{"index", jsonText(i)},
                       {"message", message(parts[i])},
-                      {"logprobs", "null"},
+                      {"logprobs", logProbsOf(parts[i], true)},
                       {"finish_reason", jsonText(finishReasonOf(ends[i]))}}));
     return all(choices, ends);
   }
 
 private:
+  std::string logProbsText(std::span<const TextLogProbs> logProbs,
+                           const Tokenizer &tokenizer) const override {
+    return chatLogProbs(logProbs, tokenizer);
+  }
+
   std::string delta(size_t choice, const std::string &delta,
+                    const std::string &logProbs,
                     const std::string &finish) const {
     return chunk(jsonObject({{"index", jsonText(choice)},
                              {"delta", delta},
-                             {"logprobs", "null"},
+                             {"logprobs", logProbs},
                              {"finish_reason", finish}}));
   }
 
@@ -167,27 +188,34 @@ public:
 
   std::string begin(size_t choice) const override { return ""; }
   std::string part(size_t choice, const AnswerPart &part) const override {
-    return part.content.empty() ? ""
-                                : chunk(text(choice, part.content, "null"));
+    if (part.content.empty() && part.logProbs.empty())
+      return "";
+    return chunk(text(choice, part.content, logProbsOf(part, false), "null"));
   }
   std::string end(size_t choice, const ChoiceEnd &end) const override {
-    return chunk(text(choice, "", jsonText(finishReasonOf(end))));
+    return chunk(text(choice, "", "null", jsonText(finishReasonOf(end))));
   }
   std::string whole(const std::vector<AnswerPart> &parts,
                     const std::vector<ChoiceEnd> &ends) const override {
     std::vector<std::string> choices;
     for (size_t i = 0; i < parts.size(); ++i)
-      choices.push_back(
-          text(i, parts[i].content, jsonText(finishReasonOf(ends[i]))));
+      choices.push_back(text(i, parts[i].content, logProbsOf(parts[i], true),
+                             jsonText(finishReasonOf(ends[i]))));
     return all(choices, ends);
   }
 
 private:
+  std::string logProbsText(std::span<const TextLogProbs> logProbs,
+                           const Tokenizer &tokenizer) const override {
+    return completionLogProbs(logProbs, tokenizer);
+  }
+
   static std::string text(size_t choice, const std::string &text,
+                          const std::string &logProbs,
                           const std::string &finish) {
     return jsonObject({{"index", jsonText(choice)},
                        {"text", jsonText(text)},
-                       {"logprobs", "null"},
+                       {"logprobs", logProbs},
                        {"finish_reason", finish}});
   }
 };
@@ -199,7 +227,8 @@ public:
 
   std::string begin(size_t choice) const override { return ""; }
   std::string part(size_t choice, const AnswerPart &part) const override {
-    if (part.content.empty() && (part.ids.empty() || !withIds))
+    if (part.content.empty() && part.logProbs.empty() &&
+        (part.ids.empty() || !withIds))
       return "";
     std::vector<JsonMember> members = common(choice, part);
     members.emplace_back("stop", "false");
@@ -219,9 +248,14 @@ public:
 
 private:
   std::vector<JsonMember> common(size_t choice, const AnswerPart &part) const {
-    return {{"index", jsonText(choice)},
-            {"content", jsonText(part.content)},
-            {"tokens", withIds ? jsonArray(part.ids) : "[]"}};
+    std::vector<JsonMember> members = {
+        {"index", jsonText(choice)},
+        {"content", jsonText(part.content)},
+        {"tokens", withIds ? jsonArray(part.ids) : "[]"}};
+    if (head.logProbsBy)
+      members.emplace_back("completion_probabilities",
+                           llamaLogProbs(part.logProbs, *head.logProbsBy));
+    return members;
   }
 
   std::string last(size_t choice, const AnswerPart &part,

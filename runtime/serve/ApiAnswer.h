@@ -32,6 +32,8 @@ struct AnswerHead {
   std::string model;
   std::string fingerprint;   ///< of the server and what it runs
   bool includeUsage = false; ///< a chunk of counts is the last
+  /// Names the tokens whose log-probabilities are sent; null: none are.
+  const Tokenizer *logProbsBy = nullptr;
 };
 
 /// How one of the answer's choices ended.

@@ -222,6 +222,8 @@ AnswerHead Api::headFor(Form form, const GenerationRequest &request) {
   head.model = request.model.empty() ? options.names.front() : request.model;
   head.fingerprint = "kf-" + std::to_string(created);
   head.includeUsage = request.includeUsage;
+  if (request.topLogProbs)
+    head.logProbsBy = &*served.files->tokenizer;
   return head;
 }
 
@@ -276,6 +278,7 @@ std::unique_ptr<HttpAnswer> Api::generate(Form form, std::string_view body,
   text.stopIds.insert(text.stopIds.end(), request.stopIds.begin(),
                       request.stopIds.end());
   text.stopTexts = request.stops;
+  text.topLogProbs = request.topLogProbs;
 
   if (Status known = samplingOf(form, request, 0)
                          .validateIds(served.files->config.vocabSize);

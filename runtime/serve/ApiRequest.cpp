@@ -10,6 +10,7 @@
 
 #include "runtime/batch/FormatFields.h"
 #include "runtime/batch/JsonSlice.h"
+#include "runtime/batch/LogProbFields.h"
 #include "runtime/batch/RequestFields.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Json.h"
@@ -35,7 +36,6 @@ struct Unsupported {
 const char *const kOtherSampling =
     "tokens are chosen by temperature, top_k, top_p, min_p, penalties and "
     "logit_bias";
-const char *const kNoScores = "scores of tokens are not returned yet";
 const char *const kTextAlone = "prompts and answers are text alone";
 
 /// Of every endpoint that generates.
@@ -44,10 +44,8 @@ const Unsupported kUnsupported[] = {
     {"guided_whitespace_pattern", {}, "white space is as docs/Server.md says"},
     {"grammar_lazy", {"false"}, "a grammar holds from the first token on"},
     {"grammar_triggers", {"[]"}, "a grammar holds from the first token on"},
-    {"logprobs", {"false"}, kNoScores},
-    {"top_logprobs", {"0"}, kNoScores},
-    {"n_probs", {"0"}, kNoScores},
-    {"prompt_logprobs", {}, kNoScores},
+    {"prompt_logprobs", {}, "log-probabilities are of answers alone"},
+    {"post_sampling_probs", {"false"}, "log-probabilities are the model's own"},
     {"echo", {"false"}, "answers do not repeat the prompt"},
     {"suffix", {R"("")"}, "models continue texts, and fill in nothing"},
     {"prediction", {}, "leave it out"},
@@ -97,6 +95,13 @@ const Unsupported kOfChats[] = {
     {"tool_choice", {R"("none")", R"("auto")"}, kChatsAlone},
     {"chat_template_kwargs", {"{}"}, kChatsAlone},
     {"reasoning_effort", {}, kChatsAlone},
+    {"top_logprobs", {"0"}, kChatsAlone},
+};
+const Unsupported kOfLlama[] = {
+    {"n_probs", {"0"}, "it is for /completion; use 'logprobs'"},
+};
+const Unsupported kOfOpenAi[] = {
+    {"logprobs", {"false"}, "it is for /v1/completions; use 'n_probs'"},
 };
 const Unsupported kOfCompletions[] = {
     {"prompt", {"[]", R"("")"}, "a chat has 'messages'"},
@@ -544,6 +549,16 @@ Status readPrompts(const ConfigReader &reader, GenerationRequest &request) {
   return Status();
 }
 
+/// What the two that continue prompts share.
+Result<GenerationRequest> readContinuation(const ConfigReader &reader,
+                                           std::string_view body) {
+  GenerationRequest request;
+  KF_RETURN_IF_ERROR(checkUnsupported(reader, kOfChats));
+  KF_RETURN_IF_ERROR(readCommon(reader, body, request));
+  KF_RETURN_IF_ERROR(readPrompts(reader, request));
+  return request;
+}
+
 Result<JsonDocument> parseObject(std::string_view body) {
   // The parser skips it, and what reads the text beside it does not.
   if (body.starts_with(kByteOrderMark))
@@ -567,10 +582,12 @@ Result<GenerationRequest> kf::parseChatRequest(std::string_view body) try {
   GenerationRequest request;
   request.chat.emplace();
   KF_RETURN_IF_ERROR(checkUnsupported(reader, kOfCompletions));
+  KF_RETURN_IF_ERROR(checkUnsupported(reader, kOfLlama));
   KF_RETURN_IF_ERROR(readCommon(reader, body, request));
   KF_ASSIGN_OR_RETURN(request.chat->messages, readMessages(reader, body));
   KF_RETURN_IF_ERROR(readTemplateOptions(reader, body, request));
   KF_RETURN_IF_ERROR(readTools(reader, body, request));
+  KF_ASSIGN_OR_RETURN(request.topLogProbs, readChatLogProbs(reader));
   return request;
 } catch (...) {
   return statusOfException();
@@ -580,23 +597,27 @@ Result<GenerationRequest>
 kf::parseCompletionRequest(std::string_view body) try {
   KF_ASSIGN_OR_RETURN(const JsonDocument object, parseObject(body));
   const ConfigReader reader(*object);
-  GenerationRequest request;
-  KF_RETURN_IF_ERROR(checkUnsupported(reader, kOfChats));
-  KF_RETURN_IF_ERROR(readCommon(reader, body, request));
-  KF_RETURN_IF_ERROR(readPrompts(reader, request));
+  KF_RETURN_IF_ERROR(checkUnsupported(reader, kOfLlama));
+  KF_ASSIGN_OR_RETURN(GenerationRequest request,
+                      readContinuation(reader, body));
+  KF_ASSIGN_OR_RETURN(request.topLogProbs, readCompletionLogProbs(reader));
   return request;
 } catch (...) {
   return statusOfException();
 }
 
 Result<GenerationRequest> kf::parseLlamaRequest(std::string_view body) try {
-  KF_ASSIGN_OR_RETURN(GenerationRequest request, parseCompletionRequest(body));
+  KF_ASSIGN_OR_RETURN(const JsonDocument object, parseObject(body));
+  const ConfigReader reader(*object);
+  KF_RETURN_IF_ERROR(checkUnsupported(reader, kOfOpenAi));
+  KF_ASSIGN_OR_RETURN(GenerationRequest request,
+                      readContinuation(reader, body));
   if (request.prompts.size() != 1 || request.choices != 1)
     return Status::error("'prompt' has to be one text, or token ids, and 'n' "
                          "1; /v1/completions takes more");
-  KF_ASSIGN_OR_RETURN(const JsonDocument object, parseObject(body));
   KF_ASSIGN_OR_RETURN(request.returnsIds,
-                      ConfigReader(*object).boolean("return_tokens", false));
+                      reader.boolean("return_tokens", false));
+  KF_ASSIGN_OR_RETURN(request.topLogProbs, readLlamaLogProbs(reader));
   return request;
 } catch (...) {
   return statusOfException();

@@ -66,6 +66,9 @@ struct GenerationRequest {
   std::vector<ToolSchema> forcedTools = {};
   std::optional<OutputFormat> format = {}; ///< what texts are held to
   bool returnsIds = false;                 ///< llama.cpp's return_tokens
+  /// How many likely tokens are told beside each; nothing: no
+  /// log-probabilities.
+  std::optional<size_t> topLogProbs = {};
 };
 
 /// OpenAI's POST /v1/chat/completions.

@@ -11,6 +11,7 @@
 #include "runtime/serve/ApiError.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 using namespace kf;
@@ -40,6 +41,15 @@ Status GenerationAnswer::advance(size_t number, std::string &events) {
   if (piece.end && piece.end->ok())
     part.add(choice.text.finish());
   part.ids = std::move(piece.ids);
+  part.logProbs = std::exchange(choice.waiting, {});
+  part.logProbs.insert(part.logProbs.end(),
+                       std::make_move_iterator(piece.logProbs.begin()),
+                       std::make_move_iterator(piece.logProbs.end()));
+  // In a stream, what may be a tag or a call is held back with its tokens.
+  const bool hasText =
+      !part.content.empty() || !part.reasoning.empty() || !part.calls.empty();
+  if (options.stream && !hasText && !piece.end)
+    choice.waiting.swap(part.logProbs);
   part = finishCalls(choice, std::move(part));
   if (options.stream) {
     const std::string json = form->part(number, part);

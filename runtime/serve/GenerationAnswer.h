@@ -30,6 +30,7 @@ public:
     size_t prompt = 0; ///< the number of its prompt in the request
     // What came so far:
     AnswerPart all = {};
+    std::vector<TextLogProbs> waiting = {}; ///< for text to be sent with
     std::optional<ChoiceEnd> end = {};
     bool hasCalls = false;
   };

@@ -115,6 +115,45 @@ TEST(ApiAnswer, LlamaCpp) {
   EXPECT_EQ(llamaForm(kHead, false)->part(0, {.ids = {1}}), "");
 }
 
+TEST(ApiAnswer, LogProbs) {
+  const Tokenizer tokenizer =
+      *Tokenizer::open(KF_SOURCE_DIR "/models/kf-stories/tokenizer.json");
+  AnswerHead head = kHead;
+  head.logProbsBy = &tokenizer;
+  const AnswerPart some = {.content = "!",
+                           .logProbs = {{{{3, -0.5F}, {{3, -0.5F}}}, 7}}};
+  AnswerPart hidden = some; // special tokens alone
+  hidden.content.clear();
+
+  const auto chat = chatForm(head);
+  const Json chunk = Json::parse(chat->part(0, some))["choices"][0];
+  EXPECT_EQ(chunk["logprobs"]["content"][0]["logprob"], -0.5);
+  EXPECT_EQ(chunk["logprobs"]["content"][0]["top_logprobs"].size(), 1u);
+  EXPECT_EQ(Json::parse(chat->part(0, hidden))["choices"][0]["delta"],
+            Json::parse(R"({"content": ""})"));
+  EXPECT_EQ(chat->part(0, {}), "");
+  for (const std::string &other :
+       {chat->begin(0), chat->part(0, {.content = "a"}), chat->end(0, kEnd)})
+    EXPECT_TRUE(Json::parse(other)["choices"][0]["logprobs"].is_null());
+  const Json whole = Json::parse(chat->whole({some, {}}, {kEnd, kEnd}));
+  EXPECT_EQ(whole["choices"][0]["logprobs"], chunk["logprobs"]);
+  EXPECT_EQ(whole["choices"][1]["logprobs"]["content"], Json::array());
+
+  const auto text = completionForm(head);
+  const Json part = Json::parse(text->part(0, some))["choices"][0]["logprobs"];
+  EXPECT_EQ(part["text_offset"], Json::parse("[7]"));
+  EXPECT_EQ(part["token_logprobs"], Json::parse("[-0.5]"));
+  EXPECT_EQ(Json::parse(text->whole({some}, {kEnd}))["choices"][0]["logprobs"],
+            part);
+
+  const auto llama = llamaForm(head, false);
+  for (const std::string &json :
+       {llama->part(0, some), llama->whole({some}, {kEnd})})
+    EXPECT_EQ(Json::parse(json)["completion_probabilities"][0]["id"], 3);
+  EXPECT_FALSE(Json::parse(llamaForm(kHead, false)->whole({{}}, {kEnd}))
+                   .contains("completion_probabilities"));
+}
+
 TEST(ApiAnswer, FinishReasons) {
   auto reason = [](StopReason reason, bool hasCalls = false) {
     return finishReasonOf({.reason = reason, .hasCalls = hasCalls});

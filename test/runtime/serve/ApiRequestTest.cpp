@@ -284,12 +284,11 @@ TEST(ApiRequest, Prompts) {
 /// asks for nothing; of those that nobody knows nothing is said.
 TEST(ApiRequest, KnownFieldsAreNotIgnored) {
   for (const char *field :
-       {R"("guided_regex": "a*")", R"("logprobs": true)", R"("logprobs": 0)",
-        R"("top_logprobs": 1)", R"("echo": true)", R"("suffix": "a")",
-        R"("best_of": 2)", R"("store": true)",
-        R"("modalities": ["text", "audio"])", R"("functions": [{}])",
-        R"("typical_p": 0.5)", R"("service_tier": "priority")",
-        R"("cache_prompt": false)"}) {
+       {R"("guided_regex": "a*")", R"("n_probs": 1)", R"("prompt_logprobs": 1)",
+        R"("echo": true)", R"("suffix": "a")", R"("best_of": 2)",
+        R"("store": true)", R"("modalities": ["text", "audio"])",
+        R"("functions": [{}])", R"("typical_p": 0.5)",
+        R"("service_tier": "priority")", R"("cache_prompt": false)"}) {
     const Status status = errorWith(field);
     EXPECT_EQ(status.code(), StatusCode::Unsupported) << field;
     const ApiError error = ApiError::of(status);
@@ -306,6 +305,49 @@ TEST(ApiRequest, KnownFieldsAreNotIgnored) {
             StatusCode::Unsupported);
   EXPECT_EQ(chatError(R"("messages": [{"role": "assistant", "refusal": "no"}])")
                 .code(),
+            StatusCode::Unsupported);
+}
+
+TEST(ApiRequest, LogProbs) {
+  using Wanted = std::optional<size_t>;
+  EXPECT_EQ(chat(kMessages).topLogProbs, Wanted());
+  EXPECT_EQ(chatWith(R"("logprobs": true)").topLogProbs, Wanted(0));
+  EXPECT_EQ(chatWith(R"("logprobs": true, "top_logprobs": 20)").topLogProbs,
+            Wanted(20));
+  EXPECT_EQ(chatWith(R"("logprobs": null, "top_logprobs": 0)").topLogProbs,
+            Wanted());
+  EXPECT_EQ(errorWith(R"("top_logprobs": 1)").message(),
+            "'top_logprobs' needs \"logprobs\": true");
+  for (const char *field :
+       {R"("logprobs": 1)", R"("logprobs": true, "top_logprobs": 21)",
+        R"("logprobs": true, "top_logprobs": -1)",
+        R"("logprobs": true, "top_logprobs": true)",
+        R"("logprobs": false, "top_logprobs": 2)"})
+    EXPECT_EQ(errorWith(field).code(), StatusCode::Invalid) << field;
+
+  const auto ofCompletion = [](const std::string &field) {
+    return completion(R"("prompt": "a", )" + field).topLogProbs;
+  };
+  EXPECT_EQ(ofCompletion(R"("logprobs": null)"), Wanted());
+  EXPECT_EQ(ofCompletion(R"("logprobs": false, "top_logprobs": 0)"), Wanted());
+  EXPECT_EQ(ofCompletion(R"("logprobs": 0)"), Wanted(0));
+  EXPECT_EQ(ofCompletion(R"("logprobs": 20)"), Wanted(20));
+  for (const char *field : {R"("logprobs": true)", R"("logprobs": 21)",
+                            R"("logprobs": -1)", R"("logprobs": 1.5)"})
+    EXPECT_EQ(completionError(R"("prompt": "a", )" + std::string(field)).code(),
+              StatusCode::Invalid)
+        << field;
+  EXPECT_EQ(completionError(R"("prompt": "a", "top_logprobs": 1)").code(),
+            StatusCode::Unsupported);
+
+  const auto ofLlama = [](const std::string &field) {
+    return parseLlamaRequest(R"({"prompt": "a", )" + field + "}");
+  };
+  EXPECT_EQ(ofLlama(R"("n_probs": 3)")->topLogProbs, Wanted(3));
+  EXPECT_EQ(ofLlama(R"("n_probs": 0, "logprobs": false)")->topLogProbs,
+            Wanted());
+  EXPECT_EQ(ofLlama(R"("n_probs": 21)").status().code(), StatusCode::Invalid);
+  EXPECT_EQ(ofLlama(R"("logprobs": 1)").status().code(),
             StatusCode::Unsupported);
 }
 

@@ -61,6 +61,30 @@ try:
         model="stories", prompt="Once", max_tokens=5, temperature=0, stream=True)
     assert "".join(p.choices[0].text for p in parts)
 
+    likely = client.chat.completions.create(
+        model="stories", messages=say, temperature=0, max_tokens=10, logprobs=True,
+        top_logprobs=3).choices[0]
+    assert len(likely.logprobs.content) == 10
+    assert "".join(t.token for t in likely.logprobs.content) == likely.message.content
+    assert all(len(t.top_logprobs) == 3 and t.top_logprobs[0].logprob == t.logprob <= 0
+               for t in likely.logprobs.content)
+    streamed = [t.token for chunk in client.chat.completions.create(
+        model="stories", messages=say, temperature=0, max_tokens=10, logprobs=True,
+        stream=True) if chunk.choices and chunk.choices[0].logprobs
+        for t in chunk.choices[0].logprobs.content]
+    assert streamed == [t.token for t in likely.logprobs.content]
+    with client.chat.completions.stream(
+            model="stories", messages=say, temperature=0, stop=".", logprobs=True,
+            top_logprobs=3) as stream:
+        for event in stream:
+            pass
+        final = stream.get_final_completion().choices[0]
+    assert "".join(t.token for t in final.logprobs.content) == final.message.content
+    old = client.completions.create(
+        model="stories", prompt="Once", temperature=0, max_tokens=5, logprobs=2).choices[0]
+    assert "".join(old.logprobs.tokens) == old.text
+    assert old.logprobs.text_offset[0] == 0 and len(old.logprobs.top_logprobs[0]) == 2
+
     def error(kind, make):
         try:
             make()

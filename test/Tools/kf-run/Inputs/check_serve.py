@@ -7,6 +7,7 @@ below that check something.
 import contextlib
 import http.client
 import json
+import math
 import os
 import re
 import signal
@@ -377,6 +378,148 @@ def texts():
         assert s.metric("vllm:num_requests_running") == 0
 
 
+def log_probs():
+    with Server("-c", "300") as s:
+        chat, text = "/v1/chat/completions", "/v1/completions"
+        start = {"prompt": "Once upon a time", "temperature": 0, "max_tokens": 12}
+
+        # What the model's logits say, of each token.
+        whole = s.post(text, logprobs=4, **start)["choices"][0]
+        given = whole["logprobs"]
+        assert set(given) == {"tokens", "token_logprobs", "top_logprobs", "text_offset"}
+        assert all(len(values) == 12 for values in given.values()), given
+        assert "".join(given["tokens"]) == whole["text"]
+        assert given["text_offset"] == [len("".join(given["tokens"][:i])) for i in range(12)]
+        for value, top, token in zip(given["token_logprobs"], given["top_logprobs"],
+                                     given["tokens"]):
+            assert len(top) == 4 and top[token] == value == max(top.values()), top
+            assert 0 < sum(map(math.exp, top.values())) <= 1 + 1e-6, top
+        ids = s.post("/tokenize", content=start["prompt"])["tokens"]
+        ids += s.post("/tokenize", content=whole["text"])["tokens"]
+        for count in 1, 7:
+            known = ids[:len(ids) - count]
+            logits = json.loads(generated(
+                "logits", "--ids", ",".join(map(str, known)), "--json", "-"))["last_logits"]
+            most = max(logits)
+            norm = most + math.log(sum(math.exp(logit - most) for logit in logits))
+            assert abs(given["token_logprobs"][12 - count]
+                       - (logits[ids[len(known)]] - norm)) < 1e-3
+            best = sorted((math.exp(logit - norm) for logit in logits), reverse=True)
+            likely = sorted(map(math.exp, given["top_logprobs"][12 - count].values()),
+                            reverse=True)
+            assert all(abs(a - b) < 1e-3 for a, b in zip(likely, best)), (likely, best[:4])
+        # Penalties, biases and temperature change what is drawn, not what the model says.
+        other = s.post(text, logprobs=4, **{**start, "temperature": 1.5, "max_tokens": 1},
+                       logit_bias={ids[-1]: 100})["choices"][0]["logprobs"]
+        first = other["top_logprobs"][0]
+        assert all(abs(first[token] - value) < 1e-3
+                   for token, value in given["top_logprobs"][0].items())
+        assert len(first) == 5 and other["tokens"][0] not in given["top_logprobs"][0]
+
+        # Streams have the same, each chunk those of its text.
+        def near(a, b):
+            return len(a) == len(b) and all(abs(x - y) < 1e-3 for x, y in zip(a, b))
+        def streamed(path, **body):
+            choices = [json.loads(e)["choices"][0] for e in s.events(path, **body)[:-1]]
+            return [c for c in choices if c["logprobs"]]
+        parts = streamed(text, logprobs=4, **start)
+        assert len(parts) > 1
+        assert all("".join(p["logprobs"]["tokens"]) == p["text"] for p in parts), parts
+        assert near(sum((p["logprobs"]["token_logprobs"] for p in parts), []),
+                    given["token_logprobs"])
+        assert sum((p["logprobs"]["text_offset"] for p in parts), []) == given["text_offset"]
+
+        # Chats.
+        ask = {"messages": say("Tell me a story."), "temperature": 0, "max_tokens": 12,
+               "logprobs": True}
+        answer = s.post(chat, **ask, top_logprobs=2)["choices"][0]
+        tokens = answer["logprobs"]["content"]
+        assert len(tokens) == 12
+        assert bytes(sum((t["bytes"] for t in tokens), [])).decode() == content(
+            {"choices": [answer]})
+        for token in tokens:
+            top = token["top_logprobs"]
+            assert len(top) == 2 and top[0] == {k: token[k] for k in top[0]}
+            assert set(top[0]) == {"token", "logprob", "bytes"}
+        assert all(t["top_logprobs"] == [] for t in s.post(chat, **ask)[
+            "choices"][0]["logprobs"]["content"])
+        parts = streamed(chat, **ask, top_logprobs=2)
+        for part in parts:
+            named = "".join(t["token"] for t in part["logprobs"]["content"])
+            assert named == part["delta"]["content"], part
+        assert near([t["logprob"] for p in parts for t in p["logprobs"]["content"]],
+                    [t["logprob"] for t in tokens])
+
+        # What is cut from the text has none, and neither has what ends it.
+        for path, more in (text, {"prompt": start["prompt"], "logprobs": 0}), (chat, ask):
+            more = {**more, "max_tokens": 12, "temperature": 0}
+            full = s.post(path, **more)["choices"][0]
+            full_text = full.get("text") or full["message"]["content"]
+            stop = full_text[len(full_text) // 2:][:6]
+            cut = s.post(path, **more, stop=stop)["choices"][0]
+            parts = streamed(path, **more, stop=stop)
+            cut_text = cut.get("text") or cut["message"]["content"]
+            assert cut_text == full_text.split(stop)[0]
+            def names(choice):
+                found = choice["logprobs"]
+                return found.get("tokens") or [t["token"] for t in found["content"]]
+            kept = names(cut)
+            assert kept == names(full)[:len(kept)] and len(kept) < 12
+            assert sum(map(names, parts), []) == kept
+            # All of the text, and the last token alone may say more.
+            assert "".join(kept).startswith(cut_text) and len("".join(kept[:-1])) < len(cut_text)
+        end = s.post(chat, **{**ask, "max_tokens": 250})
+        assert end["choices"][0]["finish_reason"] == "stop"
+        tokens = end["choices"][0]["logprobs"]["content"]
+        assert len(tokens) == end["usage"]["completion_tokens"] - 1
+        assert "".join(t["token"] for t in tokens) == content(end)
+        none = s.post(chat, **{**ask, "max_tokens": 0})["choices"][0]
+        assert none["logprobs"]["content"] == [], none
+        assert s.post(chat, **{**ask, "logprobs": False})["choices"][0]["logprobs"] is None
+        assert s.post(text, **start)["choices"][0]["logprobs"] is None
+
+        # Tokens that are a part of a character.
+        accent = s.post("/tokenize", content="\u96e8")["tokens"]
+        assert len(accent) > 1, accent
+        for path, more in (text, {"prompt": "a", "logprobs": 1}), (chat, ask):
+            drawn = s.post(path, **{**more, "max_tokens": 1, "temperature": 0},
+                           logit_bias={accent[0]: 1000})["choices"][0]
+            assert (drawn.get("text") or drawn["message"]["content"]) == "\ufffd"
+            if path == text:
+                token = drawn["logprobs"]["tokens"][0]
+                assert re.fullmatch(r"bytes:(\\x[0-9a-f]{2})+", token), token
+            else:
+                token = drawn["logprobs"]["content"][0]
+                assert token["token"] == "".join(f"\\x{b:02x}" for b in token["bytes"]), token
+                assert "\u96e8".encode().startswith(bytes(token["bytes"]))
+
+        # llama.cpp's.
+        llama = s.post("/completion", prompt=start["prompt"], n_predict=12, temperature=0,
+                       n_probs=3)
+        found = llama["completion_probabilities"]
+        assert near([t["logprob"] for t in found], given["token_logprobs"])
+        assert [t["id"] for t in found] == ids[-12:]
+        assert all(len(t["top_logprobs"]) == 3 and t["top_logprobs"][0]["id"] == t["id"]
+                   for t in found)
+        events = [json.loads(e) for e in s.events(
+            "/completion", prompt=start["prompt"], n_predict=12, temperature=0, n_probs=3)]
+        assert [t["id"] for e in events
+                for t in e["completion_probabilities"]] == ids[-12:]
+
+        # Requests that are wrong.
+        for path, more, field in (
+                (chat, {"top_logprobs": 2}, "top_logprobs"),
+                (chat, {"logprobs": True, "top_logprobs": 21}, "top_logprobs"),
+                (chat, {"logprobs": 3}, "logprobs"), (text, {"logprobs": 21}, "logprobs"),
+                (text, {"logprobs": True}, "logprobs"),
+                (text, {"top_logprobs": 1}, "top_logprobs"),
+                ("/completion", {"n_probs": 21}, "n_probs"),
+                ("/completion", {"logprobs": 1}, "logprobs")):
+            request = {"messages": say("a")} if path == chat else {"prompt": "a"}
+            error = s.error(path, 400, {**request, **more})
+            assert error["param"] == field, error
+
+
 def formats():
     """Texts that are held to schemas and grammars, and calls that have to be made."""
     chat, text = "/v1/chat/completions", "/v1/completions"
@@ -468,6 +611,16 @@ def formats():
             call, = answer["message"]["tool_calls"]
             assert call["function"]["name"] in names, call
             assert json.loads(call["function"]["arguments"])["to"] in ("home", "away"), call
+        # The tokens of a call come with it.
+        request = {"messages": say("Go!"), "tools": tools, "tool_choice": "required",
+                   "max_tokens": 400, "logprobs": True, "temperature": 0}
+        whole = s.post(chat, **request)["choices"][0]
+        chunks = [json.loads(e)["choices"][0] for e in s.events(chat, **request)[:-1]]
+        begin, called, end = chunks
+        assert called["delta"]["tool_calls"] and not begin["logprobs"] and not end["logprobs"]
+        names = [t["token"] for t in called["logprobs"]["content"]]
+        assert names == [t["token"] for t in whole["logprobs"]["content"]]
+        assert json.loads("".join(names).split("<tool_call>")[1].split("</tool_call>")[0])
         # Behind thoughts that the template has begun.
         think = {"chat_template_kwargs": {"enable_thinking": True}}
         message = s.post(chat, messages=say("Hi"), max_tokens=100, json_schema={"const": [1, "a"]},
@@ -501,9 +654,8 @@ def errors():
             assert error["param"] == field and "but 2 are the most" in error["message"], error
         assert len(s.post(text, prompt=["a", "b"], max_tokens=2)["choices"]) == 2
         # Each field that is known and cannot be obeyed.
-        for field in ({"logprobs": 1}, {"logprobs": True}, {"top_logprobs": 2},
-                      {"echo": True}, {"suffix": "x"}, {"best_of": 2},
-                      {"guided_regex": "a*"},
+        for field in ({"n_probs": 1}, {"prompt_logprobs": 1}, {"echo": True},
+                      {"suffix": "x"}, {"best_of": 2}, {"guided_regex": "a*"},
                       {"store": True}, {"mirostat": 2}, {"min_tokens": 3}):
             for path, start in (text, {"prompt": "a"}), (chat, {"messages": say("a")}):
                 error = s.error(path, 400, {**start, **field})
