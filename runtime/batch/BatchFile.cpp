@@ -9,6 +9,7 @@
 #include "runtime/batch/BatchFile.h"
 
 #include "runtime/batch/FormatFields.h"
+#include "runtime/batch/LogProbFields.h"
 #include "runtime/batch/RequestFields.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Json.h"
@@ -40,6 +41,8 @@ constexpr const char *kKeys[] = {"prompt",
                                  "repeat_last_n",
                                  "logit_bias",
                                  "stop",
+                                 "logprobs",
+                                 "top_logprobs",
                                  "response_format",
                                  "json_schema",
                                  "grammar",
@@ -65,8 +68,6 @@ constexpr OtherKey kOtherKeys[] = {
      "is of another API; 'prompt' or 'messages' is what to go on from"},
     {" tools tool_choice functions function_call parallel_tool_calls ",
      "is not supported: models call no tools; put them into the prompt"},
-    {" logprobs top_logprobs ",
-     "is not supported; 'kf-run logits' prints scores"},
     {" best_of echo suffix prediction ", "is not supported"},
     {" images image audio modalities ",
      "is not supported: prompts are text alone, without images and audio"},
@@ -167,6 +168,7 @@ Result<BatchRequest> readRequest(const json &object, std::string_view line) {
   }
   KF_RETURN_IF_ERROR(readStops(reader, request.stops));
   KF_RETURN_IF_ERROR(readSampling(reader, request.sampling));
+  KF_ASSIGN_OR_RETURN(request.topLogProbs, readChatLogProbs(reader));
   KF_ASSIGN_OR_RETURN(request.format, readFormat(reader, line));
   if (reader.contains("stream")) {
     KF_ASSIGN_OR_RETURN(const bool stream, reader.boolean("stream", false));

@@ -21,6 +21,8 @@
 //   logit_bias  an object from token ids to numbers, {"15": -1.5}, or an array
 //               of pairs, [[15, -1.5]]; false excludes the token
 //   stop        a text or an array of texts
+//   logprobs    true for the log-probability of each token
+//   top_logprobs  how many of the likeliest tokens are beside it, at most 20
 //   response_format, json_schema, grammar  what the text has to be
 //               (FormatFields.h)
 //   id          a text, a number, true or false, to be handed through
@@ -65,6 +67,9 @@ struct BatchRequest {
   std::optional<std::vector<std::string>> stops; ///< none is empty
   PartialSamplerOptions sampling;
   std::optional<OutputFormat> format;
+  /// How many likely tokens are told beside each; nothing: no
+  /// log-probabilities.
+  std::optional<size_t> topLogProbs;
   std::string id; ///< as JSON; empty where there is none
 };
 

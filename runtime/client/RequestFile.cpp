@@ -76,6 +76,12 @@ Result<RemoteRequest> readOwn(std::string_view line, ordered_json body) {
   if (body.contains("max_tokens") && body["max_tokens"] == -1)
     body.erase("max_tokens");
   spellBiases(body);
+  if (!request.isChat) { // of completions it is one number, or none
+    body.erase("logprobs");
+    body.erase("top_logprobs");
+    if (checked.topLogProbs)
+      body["logprobs"] = *checked.topLogProbs;
+  }
   request.body = std::move(body);
   return request;
 }

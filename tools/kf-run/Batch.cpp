@@ -16,6 +16,7 @@
 #include "SamplerFlags.h"
 
 #include "runtime/batch/BatchFile.h"
+#include "runtime/batch/LogProbFields.h"
 #include "runtime/core/Stopwatch.h"
 #include "runtime/engine/Generation.h"
 #include "runtime/session/ChatPrompts.h"
@@ -81,10 +82,12 @@ struct Job {
   std::unique_ptr<Generation> generation; ///< while it goes on
   Status error;
   GenerationResult result;
+  std::vector<TextLogProbs> logProbs; ///< where they are wanted
   bool isDone = false;
 };
 
-std::string jsonLine(const Job &job, bool hasText) {
+std::string jsonLine(const Job &job,
+                     const std::optional<Tokenizer> &tokenizer) {
   using Json = nlohmann::ordered_json;
   Json json = Json::object();
   json["line"] = job.line;
@@ -95,8 +98,10 @@ std::string jsonLine(const Job &job, bool hasText) {
     json["error"] = job.error.message();
   } else {
     json["ids"] = job.result.ids;
-    if (hasText)
+    if (tokenizer)
       json["text"] = job.result.text;
+    if (job.settings.onLogProbs)
+      json["logprobs"] = Json::parse(chatLogProbs(job.logProbs, *tokenizer));
     json["finish_reason"] = finishReasonOf(job.result.reason);
     json["prompt_tokens"] = job.prompt.size();
     json["prompt_tokens_reused"] = job.result.reusedTokens;
@@ -133,7 +138,8 @@ public:
         continue;
       }
       wantText |= !(*request)->ids || (*request)->stops ||
-                  !options.stops.empty() || format || (*request)->format;
+                  !options.stops.empty() || format || (*request)->format ||
+                  (*request)->topLogProbs;
       job.id = (*request)->id;
       requests.push_back(request->take());
     }
@@ -259,6 +265,12 @@ private:
     if (!request.ignoreEos.value_or(options.ignoreEos))
       job.settings.stopIds = files.config.eosIds;
     job.settings.stopTexts = request.stops.value_or(options.stops);
+    if (request.topLogProbs) {
+      job.settings.topLogProbs = *request.topLogProbs;
+      job.settings.onLogProbs = [&job](const TextLogProbs &logProbs) {
+        job.logProbs.push_back(logProbs);
+      };
+    }
     if (!options.quiet && !noted) {
       const std::string recommended = recommendedFlags(sampling);
       noteRecommended(recommended);
@@ -386,7 +398,7 @@ private:
   /// Writes the results of the jobs from number `written` on that are done.
   Status write(size_t &written) {
     for (; written < jobs.size() && jobs[written].isDone; ++written)
-      pending += jsonLine(jobs[written], model->files().tokenizer.has_value());
+      pending += jsonLine(jobs[written], model->files().tokenizer);
     if (!options.json.empty() || pending.empty())
       return Status();
     return writeStdout(std::exchange(pending, {}));

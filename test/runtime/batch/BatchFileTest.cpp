@@ -64,6 +64,18 @@ TEST(BatchFile, SaysNothingOfTheRest) {
   EXPECT_EQ(request.id, "");
 }
 
+TEST(BatchFile, LogProbs) {
+  EXPECT_EQ(parse(R"({"prompt": "a", "logprobs": true})").topLogProbs, 0u);
+  EXPECT_EQ(parse(R"({"prompt": "a", "logprobs": true, "top_logprobs": 5})")
+                .topLogProbs,
+            5u);
+  EXPECT_FALSE(parse(R"({"prompt": "a", "logprobs": false})").topLogProbs);
+  EXPECT_EQ(errorWith(R"("top_logprobs": 5)"),
+            "'top_logprobs' needs \"logprobs\": true");
+  EXPECT_EQ(errorWith(R"("logprobs": true, "top_logprobs": 21)"),
+            "'top_logprobs' is 21, but an integer from 0 to 20 is expected");
+}
+
 TEST(BatchFile, EveryOption) {
   BatchRequest request = parse(
       R"({"prompt": "a", "n": -1, "ignore_eos": true, "stop": ["\n", "b"],

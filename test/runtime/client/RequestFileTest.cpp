@@ -30,11 +30,12 @@ std::string errorOf(std::string_view line) {
 TEST(RequestFile, BatchesOwnForm) {
   const RemoteRequest request =
       parse(R"({"prompt": "a", "n": 3, "temp": 0.5, "id": 7, "model": "x",
-              "top_k": null, "logit_bias": [[5, 1.5], [6, false]]})");
+              "top_k": null, "logprobs": true, "top_logprobs": 3, "logit_bias": [[5, 1.5], [6, false]]})");
   EXPECT_EQ(request.id, "7");
   EXPECT_FALSE(request.isChat || request.isGreedy);
   EXPECT_EQ(json(request.body), json::parse(R"({"prompt": "a", "max_tokens": 3,
-      "temperature": 0.5, "logit_bias": {"5": 1.5, "6": -100.0},
+      "temperature": 0.5, "logprobs": 3,
+      "logit_bias": {"5": 1.5, "6": -100.0},
       "stream": true, "stream_options": {"include_usage": true}})"));
   const RemoteRequest ids = parse(R"({"ids": [1, 2]})");
   EXPECT_TRUE(ids.isGreedy);
