@@ -67,7 +67,7 @@ constexpr OtherKey kOtherKeys[] = {
     {" input instructions ",
      "is of another API; 'prompt' or 'messages' is what to go on from"},
     {" tools tool_choice functions function_call parallel_tool_calls ",
-     "is not supported: models call no tools; put them into the prompt"},
+     "is not supported: batches read no calls of tools; kf-run serve does"},
     {" best_of echo suffix prediction ", "is not supported"},
     {" images image audio modalities ",
      "is not supported: prompts are text alone, without images and audio"},

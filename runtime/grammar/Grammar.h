@@ -41,7 +41,7 @@ struct JsonOptions {
   /// In front of each token of JSON (not behind the value) there may be a space
   /// or a tab, or one or two line ends and up to so many of these. That keeps
   /// models from writing nothing else. 0: none at all.
-  uint32_t maxIndent = 40;
+  uint32_t maxIndent = 20;
   TextAround around = {};
   /// JSON pointers of schemas within the schema that are documents of their
   /// own: references below them begin there.

@@ -45,7 +45,7 @@ Result<ModelKind> kf::findModelKind(const std::string &path) try {
   if (isRepositoryName(path) && !std::filesystem::exists(path, ignored))
     return Status::error("there is no folder " + quotePath(path) +
                          " here, and models are not downloaded: "
-                         "'huggingface-cli download " +
+                         "'hf download " +
                          path + " --local-dir DIR', and give DIR");
   KF_ASSIGN_OR_RETURN(ModelFormat format, findModelFormat(path));
   return format == ModelFormat::Gguf ? ModelKind::Gguf : ModelKind::Folder;

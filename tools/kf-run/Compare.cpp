@@ -296,7 +296,8 @@ int kf::runCompare(Arguments arguments) {
   OptionParser parser(
       "compare [MODEL] --against URL,... --file FILE [options]",
       "Sends the same requests to servers of OpenAI's API and to the model "
-      "itself, by turns, and prints a row for each: how many were answered, "
+      "itself, one after another, and prints a row for each: how many were "
+      "answered, "
       "the time to the first token and between tokens (median / 99 %), tokens "
       "a second, what they cost, and how far greedy texts are the model's "
       "(docs/Compare.md).");

@@ -99,7 +99,7 @@ constexpr ForeignFlag kFlags[] = {
      "is not needed: a message that is piped in ends the chat, as in echo "
      "Hello | kf-run chat MODEL"},
     {"-hf -hfr --hf-repo -hff --hf-file -mu --model-url", "", Refused, Value,
-     "names a model to download, which kf-run does not: 'huggingface-cli "
+     "names a model to download, which kf-run does not: 'hf "
      "download REPO --local-dir DIR', and give DIR or its .gguf file"},
     {"--mmproj -mm --image --images --audio", "", Refused, Value,
      "is not supported: prompts are text alone, without images and audio"},
@@ -231,7 +231,7 @@ constexpr ForeignCommand kCommands[] = {
     {"llama-gguf gguf-dump show info",
      "'kf-run inspect MODEL' shows what a model is made of"},
     {"pull download",
-     "models are not downloaded: 'huggingface-cli download REPO --local-dir "
+     "models are not downloaded: 'hf download REPO --local-dir "
      "DIR', and give DIR or its .gguf file as MODEL"},
     {"list ls", "'kf-run cache list' lists compiled programs, and 'kf-run "
                 "devices' devices"},

@@ -65,7 +65,7 @@ void kf::noteRecommended(const std::string &flags) {
 }
 
 void kf::addSamplerFlags(OptionParser &parser, PartialSamplerOptions &out,
-                         ModelSampling unsaid) {
+                         ModelSampling unsaid, const std::string &temperature) {
   const std::string model =
       "what the model recommends (generation_config.json, or a GGUF file's "
       "general.sampling)";
@@ -73,7 +73,7 @@ void kf::addSamplerFlags(OptionParser &parser, PartialSamplerOptions &out,
               "temperature; 0 takes the most likely token. " +
                   (unsaid == ModelSampling::Always
                        ? "What this option and the next ones leave open is " +
-                             model + "; without that, 0"
+                             model + "; without that, " + temperature
                        : "0 by default; where it or one of the next three "
                          "asks to draw, what they leave open is " +
                              model));

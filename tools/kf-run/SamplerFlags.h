@@ -20,9 +20,11 @@ namespace kf {
 
 /// Adds --temp, --top-k, --top-p, --min-p, --repeat-penalty,
 /// --presence-penalty, --frequency-penalty, --repeat-last-n, --logit-bias and
-/// --seed, which say what nobody says otherwise: `unsaid`.
+/// --seed, which say what nobody says otherwise: `unsaid`, and `temperature` is
+/// the temperature where the model recommends none, for the help.
 void addSamplerFlags(OptionParser &parser, PartialSamplerOptions &out,
-                     ModelSampling unsaid);
+                     ModelSampling unsaid,
+                     const std::string &temperature = "0");
 
 /// Adds --stop.
 void addStopFlag(OptionParser &parser, std::vector<std::string> &out);

@@ -60,7 +60,8 @@ struct ServeOptions {
                    "context is full");
     parser.text({"template", 0, "FILE"}, templateFile,
                 "a chat template (Jinja), instead of the model's own");
-    addSamplerFlags(parser, sampler, ModelSampling::Always);
+    addSamplerFlags(parser, sampler, ModelSampling::Always,
+                    "1, as OpenAI has it");
     parser.bytes({"max-body", 0, "SIZE"}, body,
                  "the most bytes of a request's body; 16M by default");
     parser.integer({"max-connections", 0, "N"}, connections, 1, 1 << 16,

@@ -153,8 +153,8 @@ TEST(BatchFile, WhatOpenAiHasAndWeDoNot) {
             "'stream' is not supported: each request becomes a line when it is "
             "finished");
   EXPECT_EQ(errorWith(R"("tools": [])"),
-            "'tools' is not supported: models call no tools; put them into the "
-            "prompt");
+            "'tools' is not supported: batches read no calls of tools; kf-run "
+            "serve does");
   EXPECT_EQ(errorOf(R"({"custom_id": "a", "body": {"prompt": "b"}})"),
             "'body' is of OpenAI's batches: a line is what their 'body' holds, "
             "with 'id' for 'custom_id'");

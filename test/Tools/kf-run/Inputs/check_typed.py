@@ -115,7 +115,7 @@ COMMANDS = f"""
 2 kf-run generate {hub} -p Once --torch_dtype float16 | weights stay of the type
 2 kf-run generate {hub} -p Once --load_in_4bit | 'kf-run quantize MODEL OUT.gguf q4_0'
 2 kf-run generate {hub} -p Once --tensor-parallel-size 2 | computed by one device
-1 kf-run generate meta-llama/Llama-3.2-1B -p Once | 'huggingface-cli download meta-llama/Llama-3.2-1B --local-dir DIR'
+1 kf-run generate meta-llama/Llama-3.2-1B -p Once | 'hf download meta-llama/Llama-3.2-1B --local-dir DIR'
 1 kf-run generate {hub}/model.safetensors -p Once | give the folder that it lies in
 1 kf-run generate ./pytorch_model.bin -p Once | is of PyTorch
 1 kf-run generate ./model.onnx -p Once | is of ONNX
