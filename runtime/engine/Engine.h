@@ -205,6 +205,7 @@ private:
     uint32_t row = 0; ///< wanted row of the step before that chooses its id
     int32_t id = -1;  ///< once it is known
     Choice choice;
+    const TokenConstraint *constraint = nullptr; ///< of the choice
   };
   /// A step that nobody has asked for yet. The device has begun with it, or
   /// will when it is done with the one before.

@@ -152,8 +152,8 @@ bool Engine::isAsExpected(const Piece &piece, const Expected &expected) const {
   if (sequence.ids.size() != 1 || sequence.ids.front() != expected.id ||
       reading.onLogits || !reading.sampler)
     return false;
-  return ahead->choosesLater ||
-         (!reading.constraint && choiceOf(reading) == expected.choice);
+  return ahead->choosesLater || (reading.constraint == expected.constraint &&
+                                 choiceOf(reading) == expected.choice);
 }
 
 /// Callers have read on, or not: what of the next step is theirs is known. What
@@ -205,6 +205,7 @@ Status Engine::tryChooseAhead() {
       if (mask.ok() &&
           batch.adjustments() + choice.adjustmentCount() <= adjustmentLimit()) {
         allowed = *mask;
+        ahead->expected[i].constraint = reading.constraint;
       } else {
         // It is in a step with room, or in one that says what is wrong.
         Sequence &sequence = *std::exchange(piece.sequence, nullptr);

@@ -12,11 +12,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/core/Exceptions.h"
 #include "runtime/engine/Engine.h"
 
 #include <algorithm>
-#include <array>
 
 using namespace kf;
 

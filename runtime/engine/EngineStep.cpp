@@ -205,10 +205,10 @@ Status Engine::runPlan() {
                                      static_cast<int64_t>(piece.count));
     return chosen.status();
   }
+  double seconds = watch ? watch->seconds() : 0;
   count();
   giveLogProbs(step, *chosen);
   giveChosen(*chosen);
-  double seconds = watch ? watch->seconds() : 0;
   KF_RETURN_IF_ERROR(giveLogits(seconds));
   if (watch) // else the host has done other things meanwhile
     pace.add(plan.batch.rows(), seconds);
@@ -285,10 +285,15 @@ void Engine::giveLogProbs(uint64_t step, std::span<const int32_t> chosen) {
     const size_t index = fetched++;
     if (!piece.sequence || id < 0)
       continue;
-    const Reading &reading = *piece.sequence->reading;
-    if (reading.onLogProbs)
-      reading.onLogProbs(logProbsOf(executor.fetchedLogits(step, index), id,
-                                    reading.topLogProbs));
+    Status status = catchExceptions([&] {
+      const Reading &reading = *piece.sequence->reading;
+      if (reading.onLogProbs)
+        reading.onLogProbs(logProbsOf(executor.fetchedLogits(step, index), id,
+                                      reading.topLogProbs));
+      return Status();
+    });
+    if (!status.ok() && piece.sequence) // want of memory, of this one alone
+      end(*piece.sequence, std::move(status));
   }
 }
 
@@ -317,19 +322,21 @@ void Engine::giveChosen(std::span<const int32_t> chosen) {
 Status Engine::giveLogits(double &seconds) {
   const std::span<const int32_t> rows = plan.batch.logitRows;
   const size_t most = static_cast<size_t>(plan.logitsHead);
-  size_t row = 0; // of `rows`
+  size_t row = 0;                 // of `rows`
+  std::optional<size_t> computed; // the first row of those that are there
   for (const Piece &piece : plan.pieces) {
     Status status;
     for (size_t i = 0; i < piece.logits; ++i, ++row) {
-      if (row % most == 0) {
+      if (!piece.sequence || !status.ok())
+        continue; // nobody wants them any more
+      if (const size_t first = row - row % most; computed != first) {
         const Stopwatch watch;
         KF_RETURN_IF_ERROR(executor.computeLogits(
-            rows.subspan(row, std::min(most, rows.size() - row)),
+            rows.subspan(first, std::min(most, rows.size() - first)),
             plan.batch.rows(), plan.logitsHead, options.cancelled));
         seconds += watch.seconds();
+        computed = first;
       }
-      if (!piece.sequence || !status.ok())
-        continue;
       const Sequence &sequence = *piece.sequence;
       KF_ASSIGN_OR_RETURN(std::span<const float> logits,
                           executor.logits(row % most, plan.logitsHead));

@@ -107,8 +107,6 @@ public:
   Buffer &output(size_t index) const {
     return *instance->buffers().outputs[index];
   }
-  /// Where its work is done.
-  Stream &workStream() { return *stream; }
   uint64_t arenaBytes() const { return arena ? arena->size() : 0; }
   /// Bytes of its own buffers of inputs and outputs.
   uint64_t ioBytes() const;

@@ -12,6 +12,8 @@
 #include "runtime/core/Stopwatch.h"
 
 #include <algorithm>
+#include <bit>
+#include <iterator>
 #include <utility>
 
 using namespace kf;
@@ -19,6 +21,13 @@ using namespace kf;
 //===----------------------------------------------------------------------===//
 // Programs and buffers
 //===----------------------------------------------------------------------===//
+
+/// Choices read what heads give, and end before them.
+StepExecutor::~StepExecutor() {
+  stream.reset();
+  while (!parts.empty())
+    parts.erase(std::prev(parts.end()));
+}
 
 Result<Stream *> StepExecutor::workStream() {
   if (!stream) {
@@ -218,11 +227,13 @@ Status StepExecutor::fetchLogits(Slot &slot, std::span<const int32_t> rows) {
   if (!rows.empty() &&
       (!slot.logits || slot.logits->size() < rows.size() * rowBytes)) {
     // Of a step that nobody waited for, copies may still come.
+    // What became of it is nothing to this one.
     if (slot.logits)
-      KF_RETURN_IF_ERROR(slot.done->synchronize());
-    KF_ASSIGN_OR_RETURN(slot.logits,
-                        model.device().allocate(rows.size() * rowBytes,
-                                                MemoryKind::HostPinned));
+      (void)slot.done->synchronize();
+    const uint64_t room = std::bit_ceil(rows.size());
+    KF_ASSIGN_OR_RETURN(
+        slot.logits,
+        model.device().allocate(room * rowBytes, MemoryKind::HostPinned));
   }
   Buffer &source = partOf(StepPart::Head, slot.head).program->output(0);
   for (size_t i = 0; i < rows.size(); ++i)

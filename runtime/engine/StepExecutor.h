@@ -46,6 +46,10 @@ public:
                int64_t mostChosen)
       : model(model), cache(cache), mostRows(mostRows), mostChosen(mostChosen) {
   }
+  /// Waits for what is in the stream.
+  ~StepExecutor();
+  StepExecutor(const StepExecutor &) = delete;
+  StepExecutor &operator=(const StepExecutor &) = delete;
 
   /// Makes a program ready, so that no step has to wait for it. Errors: as
   /// Model::program(), and the device's.

@@ -33,8 +33,8 @@
 //     ids and seen of adjustments      [A] i32
 //     bias of adjustments        [A] f32
 //     repetition, presence, frequency  [L] f32
-//     masked                     [L] i32       numbers of rows of the mask, or
-//     -1 mask                       [M, ceil(V / 32)] i32
+//     masked                     [L] i32       rows of the mask; -1: none
+//     mask                       [M, ceil(V / 32)] i32
 //     -> ids                     [L] i32       that were chosen, or -1
 //
 // `wanted` are numbers from 0 to T - 1; any other gives the logits of a row of

@@ -56,13 +56,20 @@ TEST(EngineConstraint, MasksAreObeyedAhead) {
   expectObeyed(/*runsAhead=*/true);
 }
 
-TEST(EngineConstraint, StepsOfConstrainedTextsDoNotRunAhead) {
+// The choice alone waits for masks: no step is run twice, and none of another
+// text.
+TEST(EngineConstraint, StepsOfConstrainedTextsRunAhead) {
   Fixture fixture({.parallel = 2, .runsAhead = true});
   Text text(fixture.sequence(), {}, 8, std::make_unique<FakeConstraint>());
+  Text free(fixture.sequence(), {}, 8);
   EXPECT_TRUE(text.read({1, 2}).ok());
+  EXPECT_TRUE(free.read({1, 2, 3}).ok());
   fixture.runAll();
   EXPECT_EQ(text.chosen.size(), 8u);
-  EXPECT_EQ(fixture.engine->counts().ahead, 0);
+  EXPECT_EQ(free.chosen.size(), 8u);
+  EXPECT_EQ(fixture.engine->counts().steps, 8);
+  EXPECT_EQ(fixture.engine->counts().ahead, 7);
+  EXPECT_EQ(fixture.device.behavior.runs, 8);
 }
 
 // A text that cannot go on ends alone.
