@@ -262,9 +262,10 @@ TEST(Service, GivesLogProbsOfTheText) {
         --at;
       TextRequest stopping = request;
       stopping.stopTexts = {whole.text.substr(at, 9)};
-      while ((stopping.stopTexts[0].back() & 0x80) != 0)
-        stopping.stopTexts[0].pop_back();
-      if (stopping.stopTexts[0].empty())
+      std::string &stop = stopping.stopTexts[0];
+      while (!stop.empty() && (stop.back() & 0x80) != 0)
+        stop.pop_back();
+      if (stop.empty())
         continue;
       const Taken cut(*served.submit(stopping));
       ASSERT_EQ((*cut.end)->reason, StopReason::StopText);
