@@ -8,6 +8,7 @@
 
 #include "runtime/constraint/ConstraintCompiler.h"
 
+#include "runtime/constraint/ForcedTokens.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/grammar/GrammarMatcher.h"
 
@@ -50,26 +51,53 @@ Status ofText(Status status) {
 /// A text of a grammar.
 class GrammarConstraint : public TokenConstraint {
 public:
-  GrammarConstraint(GrammarMatcher matcher, size_t words)
-      : matcher(std::move(matcher)), mask(words) {}
+  GrammarConstraint(GrammarMatcher matcher, const Tokenizer &tokenizer,
+                    const GrammarVocabulary &vocabulary)
+      : matcher(std::move(matcher)), certain(tokenizer, vocabulary),
+        mask(vocabulary.maskWords()) {}
 
   Result<std::span<const uint32_t>> allowed() override {
     using Allowed = Result<std::span<const uint32_t>>;
     return catchExceptions([&]() -> Allowed {
-      if (!isKnown)
+      if (isKnown)
+        return Allowed(mask);
+      KF_ASSIGN_OR_RETURN(const std::span<const int32_t> next, forced());
+      if (next.empty()) {
         KF_RETURN_IF_ERROR(ofText(matcher.fillMask(mask)));
+      } else {
+        std::ranges::fill(mask, 0);
+        mask[next[0] / 32] |= uint32_t(1) << next[0] % 32;
+      }
       isKnown = true;
       return Allowed(mask);
     });
   }
+  Result<std::span<const int32_t>> forced() override {
+    using Forced = Result<std::span<const int32_t>>;
+    return catchExceptions([&]() -> Forced {
+      Forced next = certain.find(matcher);
+      if (!next.ok())
+        return ofText(next.status());
+      return next;
+    });
+  }
   Status accept(int32_t id) override {
-    isKnown = false;
-    return catchExceptions([&] { return ofText(matcher.accept(id)); });
+    return catchExceptions([&]() -> Status {
+      KF_ASSIGN_OR_RETURN(const std::span<const int32_t> next, forced());
+      if (!next.empty() && next[0] != id)
+        return Status::error("token " + std::to_string(id) +
+                             " is not the one that the text goes on with");
+      KF_RETURN_IF_ERROR(ofText(matcher.accept(id)));
+      isKnown = false;
+      certain.accept(id);
+      return Status();
+    });
   }
   bool isComplete() const override { return matcher.isComplete(); }
 
 private:
   GrammarMatcher matcher;
+  ForcedTokens certain;
   std::vector<uint32_t> mask;
   bool isKnown = false; ///< `mask` is that of the next token
 };
@@ -80,11 +108,12 @@ size_t bytesOf(const Grammar &grammar) { return 2 * grammar.bytes(); }
 /// The texts of a grammar share what makes masks fast.
 class GrammarSource : public TokenConstraintSource {
 public:
-  GrammarSource(Grammar grammar,
+  GrammarSource(Grammar grammar, const Tokenizer &tokenizer,
                 std::shared_ptr<const GrammarVocabulary> vocabulary,
                 std::shared_ptr<std::atomic<size_t>> living)
-      : grammar(std::move(grammar)), vocabulary(std::move(vocabulary)),
-        living(std::move(living)), bytes(bytesOf(this->grammar)) {
+      : grammar(std::move(grammar)), tokenizer(tokenizer),
+        vocabulary(std::move(vocabulary)), living(std::move(living)),
+        bytes(bytesOf(this->grammar)) {
     *this->living += bytes;
   }
   ~GrammarSource() override { *living -= bytes; }
@@ -100,12 +129,13 @@ public:
         start.emplace(made.take());
       }
       return Made(
-          std::make_unique<GrammarConstraint>(*start, vocabulary->maskWords()));
+          std::make_unique<GrammarConstraint>(*start, tokenizer, *vocabulary));
     });
   }
 
 private:
   Grammar grammar;
+  const Tokenizer &tokenizer;
   std::shared_ptr<const GrammarVocabulary> vocabulary;
   std::shared_ptr<std::atomic<size_t>> living;
   size_t bytes;
@@ -177,7 +207,8 @@ ConstraintCompiler::compile(const OutputFormat &format,
   if (!vocabulary)
     KF_RETURN_IF_ERROR(makeVocabulary());
   std::shared_ptr<TokenConstraintSource> source =
-      std::make_shared<GrammarSource>(grammar.take(), vocabulary, living);
+      std::make_shared<GrammarSource>(grammar.take(), tokenizer, vocabulary,
+                                      living);
   kept.push_front({format, source});
   if (kept.size() > kMostKept)
     kept.pop_back();

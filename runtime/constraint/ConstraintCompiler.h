@@ -39,8 +39,9 @@ class GrammarVocabulary;
 /// wait for one another.
 class ConstraintCompiler {
 public:
-  /// `tokenizer` outlives this. Tokens from `vocabSize` on, the model's
-  /// logits, are none; `endIds` are those that end a text.
+  /// `tokenizer` outlives this, and all texts of what this compiles. Tokens
+  /// from `vocabSize` on, the model's logits, are none; `endIds` are those that
+  /// end a text.
   ConstraintCompiler(const Tokenizer &tokenizer, int64_t vocabSize,
                      std::vector<int64_t> endIds);
   ~ConstraintCompiler();

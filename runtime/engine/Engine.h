@@ -147,6 +147,8 @@ public:
   int64_t waiting() const { return scheduler.waiting(); }
   /// The most rows of a step.
   int64_t rowsPerStep() const { return *options.rowsPerStep; }
+  /// Whether steps begin before the tokens are known that they read.
+  bool runsAhead() const { return *options.runsAhead; }
   /// The most tokens that a step chooses.
   int64_t chosenPerStep() const;
   /// Rows at most of the body of a step which reads `rows` rows of `sequences`

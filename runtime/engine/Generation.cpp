@@ -67,9 +67,12 @@ public:
   Result<GenerationResult> take();
 
 private:
-  Status read(std::vector<int32_t> ids, bool choose);
+  Status read(std::vector<int32_t> ids);
   void onRead(const Reading::Outcome &outcome);
   Status goOn(std::optional<int32_t> id);
+  Status accept(int32_t id);
+  Result<std::vector<int32_t>> takeForced(int64_t position);
+  std::optional<StopReason> reasonBehind(std::span<const int32_t> ids);
   void finish(StopReason reason);
   double readied() const { return sequence.engine().timings().total(); }
 
@@ -93,6 +96,9 @@ private:
   const Tokenizer *tokenizer;
   GenerationOptions options;
   GenerationResult result;
+  /// That are read with the prompt.
+  std::vector<int32_t> first;
+  int64_t beingRead = 0; ///< tokens
   bool hasStarted = false;
   bool isTold = false;                  ///< by the engine, at the moment
   bool isAbandoned = false;             ///< nobody wants to know any more
@@ -210,8 +216,12 @@ Status Generation::Text::start(std::span<const int32_t> prompt) try {
   watch = Stopwatch();
   readiedBefore = readied();
   promptCount = static_cast<int64_t>(prompt.size());
-  KF_RETURN_IF_ERROR(
-      read({prompt.begin(), prompt.end()}, options.maxTokens > 0));
+  std::vector<int32_t> ids(prompt.begin(), prompt.end());
+  if (promptCount > 0) {
+    KF_ASSIGN_OR_RETURN(first, takeForced(sequence.position() + promptCount));
+  }
+  ids.insert(ids.end(), first.begin(), first.end());
+  KF_RETURN_IF_ERROR(read(std::move(ids)));
   hasStarted = true;
   return Status();
 } catch (...) {
@@ -225,17 +235,20 @@ void Generation::Text::abandon() {
     sequence.cancel();
 }
 
-Status Generation::Text::read(std::vector<int32_t> ids, bool choose) {
+/// Reads `ids`, and has a token chosen behind them if there can be one.
+Status Generation::Text::read(std::vector<int32_t> ids) {
+  const bool choose = options.maxTokens > 0 &&
+                      !(options.constraint && options.constraint->isComplete());
   Reading reading;
   reading.ids = std::move(ids);
   reading.sampler = choose ? &sampler : nullptr;
   reading.constraint = choose ? options.constraint.get() : nullptr;
-  const int64_t last =
-      sequence.position() + static_cast<int64_t>(reading.ids.size());
-  reading.goesOn =
-      choose &&
-      static_cast<int64_t>(result.ids.size()) + 1 < options.maxTokens &&
-      last < sequence.contextLength();
+  beingRead = static_cast<int64_t>(reading.ids.size());
+  const int64_t last = sequence.position() + beingRead;
+  reading.goesOn = choose &&
+                   static_cast<int64_t>(result.ids.size() + first.size()) + 1 <
+                       options.maxTokens &&
+                   last < sequence.contextLength();
   if (choose && options.onLogProbs) {
     reading.topLogProbs = options.topLogProbs;
     reading.onLogProbs = [self =
@@ -267,37 +280,92 @@ void Generation::Text::onRead(const Reading::Outcome &outcome) {
 
 /// What was to be read is read, and `id` follows it, if one was wanted.
 Status Generation::Text::goOn(std::optional<int32_t> id) {
+  std::vector<int32_t> ids = std::move(first);
+  first.clear();
   if (result.promptTokens == 0) {
     result.promptTokens = promptCount;
-    result.reusedTokens = sequence.reusedTokens();
+    result.reusedTokens = std::min(sequence.reusedTokens(), promptCount);
     result.prefillSeconds = watch.seconds();
     result.prefillReadying = readied() - readiedBefore;
     watch = Stopwatch();
     readiedBefore = readied();
   } else {
-    ++result.decodeSteps;
+    result.decodedTokens += beingRead;
   }
-  if (!id) {
+  if (id) {
+    KF_RETURN_IF_ERROR(accept(*id));
+    ids.push_back(*id);
+  } else if (ids.empty()) {
     finish(StopReason::MaxTokens);
     return Status();
   }
-  sampler.accept(*id);
-  if (options.constraint)
-    KF_RETURN_IF_ERROR(options.constraint->accept(*id));
-  const std::optional<StopReason> reason = push(*id);
-  if (isAbandoned)
+  std::optional<StopReason> reason = reasonBehind(ids);
+  if (reason || isAbandoned) {
+    if (reason)
+      finish(*reason);
     return Status();
+  }
+  KF_ASSIGN_OR_RETURN(const std::vector<int32_t> forced,
+                      takeForced(sequence.position() + 1));
+  reason = reasonBehind(forced);
   if (reason)
     finish(*reason);
-  else if (options.constraint && options.constraint->isComplete())
-    finish(StopReason::Complete);
-  else if (static_cast<int64_t>(result.ids.size()) >= options.maxTokens)
-    finish(StopReason::MaxTokens);
-  else if (sequence.position() >= sequence.contextLength())
-    finish(StopReason::ContextFull);
-  else
-    return read({*id}, true);
-  return Status();
+  if (reason || isAbandoned)
+    return Status();
+  ids = {*id};
+  ids.insert(ids.end(), forced.begin(), forced.end());
+  return read(std::move(ids));
+}
+
+/// `id` belongs to the text; nobody is told yet.
+Status Generation::Text::accept(int32_t id) {
+  sampler.accept(id);
+  return options.constraint ? options.constraint->accept(id) : Status();
+}
+
+/// Accepts the tokens that come next whatever is chosen, as many as there is
+/// room for behind `position` and in front of one that is chosen, if their
+/// steps are saved so.
+Result<std::vector<int32_t>> Generation::Text::takeForced(int64_t position) {
+  std::vector<int32_t> taken;
+  // Who wants to know how likely tokens are has each chosen.
+  if (!options.constraint || options.onLogProbs)
+    return taken;
+  const int64_t room =
+      std::min(options.maxTokens - static_cast<int64_t>(result.ids.size()) - 1,
+               sequence.contextLength() - position);
+  KF_ASSIGN_OR_RETURN(const std::span<const int32_t> forced,
+                      options.constraint->forced());
+  for (int32_t id : forced) {
+    // What excludes the token is an error of the step that chooses it.
+    if (static_cast<int64_t>(taken.size()) >= room || sampler.excludes(id))
+      break;
+    taken.push_back(id);
+  }
+  // The step that began ahead would read the first one alone.
+  if (taken.size() == 1 && hasStarted && sequence.engine().runsAhead())
+    taken.clear();
+  for (int32_t id : taken)
+    KF_RETURN_IF_ERROR(accept(id));
+  return taken;
+}
+
+/// Adds accepted tokens to the text; returns why it ends behind them, if it
+/// does.
+std::optional<StopReason>
+Generation::Text::reasonBehind(std::span<const int32_t> ids) {
+  for (int32_t id : ids) {
+    const std::optional<StopReason> reason = push(id);
+    if (reason || isAbandoned)
+      return reason;
+  }
+  if (options.constraint && options.constraint->isComplete())
+    return StopReason::Complete;
+  if (static_cast<int64_t>(result.ids.size()) >= options.maxTokens)
+    return StopReason::MaxTokens;
+  if (sequence.position() >= sequence.contextLength())
+    return StopReason::ContextFull;
+  return std::nullopt;
 }
 
 void Generation::Text::finish(StopReason reason) {

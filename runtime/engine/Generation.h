@@ -82,7 +82,7 @@ struct GenerationResult {
   int64_t promptTokens = 0;  ///< that were read; 0 where cancelled before
   int64_t reusedTokens = 0;  ///< of them, those that were in the cache
   double prefillSeconds = 0; ///< until it was read and a token chosen
-  int64_t decodeSteps = 0;   ///< tokens that were read one by one
+  int64_t decodedTokens = 0; ///< that were read behind the prompt
   double decodeSeconds = 0;  ///< in that, steps of others included
   /// Parts of the two that went into making programs ready.
   double prefillReadying = 0, decodeReadying = 0;

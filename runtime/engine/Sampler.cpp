@@ -152,6 +152,11 @@ void Sampler::forgetOne(int32_t id) {
     adjusted.erase(it);
 }
 
+bool Sampler::excludes(int32_t id) const {
+  const auto found = adjusted.find(id);
+  return found != adjusted.end() && found->second.bias == -kInfinity;
+}
+
 std::vector<LogitAdjustment> Sampler::adjustments() const {
   std::vector<LogitAdjustment> list;
   list.reserve(adjusted.size());

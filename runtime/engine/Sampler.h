@@ -83,6 +83,8 @@ public:
   /// Whether the choice depends on which tokens there were, not on their number
   /// alone.
   bool dependsOnTokens() const { return penalizes(); }
+  /// Whether a bias of -inf keeps the token from being chosen.
+  bool excludes(int32_t id) const;
   /// What kf.sample takes for the next token: numbers in their ranges.
   SampleSettings settings() const;
   SamplePenalties penalties() const;

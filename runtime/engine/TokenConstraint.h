@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // What the engine knows of a grammar: before each token which ones are allowed,
-// and behind it whether the text is complete. runtime/constraint has grammars.
+// and which are certain; behind it whether the text is complete.
+// runtime/constraint has grammars.
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,6 +33,12 @@ public:
   /// any number of times for a token. Errors: no token may come, or it takes
   /// more than its limits to find out; the text cannot go on then.
   virtual Result<std::span<const uint32_t>> allowed() = 0;
+  /// The tokens that come next whatever is chosen, in their order; maybe none.
+  /// Each is the only one that is allowed() in its place, so that a text is the
+  /// same whether the model is asked for them or not. Valid until accept().
+  virtual Result<std::span<const int32_t>> forced() {
+    return std::span<const int32_t>();
+  }
   /// `id` comes next. One that is not allowed is an error.
   virtual Status accept(int32_t id) = 0;
   /// Whether the text has ended, or nothing but its end may come.

@@ -80,6 +80,22 @@ bool GrammarVocabulary::isEnd(int32_t id) const {
   return std::ranges::binary_search(endIds, id);
 }
 
+bool GrammarVocabulary::hasLonger(std::string_view bytes) const {
+  const auto goesOn = [&](std::span<const Node> trie) {
+    size_t begin = 0, end = trie.size();
+    for (char c : bytes) {
+      while (begin < end && trie[begin].byte != static_cast<uint8_t>(c))
+        begin = trie[begin].end;
+      if (begin == end)
+        return false;
+      end = trie[begin++].end;
+    }
+    return begin < end;
+  };
+  return bytes.size() < deepest &&
+         (goesOn(plainNodes) || goesOn(otherNodes) || goesOn(longNodes));
+}
+
 Result<std::shared_ptr<const GrammarVocabulary>>
 GrammarVocabulary::create(std::span<const GrammarToken> tokens,
                           std::vector<int32_t> ends) {

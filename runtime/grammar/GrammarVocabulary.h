@@ -84,6 +84,9 @@ public:
   /// The next token with the same bytes as `token`, or -1.
   int32_t nextEqual(int32_t token) const { return equals[token]; }
   size_t maxDepth() const { return deepest; }
+  /// Whether a token begins with `bytes`, of which there is one at least, and
+  /// goes on behind them.
+  bool hasLonger(std::string_view bytes) const;
 
 private:
   size_t count = 0;

@@ -85,7 +85,7 @@ std::string describe(const char *what, const ChatCounts &counts) {
          std::to_string(counts.computed) + " computed in " +
          rate(counts.computed, counts.prefillSeconds) + "; generated " +
          std::to_string(counts.generated) + ", decoded in " +
-         rate(counts.decodeSteps, counts.decodeSeconds) + "\n";
+         rate(counts.decodedTokens, counts.decodeSeconds) + "\n";
 }
 
 /// Reads lines and does what they say.

@@ -28,7 +28,7 @@ void ChatCounts::add(const ChatCounts &other) {
   reused += other.reused;
   computed += other.computed;
   generated += other.generated;
-  decodeSteps += other.decodeSteps;
+  decodedTokens += other.decodedTokens;
   prefillSeconds += other.prefillSeconds;
   decodeSeconds += other.decodeSeconds;
 }
@@ -192,7 +192,7 @@ Result<StopReason> ChatSession::generateAnswer(std::span<const int32_t> ids,
   last.reused = result.reusedTokens;
   last.computed = result.promptTokens - result.reusedTokens;
   last.generated = static_cast<int64_t>(result.ids.size());
-  last.decodeSteps = result.decodeSteps;
+  last.decodedTokens = result.decodedTokens;
   last.prefillSeconds =
       std::max(0.0, result.prefillSeconds - result.prefillReadying);
   last.decodeSeconds =

@@ -40,7 +40,7 @@ struct ChatCounts {
   int64_t reused = 0;    ///< prompt tokens that were in the cache
   int64_t computed = 0;  ///< prompt tokens that were not
   int64_t generated = 0; ///< tokens of answers
-  int64_t decodeSteps = 0;
+  int64_t decodedTokens = 0;
   double prefillSeconds = 0, decodeSeconds = 0; ///< without compiling
 
   void add(const ChatCounts &other);

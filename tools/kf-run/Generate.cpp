@@ -59,7 +59,8 @@ std::string summary(Session &run, const GenerationResult &result,
          formatted("%.1f ms", times.load * 1e3) + ", compile " +
          formatted("%.1f ms", times.compile * 1e3) + " (" + run.origin() +
          "), " + phase("prefill", result.promptTokens, times.prefill) + ", " +
-         phase("decode", result.decodeSteps, times.decode) + ", peak memory " +
+         phase("decode", result.decodedTokens, times.decode) +
+         ", peak memory " +
          formatted("%.1f MB", static_cast<double>(peakMemory()) / 1e6) + ", " +
          std::string(nameOf(result.reason)) + "\n";
 }
@@ -84,7 +85,7 @@ std::string jsonReport(Session &run, const std::string &prompt,
                                    {"prefill_tokens", result.promptTokens},
                                    {"first_token", times.firstToken},
                                    {"decode", times.decode},
-                                   {"decode_tokens", result.decodeSteps},
+                                   {"decode_tokens", result.decodedTokens},
                                    {"total", times.total}}},
                                  {"memory",
                                   {{"weights", memory.weights},

@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <bit>
 #include <vector>
 
 using namespace kf;
@@ -147,6 +148,79 @@ TEST_F(ConstraintCompilerTest, MemoryIsBounded) {
   EXPECT_GT(held.size(), 5u);
   held.clear();
   EXPECT_TRUE(compile(OutputFormat::jsonObject("")));
+}
+
+// What is certain is cut as the tokenizer cuts it, and as no other tokens: the
+// text in its tokens is allowed at each place, and skips some of them.
+TEST_F(ConstraintCompilerTest, ForcesTheTokenizersTokens) {
+  const Source source = compile({.text = R"({"type": "object", "properties": {
+      "name": {"type": "string"}, "height in metres": {"type": "number"},
+      "kind": {"enum": ["a longer word", "a longer day", 17]},
+      "fixed": {"const": ["whatever this says", {"\u00e9t\u00e9": null}]}},
+      "required": ["name", "height in metres", "kind", "fixed"],
+      "additionalProperties": false})"});
+  size_t forced = 0, all = 0;
+  for (
+      const char *text :
+      {R"({"name":"Ann","height in metres":1.5,"kind":"a longer word","fixed":)"
+       R"(["whatever this says",{"été":null}]})",
+       R"({"name":"","height in metres":-2e3,"kind":17,"fixed":)"
+       R"(["whatever this says",{"été":null}]})",
+       R"({"name":"Once upon a time, \"x\"","height in metres":0,"kind":)"
+       R"("a longer day","fixed":["whatever this says",{"été":null}]})"}) {
+    SCOPED_TRACE(text);
+    EXPECT_EQ(refusal(source, text), "");
+    std::unique_ptr<TokenConstraint> constraint = source->begin().take();
+    const std::vector<int32_t> ids = *tokenizer.encode(text, false);
+    for (size_t i = 0; i < ids.size(); ++i) {
+      const auto certain = constraint->forced();
+      ASSERT_TRUE(certain.ok()) << certain.message();
+      forced += !certain->empty();
+      ++all;
+      for (size_t j = 0; j < certain->size(); ++j) {
+        ASSERT_LT(i + j, ids.size());
+        EXPECT_EQ((*certain)[j], ids[i + j]) << "behind " << i << " tokens";
+      }
+      if (!certain->empty()) {
+        size_t count = 0;
+        for (uint32_t word : *constraint->allowed())
+          count += static_cast<size_t>(std::popcount(word));
+        EXPECT_EQ(count, 1u);
+        EXPECT_FALSE(constraint->accept(ids[i] + 1).ok());
+      }
+      ASSERT_TRUE(constraint->accept(ids[i]).ok());
+    }
+    EXPECT_TRUE(constraint->isComplete());
+  }
+  EXPECT_GT(2 * forced, all);
+}
+
+// A text that was cut otherwise goes on as the model likes until the tokenizer
+// would begin a token.
+TEST_F(ConstraintCompilerTest, ForcesNothingWithinATokenOfTheTokenizer) {
+  const Source source =
+      compile({.kind = OutputFormat::Kind::Gbnf,
+               .text = R"(root ::= "the little girl and the big dog" [a-z]*)"});
+  const std::vector<int32_t> whole =
+      *tokenizer.encode("the little girl and the big dog", false);
+  std::unique_ptr<TokenConstraint> constraint = source->begin().take();
+  std::string text;
+  // Letter by letter, where that is left to the model.
+  for (size_t i = 0; i < 100 && text.size() < 31; ++i) {
+    const std::vector<int32_t> certain(constraint->forced()->begin(),
+                                       constraint->forced()->end());
+    const auto mask = *constraint->allowed();
+    int32_t shortest = certain.empty() ? -1 : certain[0];
+    for (int32_t id = 0; certain.empty() && id < tokenizer.vocabSize(); ++id)
+      if ((mask[id / 32] >> id % 32 & 1) &&
+          (shortest < 0 ||
+           tokenizer.bytesOf(id).size() < tokenizer.bytesOf(shortest).size()))
+        shortest = id;
+    ASSERT_GE(shortest, 0);
+    ASSERT_TRUE(constraint->accept(shortest).ok());
+    text += tokenizer.bytesOf(shortest);
+  }
+  EXPECT_EQ(text.substr(0, 31), "the little girl and the big dog");
 }
 
 } // namespace

@@ -174,4 +174,102 @@ TEST(EngineConstraint, GenerationsEndWhereTheyAreComplete) {
   EXPECT_EQ(constraint->asked, 0);
 }
 
+// Four tokens of seven are certain: 3 to 5 together, and the first.
+class ForcingConstraint : public FakeConstraint {
+public:
+  Result<std::span<const uint32_t>> allowed() override {
+    if (!isForced(length))
+      return FakeConstraint::allowed();
+    bits = uint32_t(1) << idAt(length);
+    return std::span<const uint32_t>(&bits, 1);
+  }
+  Result<std::span<const int32_t>> forced() override {
+    ids.clear();
+    for (int32_t at = length; isForced(at); ++at)
+      ids.push_back(idAt(at));
+    return std::span<const int32_t>(ids);
+  }
+
+  static bool isForced(int32_t at) {
+    return at % 7 == 0 || (at % 7 >= 3 && at % 7 <= 5);
+  }
+  static int32_t idAt(int32_t at) { return (at * 5 + 1) % kVocab; }
+
+private:
+  uint32_t bits = 0;
+  std::vector<int32_t> ids;
+};
+
+// Tokens that are certain are read without being chosen, and the text is the
+// one that it would be if they were.
+TEST(EngineConstraint, StepsOfForcedTokensAreSkipped) {
+  for (const bool runsAhead : {false, true})
+    for (const int64_t count : {1, 2, 3, 4, 5, 6, 7, 8, 9, 40})
+      for (const size_t i : {0, 1, 4}) {
+        SCOPED_TRACE(std::to_string(runsAhead) + " " + std::to_string(count) +
+                     " " + std::to_string(i));
+        Fixture fixture({.runsAhead = runsAhead});
+        fixture.device.behavior.varies = true;
+        SamplerOptions sampling = optionsOf(i);
+        sampling.logitBias.clear();
+        std::vector<std::vector<int32_t>> texts;
+        std::vector<int64_t> steps;
+        for (const bool isAsked : {false, true}) {
+          GenerationOptions options;
+          options.maxTokens = count;
+          options.constraint = std::make_shared<ForcingConstraint>();
+          std::vector<int32_t> told;
+          options.onToken = [&](int32_t id) { told.push_back(id); };
+          if (isAsked) // how likely each token is, of all
+            options.onLogProbs = [](const TextLogProbs &) {};
+          std::unique_ptr<Sequence> sequence = fixture.sequence();
+          Sampler sampler = *Sampler::create(sampling);
+          const int64_t before = fixture.engine->counts().steps;
+          const Result<GenerationResult> result =
+              generate(*sequence, sampler, nullptr, tokens(9), options);
+          ASSERT_TRUE(result.ok()) << result.message();
+          EXPECT_EQ(result->reason, StopReason::MaxTokens);
+          EXPECT_EQ(result->promptTokens, 9);
+          EXPECT_EQ(told, result->ids);
+          texts.push_back(result->ids);
+          steps.push_back(fixture.engine->counts().steps - before);
+        }
+        ForcingConstraint constraint;
+        EXPECT_EQ(texts[0], expected(tokens(9), sampling, size_t(count),
+                                     fixture.device.behavior, &constraint));
+        EXPECT_EQ(texts[1], texts[0]);
+        if (count == 40) {
+          EXPECT_EQ(steps[1], 40);
+          EXPECT_LE(steps[0], runsAhead ? 29 : 18);
+        }
+      }
+}
+
+TEST(EngineConstraint, TextsMayBeForcedToTheirEnd) {
+  Fixture fixture;
+  for (const int32_t end : {1, 6, 13}) {
+    GenerationOptions options;
+    auto constraint = std::make_shared<ForcingConstraint>();
+    constraint->completeAt = end;
+    options.constraint = constraint;
+    std::unique_ptr<Sequence> sequence = fixture.sequence();
+    Sampler sampler = *Sampler::create({});
+    const Result<GenerationResult> result =
+        generate(*sequence, sampler, nullptr, tokens(3), options);
+    ASSERT_TRUE(result.ok()) << result.message();
+    EXPECT_EQ(result->reason, StopReason::Complete);
+    EXPECT_EQ(static_cast<int32_t>(result->ids.size()), end);
+  }
+  // A bias that excludes what is certain is an error, as it was.
+  GenerationOptions options;
+  options.constraint = std::make_shared<ForcingConstraint>();
+  std::unique_ptr<Sequence> sequence = fixture.sequence();
+  Sampler sampler = *Sampler::create(
+      {.logitBias = {{ForcingConstraint::idAt(3), -INFINITY}}});
+  const Result<GenerationResult> result =
+      generate(*sequence, sampler, nullptr, tokens(3), options);
+  EXPECT_NE(result.message().find("grammar allows"), std::string::npos)
+      << result.message();
+}
+
 } // namespace

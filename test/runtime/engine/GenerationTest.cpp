@@ -69,7 +69,7 @@ TEST(Generation, StreamsWhatItGenerates) {
   EXPECT_EQ(streamed, result->text);
   EXPECT_EQ(result->reason, StopReason::MaxTokens);
   EXPECT_EQ(result->promptTokens, 3);
-  EXPECT_EQ(result->decodeSteps, 4); // nothing is read after the last token
+  EXPECT_EQ(result->decodedTokens, 4); // nothing is read after the last token
   EXPECT_EQ(fixture.sequence->position(), 7);
   EXPECT_GT(result->prefillSeconds, 0.0);
 }
@@ -82,7 +82,7 @@ TEST(Generation, StopTokenIsTheLast) {
   ASSERT_TRUE(result.ok()) << result.message();
   EXPECT_EQ(result->ids, std::vector<int32_t>{kAnswer});
   EXPECT_EQ(result->reason, StopReason::StopToken);
-  EXPECT_EQ(result->decodeSteps, 0);
+  EXPECT_EQ(result->decodedTokens, 0);
 }
 
 /// The text of n answers, which a stop text may span.
