@@ -22,8 +22,9 @@
 namespace mlir::kf {
 
 /// What a workgroup of attention does at a time; see
-/// lib/Conversion/KFToGPU/FlashEmitter.cpp. Nothing of it that decides in
-/// which order a row is summed up depends on how many rows there are.
+/// lib/Conversion/KFToGPU/Attention/FlashEmitter.cpp. Nothing of it that
+/// decides in which order a row is summed up depends on how many rows there
+/// are.
 struct FlashShape {
   int64_t threads = 1;
   int64_t rows = 1; ///< query rows: tokens times heads
@@ -68,7 +69,7 @@ FlashShape getFlashShape(int64_t headDim, int64_t rows, int64_t keys,
                          int64_t threads);
 
 /// What a workgroup of attention does at a time on matrix units; see
-/// lib/Conversion/KFToGPU/FlashMmaEmitter.cpp.
+/// lib/Conversion/KFToGPU/Attention/FlashMmaEmitter.cpp.
 struct FlashMmaShape {
   static constexpr int64_t warp = 32; ///< threads
 
@@ -170,9 +171,9 @@ constexpr int64_t rowRangeBytes(int64_t rows) {
 }
 
 /// What a workgroup of a product on matrix units does at a time; see
-/// lib/Conversion/KFToGPU/MmaMatmulEmitter.cpp. Lines of the weight are the
-/// rows of the units' tiles, and rows of x their columns. Where a product is
-/// gated, 16 lines are 8 of gate and the same 8 of up.
+/// lib/Conversion/KFToGPU/Products/MmaMatmulEmitter.cpp. Lines of the weight
+/// are the rows of the units' tiles, and rows of x their columns. Where a
+/// product is gated, 16 lines are 8 of gate and the same 8 of up.
 struct MmaShape {
   /// Of the tile that one instruction computes, along lines, rows and K.
   static constexpr int64_t unitLines = 16, unitRows = 8, unitStep = 16;
@@ -217,7 +218,7 @@ bool convertsFloat8(Operation *op);
 bool isForMatrixUnits(KVCacheType cache);
 
 /// What a workgroup of a product of few rows does at a time; see
-/// lib/Conversion/KFToGPU/StreamMatmulEmitter.cpp. Tiles are those of
+/// lib/Conversion/KFToGPU/Products/StreamMatmulEmitter.cpp. Tiles are those of
 /// `#kf.fragments`.
 struct StreamShape {
   static constexpr int64_t lanes = 32;
@@ -327,8 +328,8 @@ struct StreamShape {
 bool holdsRows(MatmulOp op, int64_t rows);
 
 /// What a workgroup of a product of few rows of 16-bit floats does at a time;
-/// see lib/Conversion/KFToGPU/HeldMatmulEmitter.cpp. Tiles are those of
-/// `#kf.fragments`.
+/// see lib/Conversion/KFToGPU/Products/HeldMatmulEmitter.cpp. Tiles are those
+/// of `#kf.fragments`.
 struct HeldShape {
   static constexpr int64_t lanes = 32;
   static constexpr int64_t unitColumns = 32, unitRows = 8;

@@ -8,7 +8,7 @@
 
 #include "kf/Conversion/KernelShape.h"
 
-#include "MmaSums.h"
+#include "Products/MmaSums.h"
 
 #include "mlir/Support/DebugStringHelper.h"
 

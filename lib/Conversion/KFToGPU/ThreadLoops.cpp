@@ -11,7 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "WarpOps.h"
+#include "Units/WarpOps.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -1,0 +1,140 @@
+//===- GPUMatmulEmitter.cpp - Matrix products on a GPU --------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "GPUMatmulEmitter.h"
+
+#include "../Units/RowRange.h"
+
+#include "../../Common/RowFormulas.h"
+#include "runtime/core/BlockFormat.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+LogicalResult GPUMatmulEmitter::emit() {
+  if (failed(e.checkOneResult()))
+    return failure();
+  extent = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
+  SmallVector<Value> sizes = e.sizesOf(op.getResult());
+  rows = sizes[0];
+  columns = sizes[1];
+  if (failed(prepareInput()))
+    return failure();
+  if (!e.isLoadable(op.getW()))
+    return op.emitOpError("convert-kf-to-gpu: its weight must be in memory");
+  if (op.getScales() && !e.isLoadable(op.getScales()))
+    return op.emitOpError("convert-kf-to-gpu: its scales must be in memory");
+  if (op.getOutliers() && !e.isLoadable(op.getOutliers()))
+    return op.emitOpError("convert-kf-to-gpu: its outliers must be in memory");
+  return emitProduct();
+}
+
+/// Makes rows of x loadable; those of a norm by statistics in workgroup memory:
+/// [rows][statistics].
+LogicalResult GPUMatmulEmitter::prepareInput() {
+  if (e.isLoadable(op.getX()))
+    return success();
+  Operation *norm = op.getX().getDefiningOp();
+  if (shape.statistics == 0)
+    return norm->emitOpError("convert-kf-to-gpu: no GPU code to fuse this op "
+                             "into a matmul");
+  Value memory =
+      e.workgroupMemory(shape.rows * shape.statistics, b.getF32Type());
+  auto place = [this](Value row, int64_t number) {
+    return e.add(e.mul(row, e.index(shape.statistics)), e.index(number));
+  };
+  LogicalResult prepared = success();
+  e.loop(rows, [&](Value row) {
+    prepared = e.prepareRow(norm->getOperand(0), row);
+    if (failed(prepared))
+      return;
+    SmallVector<Value> statistics = rowStatistics(e, norm, row);
+    e.onFirstThread([&] {
+      for (auto [number, value] : llvm::enumerate(statistics))
+        memref::StoreOp::create(b, loc, value, memory, place(row, number));
+    });
+  });
+  e.barrier();
+  e.define(op.getX(), [=, this](ValueRange indices, unsigned, Value) {
+    SmallVector<Value> statistics;
+    for (int64_t number = 0; number < shape.statistics; ++number)
+      statistics.push_back(
+          memref::LoadOp::create(b, loc, memory, place(indices[0], number)));
+    return normalize(e, norm, statistics, indices, 0);
+  });
+  return prepared;
+}
+
+Value GPUMatmulEmitter::loadX(Value row, Value k) {
+  Value x = OutlierRows(e, op).load({row, k});
+  if (!op.getScales())
+    return x;
+  Value unit = e.index(::kf::PackedBlock::unit);
+  Value scale =
+      e.load(op.getScales(), {row, arith::DivUIOp::create(b, loc, k, unit)}, 0);
+  Value code = arith::ExtSIOp::create(b, loc, b.getI32Type(), x);
+  return e.mul(arith::SIToFPOp::create(b, loc, b.getF32Type(), code), scale);
+}
+
+SmallVector<Value> GPUMatmulEmitter::groupIndices(int64_t group,
+                                                  ValueRange indices) {
+  SmallVector<Value> all(indices);
+  if (shape.groups == 2)
+    all.insert(all.begin(), e.index(group));
+  return all;
+}
+
+LogicalResult GPUMatmulEmitter::storeElement(Value row, Value column,
+                                             ValueRange sums) {
+  LogicalResult stored = success();
+  Value inside = arith::AndIOp::create(b, loc, e.isLess(row, rows),
+                                       e.isLess(column, columns));
+  e.ifThen(inside, [&] {
+    Value value = finishElement(row, column, sums);
+    stored = success(value != nullptr);
+    if (value)
+      e.storeResult(value, {row, column});
+  });
+  return stored;
+}
+
+Value GPUMatmulEmitter::finishElement(Value row, Value column,
+                                      ValueRange sums) {
+  Value tensor = e.tileResult();
+  Value value = finishProduct(e, op, sums, column, 0);
+  e.define(op.getResult(),
+           [value](ValueRange, unsigned, Value) { return value; });
+  if (e.isLoadable(tensor))
+    return e.load(tensor, {row, column}, 0);
+  tensor.getDefiningOp()->emitOpError(
+      "convert-kf-to-gpu: no GPU code to fuse this op behind a matmul");
+  return Value();
+}
+
+WeightRows mlir::kf::findWeightRows(GPUEmitter &e, MatmulOp op) {
+  Value weight = op.getW(), first = e.index(0);
+  while (auto slice = weight.getDefiningOp<tensor::ExtractSliceOp>()) {
+    first = e.add(first, e.index(slice.getMixedOffsets().end()[-2]));
+    weight = slice.getSource();
+  }
+  return {dyn_cast<BlockArgument>(weight), first};
+}
+
+LogicalResult mlir::kf::emitGPUMatmul(GPUEmitter &emitter) {
+  if (emitter.shape.stream)
+    return emitStreamMatmul(emitter);
+  if (emitter.shape.held)
+    return emitHeldMatmul(emitter);
+  if (emitter.shape.mma)
+    return emitMmaMatmul(emitter);
+  return emitter.shape.sharing > 1 ? emitSharedMatmul(emitter)
+                                   : emitStagedMatmul(emitter);
+}

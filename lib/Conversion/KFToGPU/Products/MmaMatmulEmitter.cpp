@@ -1,0 +1,353 @@
+//===- MmaMatmulEmitter.cpp - Products on matrix units --------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The workgroup walks along K. Shared memory is a ring of stages, each with a
+// step of its rows of x and of its lines of the weight: while one is
+// multiplied, those behind it are copied. Warps have their own parts of the
+// tile, whose sums stay in registers until the end. Lines and rows past an edge
+// are zeros, whose sums are not stored.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../Units/RowRange.h"
+#include "GPUMatmulEmitter.h"
+#include "MmaLines.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+class MmaMatmulEmitter : public GPUMatmulEmitter {
+public:
+  explicit MmaMatmulEmitter(GPUEmitter &e)
+      : GPUMatmulEmitter(e), mma(*e.shape.mma), code(e), product(e),
+        outliers(e, op) {}
+
+private:
+  LogicalResult emitProduct() override {
+    ring = code.workgroupBytes(shape.workgroupBytes - mma.rangeBytes());
+    if (mma.hasOutliers) {
+      range.emplace(e, mma.rows);
+      range->reset();
+    }
+    if (mma.isForWarpgroups() && hasWarpgroups(e.kernel))
+      ring = code.align(ring, MmaShape::warpgroupAlignment);
+    factor = cast<RankedTensorType>(op.getX().getType()).getElementType();
+    FailureOr<SmallVector<Value>> sums = sumUpTile();
+    if (failed(sums))
+      return failure();
+    if (!mma.hasOutliers)
+      return storeTile(*sums);
+    range->check(*sums);
+    SmallVector<Value> all = range->unlessNoted(*sums, [&] {
+      isScaled = true;
+      product.numberThread();
+      range->find(rows, extent, [&](Value row, Value column) {
+        return outliers.load({row, column});
+      });
+      SmallVector<Value> scaled = *sumUpTile(); // as it could before
+      product.unscaleSums(scaled, *range);
+      return scaled;
+    });
+    product.numberThread();
+    return storeTile(all);
+  }
+
+  /// The sums of the tile, of rows as they are or scaled; a diagnostic on
+  /// failure.
+  FailureOr<SmallVector<Value>> sumUpTile() {
+    MmaStaging x(e, MmaOperand(e, op.getX(), factor), mma.rows, /*offset=*/0,
+                 [&](Value line) -> MmaStaging::Line {
+                   return {{line}, e.isLess(line, rows)};
+                 });
+    lines = createMmaLines(e, op, product, columns, mma.rowBytes());
+    if (!lines)
+      return failure();
+    if (mma.isForWarpgroups() && hasWarpgroups(e.kernel))
+      return sumUpWarpgroups(x);
+    findTiles(x);
+    return sumUp(x);
+  }
+
+  /// Brings this thread's part of the rows in a stage, which are columns from
+  /// `k` on, into the range of f16, where rows are scaled.
+  void scaleStage(MmaStaging &x, Value at, Value k) {
+    if (isScaled)
+      e.ifThen(e.isLess(k, e.index(extent)),
+               [&] { x.rescale(code.advance(ring, at), k, outliers, *range); });
+  }
+
+  /// Begins to copy what the step at `k` reads, where there is one, to the
+  /// stage at byte `at` of the ring.
+  void copyStage(MmaStaging &x, Value at, Value k) {
+    e.ifThen(e.isLess(k, e.index(extent)), [&] {
+      Value stage = code.advance(ring, at);
+      x.copy(stage, k);
+      lines->copy(stage, k);
+    });
+    code.commitCopies();
+  }
+
+  /// Begins with the first `ahead` stages.
+  void fillStages(MmaStaging &x, int64_t ahead) {
+    for (int64_t i = 0; i < ahead; ++i)
+      copyStage(x, e.index(i * mma.stageBytes()), e.index(i * mma.step));
+    lines->store(ring, lines->fetch(e.index(0)), 0, 1);
+  }
+
+  /// The ring's stages, one after another.
+  SmallVector<Value> sumUp(MmaStaging &x) {
+    const int64_t ahead = mma.stages - 1;
+    fillStages(x, ahead);
+    SmallVector<Value> fetched = lines->fetch(e.index(mma.step));
+    waitForStage(x, e.index(0), e.index(0));
+    // What is multiplied next is in registers before it is wanted.
+    SmallVector<Value> carried = product.zeros();
+    const size_t sumCount = carried.size(), fetchedCount = fetched.size();
+    llvm::append_range(carried, loadStep(e.index(0), 0));
+    llvm::append_range(carried, fetched);
+    carried.push_back(e.index(0));
+    carried.push_back(e.index(ahead * mma.stageBytes()));
+    auto steps = e.loop(
+        e.index(0), e.index(extent), e.index(mma.step), carried,
+        [&](Value k, ValueRange args) {
+          SmallVector<Value> sums(args.take_front(sumCount));
+          SmallVector<Value> words(
+              args.drop_front(sumCount).drop_back(fetchedCount + 2));
+          SmallVector<Value> fetched(args.drop_back(2).take_back(fetchedCount));
+          Value read = args.end()[-2], write = args.end()[-1];
+          copyStage(x, write, e.add(k, e.index(ahead * mma.step)));
+          SmallVector<Value> coming =
+              lines->fetch(e.add(k, e.index(2 * mma.step)));
+          Value following = nextStage(read);
+          Value filled = code.advance(ring, following);
+          const int64_t count = mma.step / MmaShape::unitStep;
+          for (int64_t step = 0; step < count; ++step) {
+            const bool isLast = step + 1 == count;
+            lines->store(filled, fetched, step, count);
+            // All have what they copied, and have left the stage that is
+            // filled next.
+            if (isLast)
+              waitForStage(x, following, e.add(k, e.index(mma.step)));
+            SmallVector<Value> later =
+                isLast ? loadStep(following, 0) : loadStep(read, step + 1);
+            multiplyAdd(words, sums);
+            words = std::move(later);
+          }
+          llvm::append_range(sums, words);
+          llvm::append_range(sums, coming);
+          sums.push_back(following);
+          sums.push_back(nextStage(write));
+          return sums;
+        });
+    return SmallVector<Value>(steps.getResults().take_front(sumCount));
+  }
+
+  /// The same by warpgroups, which multiply a stage while what the next one
+  /// needs is done. Two in turn have registers of their own for their lines:
+  /// units still read those of the one before.
+  SmallVector<Value> sumUpWarpgroups(MmaStaging &x) {
+    // The stage before the last may still be read.
+    const int64_t ahead = mma.stages - 2;
+    fillStages(x, ahead);
+    SmallVector<Value> carried = product.zeros();
+    const size_t sumCount = carried.size();
+    llvm::append_range(carried, lines->fetch(e.index(mma.step)));
+    const size_t fetchedCount = carried.size() - sumCount;
+    carried.push_back(e.index(0));
+    carried.push_back(e.index(ahead * mma.stageBytes()));
+    const int64_t inTurn = llvm::divideCeil(extent, mma.step) % 2 == 0 ? 2 : 1;
+    auto steps = e.loop(
+        e.index(0), e.index(extent), e.index(inTurn * mma.step), carried,
+        [&](Value first, ValueRange args) {
+          SmallVector<Value> sums(args.take_front(sumCount));
+          SmallVector<Value> fetched(args.drop_back(2).take_back(fetchedCount));
+          Value read = args.end()[-2], write = args.end()[-1];
+          for (int64_t turn = 0; turn < inTurn; ++turn) {
+            Value k = e.add(first, e.index(turn * mma.step));
+            code.waitForCopies(ahead - 1);
+            scaleStage(x, read, k);
+            code.fenceShared();
+            e.barrier();
+            Value stage = code.advance(ring, read);
+            SmallVector<Value> words;
+            const int64_t count = mma.step / MmaShape::unitStep;
+            for (int64_t step = 0; step < count; ++step)
+              llvm::append_range(words, lines->load(stage, 0, step));
+            copyStage(x, write, e.add(k, e.index(ahead * mma.step)));
+            SmallVector<Value> coming =
+                lines->fetch(e.add(k, e.index(2 * mma.step)));
+            Value ofRows = code.describeRows(stage);
+            code.fenceWarpgroup();
+            for (int64_t step = 0; step < count; ++step)
+              sums =
+                  code.beginProducts(factor, ArrayRef(words).slice(4 * step, 4),
+                                     ofRows, step, sums);
+            code.commitProducts();
+            read = nextStage(read);
+            write = nextStage(write);
+            lines->store(code.advance(ring, read), fetched, 0, 1);
+            fetched = std::move(coming);
+            code.waitForProducts(inTurn - 1);
+          }
+          llvm::append_range(sums, fetched);
+          sums.push_back(read);
+          sums.push_back(write);
+          return sums;
+        });
+    return code.waitForSums(steps.getResults().take_front(sumCount));
+  }
+
+  /// Waits for the stage behind the one that is multiplied: that at byte `at`,
+  /// with columns from `k` on.
+  void waitForStage(MmaStaging &x, Value at, Value k) {
+    code.waitForCopies(mma.stages - 2);
+    scaleStage(x, at, k);
+    e.barrier();
+  }
+
+  Value nextStage(Value at) {
+    Value next = e.add(at, e.index(mma.stageBytes()));
+    Value isInside = e.isLess(next, e.index(mma.stages * mma.stageBytes()));
+    return e.select(isInside, next, e.index(0));
+  }
+
+  /// Where this lane's part of the first rows of each step lies in a stage.
+  void findTiles(MmaStaging &x) {
+    rowTiles.clear();
+    // Tiles 0 to 3 are both halves of the step, of two units.
+    Value tile = arith::DivUIOp::create(b, loc, product.lane, e.index(8));
+    Value half = arith::RemUIOp::create(b, loc, tile, e.index(2));
+    Value unit = arith::DivUIOp::create(b, loc, tile, e.index(2));
+    Value row =
+        e.add(product.firstRow(), e.mul(unit, e.index(MmaShape::unitRows)));
+    for (int64_t step = 0; step < mma.step / MmaShape::unitStep; ++step)
+      rowTiles.push_back(x.matrixOffset(row, half, step));
+    lineBytes = x.lineBytes();
+  }
+
+  /// This warp's words of step number `step` of the stage at `at`: those of
+  /// lines, [lineUnits][4], then those of rows, [rowUnits][2].
+  SmallVector<Value> loadStep(Value at, int64_t step) {
+    Value stage = code.advance(ring, at);
+    SmallVector<Value> words;
+    for (int64_t i = 0; i < mma.lineUnits(); ++i)
+      llvm::append_range(words, lines->load(stage, i, step));
+    Value tile = code.advance(stage, rowTiles[step]);
+    // Of the last unit alone, lanes of the upper half say nothing.
+    for (int64_t j = 0; j < mma.rowUnits(); j += 2)
+      llvm::append_range(
+          words, code.loadMatrices(
+                     code.advance(tile, j * MmaShape::unitRows * lineBytes),
+                     2 * std::min<int64_t>(mma.rowUnits() - j, 2)));
+    return words;
+  }
+
+  void multiplyAdd(ArrayRef<Value> words, MutableArrayRef<Value> sums) {
+    product.multiplyAdd(factor, words.take_front(4 * mma.lineUnits()),
+                        words.drop_front(4 * mma.lineUnits()), sums);
+  }
+
+  /// Through workgroup memory, so that neighbouring threads store elements that
+  /// are neighbours.
+  LogicalResult storeTile(ValueRange sums) {
+    const int64_t units = layout.units();
+    for (int64_t first = 0; first < mma.rowUnits(); first += units) {
+      e.barrier(); // of whoever still reads what was there
+      product.storeSums(sums, ring, first, units);
+      e.barrier();
+      if (failed(storeRows(first, units)))
+        return failure();
+    }
+    return success();
+  }
+
+  /// Stores what storeSums() has written. Threads take several elements at a
+  /// time, whose operands are read before any is stored.
+  LogicalResult storeRows(int64_t first, int64_t units) {
+    const int64_t all = layout.rows(units) * shape.columns;
+    const int64_t most = 8, threads = shape.threadCount;
+    const int64_t atOnce = std::min(most, llvm::divideCeilSigned(all, threads));
+    const bool isWhole = getConstantIntValue(columns) == shape.columns;
+    LogicalResult stored = success();
+    e.loop(e.thread, e.index(all), e.index(atOnce * threads), {},
+           [&](Value begin, ValueRange) {
+             SmallVector<Element> elements;
+             for (int64_t i = 0; i < atOnce; ++i) {
+               Value number = e.add(begin, e.index(i * threads)), isThere;
+               // Of the last ones some are beyond the tile.
+               if (all % (atOnce * threads) != 0) {
+                 isThere = e.isLess(number, e.index(all));
+                 number = e.select(isThere, number, e.index(0));
+               }
+               elements.push_back(finishNumber(number, first, units, isWhole));
+               if (isThere)
+                 elements.back().isInside = arith::AndIOp::create(
+                     b, loc, elements.back().isInside, isThere);
+             }
+             for (const Element &element : elements) {
+               if (!element.value) {
+                 stored = failure();
+                 break;
+               }
+               e.ifThen(element.isInside, [&] {
+                 e.storeResult(element.value, {element.row, element.column});
+               });
+             }
+             return SmallVector<Value>();
+           });
+    return stored;
+  }
+
+  struct Element {
+    Value row, column; // of the tile
+    Value value;       // null after a diagnostic
+    Value isInside;    // i1
+  };
+
+  /// Element number `number` of those that storeSums() has written; of one that
+  /// is not inside, what another one's operands give.
+  Element finishNumber(Value number, int64_t first, int64_t units,
+                       bool isWhole) {
+    Element element;
+    Value width = e.index(shape.columns);
+    Value line = arith::DivUIOp::create(b, loc, number, width);
+    Value column = arith::RemUIOp::create(b, loc, number, width);
+    Value row = product.tileRow(line, first, units);
+    element.isInside = e.isLess(row, rows);
+    if (!isWhole)
+      element.isInside = arith::AndIOp::create(b, loc, element.isInside,
+                                               e.isLess(column, columns));
+    element.row = e.select(element.isInside, row, e.index(0));
+    element.column =
+        isWhole ? column : e.select(element.isInside, column, e.index(0));
+    element.value = finishElement(element.row, element.column,
+                                  product.loadSums(ring, line, column));
+    return element;
+  }
+
+  const MmaShape &mma;
+  MmaSums layout{mma};
+  NvvmCode code;
+  MmaFragment product;
+  OutlierRows outliers;
+  std::optional<RowRange> range; // where there may be outliers
+  bool isScaled = false;         // whether rows are scaled
+  std::unique_ptr<MmaLines> lines;
+  Type factor;                 // what units multiply: f16 or bf16
+  Value ring;                  // pointer to the stages
+  SmallVector<Value> rowTiles; // [step], bytes in a stage
+  int64_t lineBytes = 0;
+};
+
+} // namespace
+
+LogicalResult mlir::kf::emitMmaMatmul(GPUEmitter &emitter) {
+  return MmaMatmulEmitter(emitter).emit();
+}

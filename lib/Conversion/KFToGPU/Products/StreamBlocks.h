@@ -1,0 +1,57 @@
+//===- StreamBlocks.h - Tiles of blocks on matrix units ---------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// How a warp multiplies a tile of a block-quantized weight with x in workgroup
+// memory. Sums of a unit are in f32 and scaled after it. What codes are above
+// their values, or a block's minimums, are multiplied with sums of x.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_LIB_CONVERSION_KFTOGPU_PRODUCTS_STREAMBLOCKS_H
+#define KF_LIB_CONVERSION_KFTOGPU_PRODUCTS_STREAMBLOCKS_H
+
+#include "../Units/BlockTiles.h"
+
+namespace mlir::kf {
+
+/// Where a lane finds what it multiplies.
+struct StreamOperands : BlockLanes {
+  Value x;                    ///< memref of vectors
+  SmallVector<Value> xOfLane; ///< in a pair's vectors, by column tile
+  Value xSums;                ///< pointer
+};
+
+class StreamBlocks : public BlockTiles {
+public:
+  /// By what x is scaled before it is rounded to f16.
+  static constexpr double xScale = 0x1p-8;
+
+  StreamBlocks(GPUEmitter &emitter, const StreamOperands &operands,
+               const ::kf::BlockFormat &format);
+
+  /// Adds the products of a tile whose x begins at pair `pair` to `sums`, 4 for
+  /// each column tile.
+  void multiply(const Tile &tile, Value pair, MutableArrayRef<Value> sums);
+
+  /// Stores what goes with a pair of a row, of which the lanes of a group have
+  /// `parts`, of each half of the columns; lanes of a warp have pairs that
+  /// follow each other.
+  void storeSums(Value pair, Value row, ArrayRef<Value> parts);
+
+private:
+  SmallVector<Value> firstSums(Value pair, int64_t number, int64_t tile);
+  void addMinimums(const Tile &tile, Value pair, MutableArrayRef<Value> sums);
+  bool isHighTile(int64_t number) const;
+
+  const StreamShape &stream;
+  const StreamOperands &operands;
+};
+
+} // namespace mlir::kf
+
+#endif // KF_LIB_CONVERSION_KFTOGPU_PRODUCTS_STREAMBLOCKS_H

@@ -1,0 +1,125 @@
+//===- StreamMatmulEmitter.h - Products of few rows on matrix units -------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_LIB_CONVERSION_KFTOGPU_PRODUCTS_STREAMMATMULEMITTER_H
+#define KF_LIB_CONVERSION_KFTOGPU_PRODUCTS_STREAMMATMULEMITTER_H
+
+#include "../Units/RowRange.h"
+#include "PackedMatmulEmitter.h"
+#include "StreamBlocks.h"
+
+namespace mlir::kf {
+
+/// Products by `#kf.stream`; see StreamMatmulEmitter.cpp.
+class StreamMatmulEmitter : public PackedMatmulEmitter {
+public:
+  explicit StreamMatmulEmitter(GPUEmitter &emitter)
+      : PackedMatmulEmitter(emitter), stream(*emitter.shape.stream),
+        tileBytes(stream.tileBytes) {}
+
+private:
+  /// x is scaled by this for f16, so that what a model has fits, and what
+  /// rounding leaves once more, so that it is no subnormal number.
+  static constexpr double halfScale = StreamBlocks::xScale, restScale = 0x1p11;
+
+  LogicalResult prepareInput() override;
+  LogicalResult emitProduct() override;
+  LogicalResult emitTile();
+  void findRange();
+
+  //===--- The weight -----------------------------------------------------===//
+
+  /// What a warp copies next: the step's number of all, and in its share; the
+  /// round; the first of the row blocks; and where its first tile begins, in
+  /// bytes from `source` on.
+  struct Cursor {
+    Value number, step, round, block, offset;
+  };
+
+  int64_t slotBytes() const {
+    return stream.warpBlocks * stream.tiles * tileBytes;
+  }
+  Cursor after(const Cursor &cursor);
+  void startCopies(const Cursor &cursor, Value slot);
+
+  //===--- Products -------------------------------------------------------===//
+
+  SmallVector<Value>
+  repeat(Value count, ValueRange state,
+         function_ref<SmallVector<Value>(Value, ValueRange)> body);
+  void emitPasses(const Cursor &cursor);
+  SmallVector<Value> emitShare(Value round, ValueRange state);
+  SmallVector<Value> emitStep(Value step, ValueRange values);
+  void multiplyPlain(ArrayRef<Value> tiles, Value firstPair,
+                     MutableArrayRef<Value> sums);
+  void multiplyFloat8(ArrayRef<Value> tiles, Value firstPair,
+                      MutableArrayRef<Value> sums);
+  void multiplySingle(ArrayRef<Value> tiles, Value firstPair,
+                      MutableArrayRef<Value> sums);
+  void multiplyPair(function_ref<SmallVector<Value>(int64_t, int64_t)> leftOf,
+                    Value pair, MutableArrayRef<Value> sums);
+  Value columnOf(int64_t number);
+  SmallVector<Value> wordsOf(Value vector);
+
+  //===--- Rows of x: StreamRows.cpp --------------------------------------===//
+
+  static constexpr int64_t perUnit = 8;
+  /// What a lane splits at a time: 8 columns of a row of x.
+  struct XUnit {
+    Value row, pair, inPair; ///< place in workgroup memory
+    Value line;              ///< of squares
+    SmallVector<Value> values;
+    Value squares;
+  };
+
+  /// Whether a lane's columns are neighbours of 4, as codes in its words are.
+  bool hasQuads() const { return blockTiles || isFloat8; }
+  /// Whether elements are split when they are multiplied, and not before.
+  bool isSingle() const { return element.isF32(); }
+  void stageX(Value round, Value slice);
+  int64_t columnInPair(int64_t number) const;
+  XUnit loadUnit(Value number, int64_t units, Value round, Value slice);
+  Value loadColumn(Value row, Value k, Value scale, Value &squaresOfUnit);
+  void storeUnit(const XUnit &unit);
+  void storeWords(ArrayRef<Value> words, Value place);
+  std::pair<Value, Value> split(Value first, Value second);
+  std::pair<Value, Value> widen(Value rounded);
+  void storeSquares(const XUnit &unit);
+  void emitScales();
+  Value addLanes(Value sum, int64_t count);
+
+  //===--- Sums -----------------------------------------------------------===//
+
+  Value sumPlace(Value block, Value ofShare, Value part, Value row, Value line);
+  void forSums(function_ref<void(int64_t, Value, Value, Value)> body);
+  void storeSums(Value block, Value ofShare, ArrayRef<Value> sums);
+  LogicalResult storeElements();
+  Value sumOf(Value block, Value row, Value line);
+
+  const StreamShape &stream;
+  const int64_t tileBytes;
+  StreamOperands operands;                // of blocks
+  std::optional<StreamBlocks> blockTiles; // where the weight has blocks
+  RmsNormOp norm;                         // where sums are scaled
+  bool isFloat8 = false;
+
+  std::optional<RowRange> range; // of rows that become f16
+  bool isScaled = false;         // whether they are scaled
+  Value xMemory, ring, sumMemory, squares, scales;
+  Value sumsOfX;              // a pointer: of blocks
+  Value passes;               // how often warps take row blocks
+  Value total;                // a warp's steps for them
+  Value share, ownBlock;      // of this warp, in the first round and pass
+  Value ringOfWarp;           // bytes to its first slot
+  Value ringPointer;          // to this lane's part of it
+  SmallVector<Value> xOfLane; // in a pair's vectors, by column tile
+};
+
+} // namespace mlir::kf
+
+#endif // KF_LIB_CONVERSION_KFTOGPU_PRODUCTS_STREAMMATMULEMITTER_H

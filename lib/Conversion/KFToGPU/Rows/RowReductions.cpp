@@ -1,0 +1,222 @@
+//===- RowReductions.cpp - Elementwise ops and ops that reduce rows -------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Where every element of the tile can be had alone, threads stride over all of
+// them. Otherwise the workgroup takes one row after another: threads stride
+// over its columns, and what they found is reduced by shuffles, where there are
+// warps, or by a tree in workgroup memory.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../../Common/RowFormulas.h"
+#include "../GPUEmitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::kf;
+
+LogicalResult GPUEmitter::prepareRow(Value tensor, ValueRange row) {
+  if (isLoadable(tensor))
+    return success();
+  Operation *op = tensor.getDefiningOp();
+  if (isElementwise(op)) {
+    for (Value operand : op->getOperands())
+      if (failed(prepareRow(operand, row)))
+        return failure();
+    return success();
+  }
+  if (auto rope = dyn_cast<RopeOp>(op)) {
+    if (failed(prepareRow(rope.getX(), row)))
+      return failure();
+    defineRope(rope);
+    return success();
+  }
+  if (!hasRowStatistics(op))
+    return op->emitOpError("convert-kf-to-gpu: no GPU code for this op yet; "
+                           "--device=cpu and --device=reference compute it");
+  holdRow(op->getOperand(0), row);
+  if (failed(prepareRow(op->getOperand(0), row)))
+    return failure();
+  SmallVector<Value> statistics = rowStatistics(*this, op, row);
+  define(tensor, [=, this](ValueRange indices, unsigned, Value) {
+    return normalize(*this, op, statistics, indices, 0);
+  });
+  return success();
+}
+
+LogicalResult GPUEmitter::withRow(Value size,
+                                  function_ref<LogicalResult()> body) {
+  if (isOneBatch(size))
+    rowBatch = wholeBatch(size);
+  LogicalResult result = body();
+  rowBatch.reset();
+  return result;
+}
+
+/// Reads the row's elements of `tensor` that are this thread's, where those of
+/// its producers do not change and a batch has them all.
+void GPUEmitter::holdRow(Value tensor, ValueRange row) {
+  Operation *op = tensor.getDefiningOp();
+  if (!rowBatch || !op || !isLoadable(tensor) ||
+      !(isElementwise(op) || isa<tensor::ExtractSliceOp>(op)))
+    return;
+  SmallVector<Value> values;
+  for (Value column : rowBatch->numbers)
+    values.push_back(load(tensor, indicesAt(row, column), 0));
+  defineHeld(tensor, rowBatch->numbers, values);
+}
+
+/// Other columns than `columns` are read from where they are.
+void GPUEmitter::defineHeld(Value tensor, ArrayRef<Value> columns,
+                            ArrayRef<Value> values) {
+  define(tensor,
+         [=, this, columns = SmallVector<Value>(columns),
+          values = SmallVector<Value>(values)](ValueRange indices, unsigned,
+                                               Value) -> Value {
+           auto it = llvm::find(columns, indices.back());
+           if (it != columns.end())
+             return values[it - columns.begin()];
+           undefine(tensor);
+           Value read = load(tensor, indices, 0);
+           defineHeld(tensor, columns, values);
+           return read;
+         });
+}
+
+Value GPUEmitter::reduceRow(Value size, vector::CombiningKind kind,
+                            function_ref<Value(Value, unsigned)> element) {
+  Value neutral = f32(kind == vector::CombiningKind::ADD
+                          ? 0.0
+                          : -std::numeric_limits<double>::infinity());
+  return reduce(
+      size, neutral,
+      [&](Value lhs, Value rhs) {
+        return vector::makeArithReduction(b, loc, kind, lhs, rhs);
+      },
+      [&](Value column) { return element(column, 0); });
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels
+//===----------------------------------------------------------------------===//
+
+/// Stores the elements of `tensor` that a thread has a batch of, once all of
+/// them are read.
+static void storeBatch(GPUEmitter &e, Value tensor,
+                       const GPUEmitter::Batch &batch,
+                       ArrayRef<SmallVector<Value>> indices) {
+  SmallVector<Value> values;
+  for (ArrayRef<Value> own : indices)
+    values.push_back(e.load(tensor, own, 0));
+  for (auto [i, own] : llvm::enumerate(indices)) {
+    auto store = [&, i = i, own = ArrayRef<Value>(own)] {
+      e.storeResult(values[i], own);
+    };
+    if (Value isInside = batch.isInside[i])
+      e.ifThen(isInside, store);
+    else
+      store();
+  }
+}
+
+/// All elements of the tile, one after another.
+static void emitElements(GPUEmitter &e, Value tensor) {
+  SmallVector<Value> sizes = e.sizesOf(tensor);
+  Value count = e.index(1);
+  for (Value size : sizes)
+    count = e.mul(count, size);
+  auto indicesOf = [&](Value linear) {
+    SmallVector<Value> indices(sizes.size());
+    for (size_t dim = sizes.size(); dim-- > 1;) {
+      indices[dim] = arith::RemUIOp::create(e.b, e.loc, linear, sizes[dim]);
+      linear = arith::DivUIOp::create(e.b, e.loc, linear, sizes[dim]);
+    }
+    if (!indices.empty())
+      indices[0] = linear;
+    return indices;
+  };
+  e.forBatches(count, {}, [&](const GPUEmitter::Batch &batch, ValueRange) {
+    SmallVector<SmallVector<Value>> indices;
+    for (Value number : batch.numbers)
+      indices.push_back(indicesOf(number));
+    storeBatch(e, tensor, batch, indices);
+    return SmallVector<Value>();
+  });
+}
+
+LogicalResult mlir::kf::emitGPURows(GPUEmitter &e) {
+  if (failed(e.checkOneResult()))
+    return failure();
+  Value tensor = e.tileResult();
+  if (e.isLoadable(tensor)) {
+    emitElements(e, tensor);
+    return success();
+  }
+  SmallVector<Value> sizes = e.sizesOf(tensor);
+  return e.forRows(ArrayRef(sizes).drop_back(), [&](ValueRange row) {
+    return e.withRow(sizes.back(), [&] {
+      if (failed(e.prepareRow(tensor, row)))
+        return failure();
+      e.forBatches(sizes.back(), {},
+                   [&](const GPUEmitter::Batch &batch, ValueRange) {
+                     SmallVector<SmallVector<Value>> indices;
+                     for (Value column : batch.numbers)
+                       indices.push_back(indicesAt(row, column));
+                     storeBatch(e, tensor, batch, indices);
+                     return SmallVector<Value>();
+                   });
+      return success();
+    });
+  });
+}
+
+LogicalResult mlir::kf::emitGPUArgmax(GPUEmitter &e) {
+  auto op = e.find<ArgmaxOp>();
+  Value logits = op.getLogits();
+  if (failed(e.checkResults(op)))
+    return failure();
+  OpBuilder &b = e.b;
+  Location loc = e.loc;
+  SmallVector<Value> sizes = e.sizesOf(logits);
+  return e.forRows(sizes[0], [&](ValueRange row) {
+    if (failed(e.prepareRow(logits, row)))
+      return failure();
+    auto element = [&](Value column) {
+      return e.load(logits, indicesAt(row, column), 0);
+    };
+    Value largest = e.reduce(
+        sizes[1], e.f32(-std::numeric_limits<double>::infinity()),
+        [&](Value lhs, Value rhs) -> Value {
+          return arith::MaxNumFOp::create(b, loc, lhs, rhs);
+        },
+        element);
+    // The lowest index that holds the largest value; 0 in a row of NaNs.
+    auto integer = [&](Value value) -> Value {
+      return arith::IndexCastOp::create(b, loc, b.getI32Type(), value);
+    };
+    Value none = integer(sizes[1]);
+    Value found = e.reduce(
+        sizes[1], none,
+        [&](Value lhs, Value rhs) -> Value {
+          return arith::MinUIOp::create(b, loc, lhs, rhs);
+        },
+        [&](Value column) {
+          Value equal = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ,
+                                              element(column), largest);
+          return e.select(equal, integer(column), none);
+        });
+    Value isNone =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, found, none);
+    found = e.select(isNone, integer(e.index(0)), found);
+    e.onFirstThread([&] { e.storeResult(found, row); });
+    return success();
+  });
+}
