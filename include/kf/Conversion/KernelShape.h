@@ -30,13 +30,13 @@ struct FlashShape {
   int64_t rows = 1; ///< query rows: tokens times heads
   int64_t keys = 1; ///< of a tile
 
-  int64_t parts = 1;        ///< threads that share a product with a key
+  int64_t shares = 1;       ///< threads that share a product with a key
   int64_t queryColumns = 1; ///< of the queries in workgroup memory
   int64_t columns = 1;      ///< threads side by side along a value
   int64_t columnsOfThread = 1;
 
   /// Keys that all threads multiply at once, and those of one thread.
-  int64_t keysAtOnce() const { return threads / parts; }
+  int64_t keysAtOnce() const { return threads / shares; }
   int64_t keysOfThread() const {
     return (keys + keysAtOnce() - 1) / keysAtOnce();
   }
@@ -54,7 +54,7 @@ struct FlashShape {
   // f32 elements of workgroup memory.
   int64_t queryElements() const { return rows * queryColumns; }
   int64_t partialElements() const {
-    return rows * std::max(keys * (parts + 1), groups() > 1 ? threads : 0);
+    return rows * std::max(keys * (shares + 1), groups() > 1 ? threads : 0);
   }
   int64_t scoreElements() const { return rows * std::max(keys, groups()); }
   int64_t bytes() const {
@@ -78,7 +78,7 @@ struct FlashMmaShape {
   int64_t parts = 1;                  ///< workgroups that divide the keys
   int64_t headDim = 0;
   bool isQuantized = false; ///< the cache
-  /// Whether 16 rows of a unit's tile are the two parts of 8 query rows.
+  /// Whether 16 rows of a unit's tile are the two terms of 8 query rows.
   bool isPacked = false;
   /// Whether keys and values are copied to workgroup memory, for all warps, and
   /// queries and weights are rounded, not split.
@@ -95,7 +95,7 @@ struct FlashMmaShape {
   int64_t steps() const {
     return isStaged ? (headDim + 15) / 16 : 2 * columnBlocks();
   }
-  /// Fragments of queries that a step has: high and low parts, or both at once.
+  /// Fragments of queries that a step has: high and low terms, or both at once.
   int64_t terms() const { return isPacked || isStaged ? 1 : 2; }
   /// Neighbouring columns of values that a lane reads at once: as many as eight
   /// lanes can; those of a block's scale at most.
@@ -185,18 +185,19 @@ struct MmaShape {
   bool hasOutliers = false;            ///< of rows: see RowRange.h
 
   int64_t threads() const { return warp * rowWarps * lineWarps; }
-  /// Units of a warp along rows of x, and along lines of the weight.
-  int64_t rowUnits() const { return rows / rowWarps / unitRows; }
-  int64_t lineUnits() const { return lines / lineWarps / unitLines; }
+  /// Tiles of a unit that a warp has, along rows of x, and along lines of the
+  /// weight.
+  int64_t rowTiles() const { return rows / rowWarps / unitRows; }
+  int64_t lineTiles() const { return lines / lineWarps / unitLines; }
   /// Sums of a thread.
   int64_t sums() const {
-    return rowUnits() * lineUnits() * unitRows * unitLines / warp;
+    return rowTiles() * lineTiles() * unitRows * unitLines / warp;
   }
   /// Whether 4 warps at a time can multiply 64 lines with all rows, which they
   /// read from workgroup memory themselves, where the chip has such
   /// instructions (sm_90a); others multiply the same tile by units.
   bool isForWarpgroups() const {
-    return rowWarps == 1 && lineWarps % 4 == 0 && lineUnits() == 1 &&
+    return rowWarps == 1 && lineWarps % 4 == 0 && lineTiles() == 1 &&
            rows <= 256 && step == 64 && stages >= 3;
   }
   /// What a stage's address is a multiple of then.
@@ -225,10 +226,10 @@ struct StreamShape {
   /// K of what is staged of x at a time: of two tiles of 16-bit floats.
   static constexpr int64_t pairColumns = 32;
   /// The most rows that are split into two numbers of 16 bits each where they
-  /// could be rounded: both parts fill a unit's tile.
+  /// could be rounded: both terms fill a unit's tile.
   static constexpr int64_t mostSplitRows = 4;
 
-  /// What scales a unit of a block-quantized weight, whose codes matrix units
+  /// What scales a span of a block-quantized weight, whose codes matrix units
   /// multiply as they are, and what of x goes with it.
   enum class Sums {
     None,    ///< of plain elements
@@ -275,8 +276,8 @@ struct StreamShape {
     int64_t columns = stepColumns() & -stepColumns();
     return columns < 256 ? columns : 256;
   }
-  /// Tiles of 8 columns that a row's two parts go to: of 4 rows and both parts,
-  /// or of 8 rows and one part.
+  /// Tiles of 8 columns that a row's two terms go to: of 4 rows and both terms,
+  /// or of 8 rows and one term.
   int64_t columnTiles() const {
     return rows <= mostSplitRows ? 1 : rows <= 8 ? 2 : 4;
   }
@@ -332,7 +333,7 @@ bool holdsRows(MatmulOp op, int64_t rows);
 /// of `#kf.fragments`.
 struct HeldShape {
   static constexpr int64_t lanes = 32;
-  static constexpr int64_t unitColumns = 32, unitRows = 8;
+  static constexpr int64_t spanColumns = 32, unitRows = 8;
 
   int64_t warps = 1, tiles = 2, stages = 2;
   int64_t tileColumns = 16, tileBytes = 512; ///< of FragmentTile
@@ -355,11 +356,11 @@ struct HeldShape {
   /// than K has.
   int64_t allColumns() const { return parts * slices * sliceColumns(); }
   bool isPadded() const { return allColumns() != tilesOfRow * tileColumns; }
-  /// Parts of K that have a fragment of x of 4 words for each tile of rows.
-  int64_t units() const { return warpColumns() / unitColumns; }
+  /// Spans of K that have a fragment of x of 4 words for each tile of rows.
+  int64_t spans() const { return warpColumns() / spanColumns; }
   int64_t rowTiles() const { return (rows + unitRows - 1) / unitRows; }
   /// Registers of a lane that x takes.
-  int64_t words() const { return 4 * units() * rowTiles(); }
+  int64_t words() const { return 4 * spans() * rowTiles(); }
 
   // Bytes of workgroup memory. Rows of a warp's x are staged, 8 at a time,
   // where sums are afterwards. Lanes that read a column of them meet different

@@ -64,8 +64,8 @@ FlashShape mlir::kf::getFlashShape(int64_t headDim, int64_t rows, int64_t keys,
   FlashShape shape;
   shape.threads = threads;
   shape.keys = keys;
-  while (shape.parts < 8 && threads % (2 * shape.parts) == 0)
-    shape.parts *= 2;
+  while (shape.shares < 8 && threads % (2 * shape.shares) == 0)
+    shape.shares *= 2;
   shape.queryColumns = std::min<int64_t>(headDim, 256);
   shape.columns = std::min(threads, headDim);
   int64_t columns = llvm::divideCeil(headDim, shape.columns);
@@ -342,7 +342,7 @@ bool mlir::kf::holdsRows(MatmulOp op, int64_t rows) {
 static constexpr int64_t registersInAll = 65536, registerWarps = 4;
 static constexpr int64_t mostRegisters = 255;
 /// Registers of a lane beside those that hold x, and where more are taken: of
-/// blocks, by several tiles of K or scales of halves of units, and the most by
+/// blocks, by several tiles of K or scales of halves of spans, and the most by
 /// these in a cluster; by slices of K that go through three stages, of which
 /// none begins where another one does, or that have more columns than K.
 static constexpr int64_t heldSpare = 64, largeHeldSpare = 80,

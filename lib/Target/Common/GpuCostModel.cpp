@@ -254,10 +254,10 @@ double secondsOfMma(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   // read rows.
   const bool byWarpgroups = mma.isForWarpgroups() && hasWarpgroups(kernel);
   double warps = mma.rowWarps * mma.lineWarps;
-  double ofWarp = mma.rowUnits() * MmaShape::unitRows;
+  double ofWarp = mma.rowTiles() * MmaShape::unitRows;
   if (byWarpgroups)
     ofWarp /= 4;
-  ofWarp += mma.lineUnits() * MmaShape::unitLines;
+  ofWarp += mma.lineTiles() * MmaShape::unitLines;
   double read = 2.0 * mma.step * warps * ofWarp;
   double rate = byWarpgroups ? kWarpgroupProducts : kMmaProducts;
   double products = static_cast<double>(mma.rows) * mma.lines * mma.step;
@@ -273,7 +273,7 @@ double secondsOfMma(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   const auto copies = static_cast<double>(mma.stageBytes()) / 16 /
                       static_cast<double>(mma.threads());
   group.registers +=
-      mma.sums() + 4 * mma.lineUnits() + 2 * mma.rowUnits() + copies;
+      mma.sums() + 4 * mma.lineTiles() + 2 * mma.rowTiles() + copies;
   return gpu.seconds(shape, group, groups, countBytes(kernel, tokens));
 }
 
@@ -307,7 +307,7 @@ double secondsOfFlash(CacheAttentionInterface op, const KernelShape &shape,
                        flash.rows * flash.keys * dim / flash.columnsOfThread) /
                       threads +
                   std::ceil(flash.rows * flash.keys / threads) *
-                      (kSharedLoad * (flash.parts + 3) + 20);
+                      (kSharedLoad * (flash.shares + 3) + 20);
   GroupCost group;
   group.cycles = passes * tiles * ofTile * threads / kLanes;
   group.latency = passes * tiles *

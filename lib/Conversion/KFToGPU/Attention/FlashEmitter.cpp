@@ -9,9 +9,9 @@
 // A workgroup takes a few rows of one sequence at a time, and visits their keys
 // in tiles, each within a page:
 //
-// 1. `parts` threads share a key: each multiplies its columns with those of all
+// 1. `shares` threads have a key: each multiplies its columns with those of all
 //    rows, which lie in workgroup memory, and leaves a partial sum.
-// 2. A thread adds up the parts of a row's score.
+// 2. A thread adds up the shares of a row's score.
 // 3. A thread makes a weight of a score, and the row's new maximum.
 // 4. Threads side by side take neighbouring columns of the values, groups of
 //    them every so many keys, and sum up weighted values in registers.
@@ -76,8 +76,8 @@ void FlashEmitter::allocate(MemoryFn memory) {
 
 void FlashEmitter::numberThread() {
   // Of the products, and of the values.
-  part = arith::RemUIOp::create(b, loc, e.thread, e.index(shape.parts));
-  slot = arith::DivUIOp::create(b, loc, e.thread, e.index(shape.parts));
+  share = arith::RemUIOp::create(b, loc, e.thread, e.index(shape.shares));
+  slot = arith::DivUIOp::create(b, loc, e.thread, e.index(shape.shares));
   column = arith::RemUIOp::create(b, loc, e.thread, e.index(shape.columns));
   group = arith::DivUIOp::create(b, loc, e.thread, e.index(shape.columns));
 }
@@ -196,7 +196,7 @@ void FlashEmitter::locateKeys(Value key) {
   valuesOfHead = run.valuesAt(keysOfHead);
 }
 
-/// Leaves this thread's part of its keys' products with all rows.
+/// Leaves this thread's share of its keys' products with all rows.
 LogicalResult FlashEmitter::sumProducts() {
   SmallVector<CacheRow> keyRows;
   SmallVector<Value> numbers;
@@ -229,7 +229,7 @@ LogicalResult FlashEmitter::sumProducts() {
       for (int64_t r = 0; r < shape.rows; ++r) {
         Value score = e.add(number, e.index(r * shape.keys));
         store(sums[r * keyRows.size() + i], partials,
-              placeOf(score, part, shape.parts + 1));
+              placeOf(score, share, shape.shares + 1));
       }
     };
     if ((static_cast<int64_t>(i) + 1) * shape.keysAtOnce() > shape.keys)
@@ -245,7 +245,7 @@ LogicalResult FlashEmitter::sumProducts() {
 SmallVector<Value> FlashEmitter::addProducts(ArrayRef<CacheRow> keyRows,
                                              Value first, ValueRange sums) {
   // Columns of one step: a block's, or a few.
-  int64_t step = cache.isQuantized() ? cache.blockSize() : shape.parts;
+  int64_t step = cache.isQuantized() ? cache.blockSize() : shape.shares;
   if (!cache.isQuantized() && run.dim % (4 * step) == 0 &&
       shape.queryColumns % (4 * step) == 0)
     step *= 4;
@@ -262,9 +262,9 @@ SmallVector<Value> FlashEmitter::addProducts(ArrayRef<CacheRow> keyRows,
             scales.push_back(cache.loadScale(
                 row, arith::DivUIOp::create(b, loc, e.add(first, offset),
                                             e.index(cache.blockSize()))));
-        for (int64_t i = 0; i < step; i += shape.parts)
+        for (int64_t i = 0; i < step; i += shape.shares)
           addColumn(keyRows, scales, first,
-                    e.add(e.add(offset, e.index(i)), part), acc);
+                    e.add(e.add(offset, e.index(i)), share), acc);
         return acc;
       });
   return SmallVector<Value>(products.getResults());
@@ -276,7 +276,7 @@ void FlashEmitter::addColumn(ArrayRef<CacheRow> keyRows, ArrayRef<Value> scales,
                              Value first, Value at,
                              MutableArrayRef<Value> acc) {
   Value inside, source = e.add(first, at);
-  if (run.dim % shape.parts != 0) {
+  if (run.dim % shape.shares != 0) {
     inside = e.isLess(source, e.index(run.dim));
     source = e.select(inside, source, first);
     at = e.select(inside, at, e.index(0));
@@ -317,8 +317,9 @@ void FlashEmitter::forScores(
 void FlashEmitter::emitScores(Value key) {
   forScores([&](Value place, Value row, Value number) {
     Value sum;
-    for (int64_t i = 0; i < shape.parts; ++i) {
-      Value value = load(partials, placeOf(place, e.index(i), shape.parts + 1));
+    for (int64_t i = 0; i < shape.shares; ++i) {
+      Value value =
+          load(partials, placeOf(place, e.index(i), shape.shares + 1));
       sum = sum ? e.add(sum, value) : value;
     }
     store(e.select(sees(row, key, number), sum,

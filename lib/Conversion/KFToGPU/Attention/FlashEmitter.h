@@ -81,16 +81,16 @@ private:
   const FlashShape &shape;
   CacheBuffer &cache;
   KeyWindow &window;
-  SmallVector<Value> positionOf;   // of the block's rows, i32
-  Value firstSeen, endKey;         // keys that any of them sees
-  Value firstKey;                  // where their first tile begins
-  Value part, slot, column, group; // this thread's
-  Value firstColumn;               // of this thread in this pass
-  Value firstPlace;                // of the tile of keys in its page
-  Value keysOfHead, valuesOfHead;  // where the page's begin
+  SmallVector<Value> positionOf;    // of the block's rows, i32
+  Value firstSeen, endKey;          // keys that any of them sees
+  Value firstKey;                   // where their first tile begins
+  Value share, slot, column, group; // this thread's
+  Value firstColumn;                // of this thread in this pass
+  Value firstPlace;                 // of the tile of keys in its page
+  Value keysOfHead, valuesOfHead;   // where the page's begin
   // Workgroup memory.
   Value queries;                    // [rows][queryColumns]
-  Value partials;                   // [rows][keys][parts + 1]
+  Value partials;                   // [rows][keys][shares + 1]
   Value scores, weights;            // [rows][keys]
   Value maxima, newMaxima, factors; // [rows]
   Value positions;                  // [rows] of i32

@@ -63,9 +63,9 @@ private:
     begin = e.scaled(number, tile.bytes);
     scales = e.add(begin, e.index(512 * tile.vectors));
     u = e.div(k, 32);
-    Value ofUnit = e.rem(k, 32);
-    lane = e.add(e.scaled(g, 4), e.div(e.rem(ofUnit, 16), 4));
-    j = e.add(e.scaled(e.div(ofUnit, 16), 4), e.rem(ofUnit, 4));
+    Value ofSpan = e.rem(k, 32);
+    lane = e.add(e.scaled(g, 4), e.div(e.rem(ofSpan, 16), 4));
+    j = e.add(e.scaled(e.div(ofSpan, 16), 4), e.rem(ofSpan, 4));
     Value p = e.add(e.scaled(g, 4), e.div(u, 2));
     Value q = e.add(e.scaled(row, 2), e.rem(u, 2));
     switch (format.type) {
@@ -176,7 +176,7 @@ private:
   const ::kf::FragmentTile tile;
   Value number, g, row, k; // of the tile; in it, row g + 8 * row
   Value begin, scales;     // of the tile, in bytes
-  Value u, lane, j;        // unit, lane and number of the code
+  Value u, lane, j;        // span, lane and number of the code
 };
 
 } // namespace

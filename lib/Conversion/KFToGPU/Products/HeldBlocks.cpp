@@ -40,10 +40,10 @@ HeldBlocks::Rows HeldBlocks::hold(ArrayRef<SmallVector<Value>> words) {
   const Type half = b.getF16Type();
   Rows rows;
   SmallVector<Value> sums; // of 32 columns, or of 16: of this lane's row
-  for (ArrayRef<Value> unit : words) {
+  for (ArrayRef<Value> span : words) {
     SmallVector<Value> parts;
     for (int64_t i = 0; i < 4; ++i) {
-      auto [first, second] = code.unpack(half, unit[i]);
+      auto [first, second] = code.unpack(half, span[i]);
       Value sum = e.add(first, second);
       if (i % 2 == 0)
         parts.push_back(sum);
@@ -56,9 +56,9 @@ HeldBlocks::Rows HeldBlocks::hold(ArrayRef<SmallVector<Value>> words) {
       sums.push_back(code.combineLanes(
           part, 0, 2, [&](Value x, Value y) { return e.add(x, y); }));
 
-    SmallVector<Value> &scaled = rows.units.emplace_back();
+    SmallVector<Value> &scaled = rows.spans.emplace_back();
     for (int64_t i = 0; i < 4; ++i) {
-      Value word = unit[i];
+      Value word = span[i];
       if (double scale = scaleOfPair(i); scale != 1) {
         Value both = arith::MulFOp::create(b, loc, pairOf(word), pairOf(scale));
         word = LLVM::BitcastOp::create(b, loc, b.getI32Type(), both);
@@ -67,7 +67,7 @@ HeldBlocks::Rows HeldBlocks::hold(ArrayRef<SmallVector<Value>> words) {
     }
   }
   // A lane's are those of numbers 2 t and 2 t + 1.
-  for (size_t first = 0; first < sums.size(); first += units) {
+  for (size_t first = 0; first < sums.size(); first += spans) {
     Value own[2];
     for (int64_t i = 0; i < 2; ++i) {
       own[i] = sums[first + i];
@@ -93,19 +93,19 @@ void HeldBlocks::multiply(Value pointer, ArrayRef<Rows> rows,
   loadScales(tile, pointer);
   SmallVector<Value> ofTile = beginTile(tile, sums);
   const int64_t parts = sumsOfX == Sums::Halves ? 2 : 1;
-  for (int64_t unit = 0; unit < units; ++unit) {
+  for (int64_t span = 0; span < spans; ++span) {
     // x takes most registers, so that there are none for all codes.
-    loadCodes(tile, pointer, (unit + 1) * tileOf.vectors * 4 / units);
+    loadCodes(tile, pointer, (span + 1) * tileOf.vectors * 4 / spans);
     for (int64_t part = 0; part < parts; ++part) {
       SmallVector<SmallVector<Value>> products(rows.size(), zeros());
       for (int64_t half = part; half < 2; half += parts) {
-        SmallVector<Value> left = fragment(tile, unit, half);
+        SmallVector<Value> left = fragment(tile, span, half);
         for (auto [number, own] : llvm::enumerate(rows))
           products[number] =
-              product(left, ArrayRef(own.units[unit]).slice(2 * half, 2),
+              product(left, ArrayRef(own.spans[span]).slice(2 * half, 2),
                       products[number]);
       }
-      auto [upper, lower] = scalesOf(tile, parts * unit + part);
+      auto [upper, lower] = scalesOf(tile, parts * span + part);
       for (size_t i = 0; i < ofTile.size(); ++i)
         ofTile[i] =
             fma(i % 4 < 2 ? upper : lower, products[i / 4][i % 4], ofTile[i]);

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // How a warp multiplies a tile of a block-quantized weight with rows of f16
-// that it holds. Sums of a unit are in f32 and scaled after it. What codes are
+// that it holds. Sums of a span are in f32 and scaled after it. What codes are
 // above their values, or a block's minimums, are multiplied with sums of x, of
-// all units at once.
+// all spans at once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,12 +28,12 @@ public:
 
   /// The right operands of 8 rows and the columns of a tile, as registers.
   struct Rows {
-    SmallVector<SmallVector<Value>> units; ///< 4 words each
-    /// 2 words for 8 sums of units, or of halves of them: what they are
+    SmallVector<SmallVector<Value>> spans; ///< 4 words each
+    /// 2 words for 8 sums of spans, or of halves of them: what they are
     /// rounded to, and what that leaves.
     SmallVector<Value> sums;
   };
-  /// Of a lane's columns 4 t, 4 t + 2, 4 t + 16 and 4 t + 18 of each unit, and
+  /// Of a lane's columns 4 t, 4 t + 2, 4 t + 16 and 4 t + 18 of each span, and
   /// their neighbours.
   Rows hold(ArrayRef<SmallVector<Value>> words);
 

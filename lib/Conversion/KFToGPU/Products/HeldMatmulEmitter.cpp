@@ -157,7 +157,7 @@ private:
     const int64_t chunks = held.warpColumns() / chunkColumns;
     SmallVector<std::pair<Value, SmallVector<Value>>> loaded; // with its place
     for (int64_t tile = 0; tile < held.rowTiles(); ++tile)
-      for (int64_t i = 0; i < held.units(); ++i) {
+      for (int64_t i = 0; i < held.spans(); ++i) {
         Value number = e.add(lane, e.index(i * HeldShape::lanes));
         Value row = e.div(number, chunks), chunk = e.rem(number, chunks);
         Value place = e.add(e.scaled(row, held.stagedRowBytes()),
@@ -178,21 +178,21 @@ private:
       if (tile > 0)
         code.syncLanes();
       for (auto &[place, words] :
-           ArrayRef(loaded).slice(tile * held.units(), held.units()))
+           ArrayRef(loaded).slice(tile * held.spans(), held.spans()))
         code.storeRegisters(words, code.advance(staged, place));
       code.syncLanes();
-      SmallVector<SmallVector<Value>> &units = rowsOfTiles.emplace_back();
-      for (int64_t unit = 0; unit < held.units(); ++unit)
-        units.push_back(loadUnit(code.advance(
-            ofGroup, unit * HeldShape::unitColumns * elementBytes)));
+      SmallVector<SmallVector<Value>> &spans = rowsOfTiles.emplace_back();
+      for (int64_t span = 0; span < held.spans(); ++span)
+        spans.push_back(loadSpan(code.advance(
+            ofGroup, span * HeldShape::spanColumns * elementBytes)));
     }
     if (!blockTiles)
       return;
-    const int64_t ofTile = held.tileColumns / HeldShape::unitColumns;
+    const int64_t ofTile = held.tileColumns / HeldShape::spanColumns;
     blockRows.assign(held.tilesOfWarp(), {});
-    for (ArrayRef<SmallVector<Value>> units : rowsOfTiles)
+    for (ArrayRef<SmallVector<Value>> spans : rowsOfTiles)
       for (auto [number, all] : llvm::enumerate(blockRows))
-        all.push_back(blockTiles->hold(units.slice(number * ofTile, ofTile)));
+        all.push_back(blockTiles->hold(spans.slice(number * ofTile, ofTile)));
   }
 
   /// Eight columns of a row from `column` on, 0 past the end.
@@ -230,15 +230,15 @@ private:
     return words;
   }
 
-  /// This lane's words of a unit: of columns 2 t, 2 t + 8, 2 t + 16 and 2 t +
+  /// This lane's words of a span: of columns 2 t, 2 t + 8, 2 t + 16 and 2 t +
   /// 24; where the weight has blocks, of 4 t, 4 t + 2, 4 t + 16 and 4 t + 18.
-  SmallVector<Value> loadUnit(Value pointer) {
+  SmallVector<Value> loadSpan(Value pointer) {
     SmallVector<Value> words;
     const int64_t count = blockTiles ? 2 : 4, bytes = blockTiles ? 8 : 4;
     for (int64_t i = 0; i < count; ++i)
       llvm::append_range(
           words,
-          code.loadRegisters(code.advance(pointer, i * HeldShape::unitColumns *
+          code.loadRegisters(code.advance(pointer, i * HeldShape::spanColumns *
                                                        elementBytes / count),
                              bytes));
     return words;
@@ -327,11 +327,11 @@ private:
             blockRows[tile], sums);
         continue;
       }
-      for (auto [number, units] : llvm::enumerate(rowsOfTiles)) {
+      for (auto [number, spans] : llvm::enumerate(rowsOfTiles)) {
         MutableArrayRef<Value> own = sums.slice(4 * number, 4);
         llvm::copy(code.multiplyAdd(
                        element, tiles[i],
-                       ArrayRef(units[tile / 2]).slice(tile % 2 * 2, 2), own),
+                       ArrayRef(spans[tile / 2]).slice(tile % 2 * 2, 2), own),
                    own.begin());
       }
     }
@@ -409,9 +409,9 @@ private:
       Value block = e.add(first, e.div(inBlocks, held.blockColumns));
       Value line = e.rem(inBlocks, held.blockColumns);
       SmallVector<Value> sums;
-      for (int64_t part = 0; part < shape.groups; ++part)
-        sums.push_back(scaled(
-            sumOf(block, row, e.add(line, e.index(part * held.blockColumns)))));
+      for (int64_t group = 0; group < shape.groups; ++group)
+        sums.push_back(scaled(sumOf(
+            block, row, e.add(line, e.index(group * held.blockColumns)))));
       Value column = e.add(e.scaled(first, held.blockColumns), inBlocks);
       checkRange(column, sums);
       stored = storeElement(row, column, sums);
@@ -521,9 +521,9 @@ private:
     LogicalResult stored =
         storeTile(held.blockColumns, [&](Value row, Value block, Value line) {
           SmallVector<Value> sums;
-          for (int64_t part = 0; part < shape.groups; ++part)
+          for (int64_t group = 0; group < shape.groups; ++group)
             sums.push_back(scaled(totalAt(totalPlace(
-                block, row, e.add(line, e.index(part * held.blockColumns))))));
+                block, row, e.add(line, e.index(group * held.blockColumns))))));
           checkRange(e.add(e.scaled(block, held.blockColumns), line), sums);
           return sums;
         });
@@ -553,7 +553,7 @@ private:
   Value ringOfWarp;              // bytes to its first slot
   Value ringOfLane;              // pointer to this lane's part of it
 
-  // What this lane holds: by tile of rows, and unit; where the weight has
+  // What this lane holds: by tile of rows, and span; where the weight has
   // blocks, by tile of the weight, and of rows.
   SmallVector<SmallVector<SmallVector<Value>>> rowsOfTiles;
   SmallVector<SmallVector<HeldBlocks::Rows>> blockRows;

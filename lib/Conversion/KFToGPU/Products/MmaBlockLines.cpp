@@ -85,7 +85,7 @@ public:
       Value block = arith::MinUIOp::create(
           b, loc, e.add(first, e.div(number, perLine)), e.index(blocks - 1));
       item.from = code.advance(from, e.scaled(block, blockTiles * tile.bytes));
-      item.unit = e.rem(number, perLine);
+      item.span = e.rem(number, perLine);
       item.place = e.add(
           e.scaled(number, FragmentTile::unit / MmaShape::unitStep * stepBytes),
           e.index(offset));
@@ -98,11 +98,11 @@ public:
   SmallVector<Value> fetch(Value k) override {
     k = arith::MinUIOp::create(b, loc, k, e.index(lastColumn));
     SmallVector<Value> fetched;
-    if (!format) { // a unit is a tile
+    if (!format) { // a span is a tile
       for (const Item &item : items) {
         // Past the last one, x is 0.
         Value number = arith::MinUIOp::create(
-            b, loc, e.add(e.div(k, FragmentTile::unit), item.unit),
+            b, loc, e.add(e.div(k, FragmentTile::unit), item.span),
             e.index(blockTiles - 1));
         Value place =
             e.add(e.scaled(number, tile.bytes), e.scaled(lane, laneBytes));
@@ -117,8 +117,8 @@ public:
     for (const Item &item : items)
       llvm::append_range(
           fetched,
-          fetchUnit(code.advance(item.from, e.scaled(number, tile.bytes)),
-                    e.add(first, item.unit)));
+          fetchSpan(code.advance(item.from, e.scaled(number, tile.bytes)),
+                    e.add(first, item.span)));
     return fetched;
   }
 
@@ -128,7 +128,7 @@ public:
     for (int64_t i = part * count / parts; i < (part + 1) * count / parts;
          ++i) {
       auto body = [&] {
-        storeUnit(code.advance(stage, items[i].place),
+        storeSpan(code.advance(stage, items[i].place),
                   fetched.slice(i * size, size));
       };
       if (items[i].exists)
@@ -146,10 +146,10 @@ public:
   }
 
 private:
-  /// A unit that this warp takes of each stage.
+  /// A span that this warp takes of each stage.
   struct Item {
     Value from;   // pointer to the row block
-    Value unit;   // of the stage
+    Value span;   // of the stage
     Value place;  // in the stage
     Value exists; // i1: false for warps without one; null: all have it
   };
@@ -167,11 +167,11 @@ private:
   // From memory
   //===--------------------------------------------------------------------===//
 
-  /// This lane's words of codes of unit `u` of a tile, then what scales them.
-  SmallVector<Value> fetchUnit(Value from, Value u) {
+  /// This lane's words of codes of span `u` of a tile, then what scales them.
+  SmallVector<Value> fetchSpan(Value from, Value u) {
     SmallVector<Value> words;
     Value ofLane = e.scaled(lane, laneBytes);
-    const int64_t count = wordsOfUnit();
+    const int64_t count = wordsOfSpan();
     // So many words lie together as are never in two vectors.
     const int64_t together = count == 3 ? 1 : count;
     for (int64_t i = 0; i < count; i += together) {
@@ -218,7 +218,7 @@ private:
     return words;
   }
 
-  int64_t wordsOfUnit() const { return format ? tile.vectors / 2 : 4; }
+  int64_t wordsOfSpan() const { return format ? tile.vectors / 2 : 4; }
 
   /// The word of `bytes`, 2 or 4.
   Value load(Value pointer, int64_t bytes) {
@@ -229,12 +229,12 @@ private:
   // To shared memory
   //===--------------------------------------------------------------------===//
 
-  /// Stores what the words of a unit stand for from `to` on, as f16.
-  void storeUnit(Value to, ArrayRef<Value> fetched) {
+  /// Stores what the words of a span stand for from `to` on, as f16.
+  void storeSpan(Value to, ArrayRef<Value> fetched) {
     if (!format)
       return storeFloat8(to, fetched);
-    ArrayRef<Value> words = fetched.take_front(wordsOfUnit());
-    ArrayRef<Value> scales = fetched.drop_front(wordsOfUnit());
+    ArrayRef<Value> words = fetched.take_front(wordsOfSpan());
+    ArrayRef<Value> scales = fetched.drop_front(wordsOfSpan());
     for (int64_t half = 0; half < 2; ++half) {
       std::pair<Value, Value> ofRow[2];
       for (int64_t row = 0; row < 2; ++row)
@@ -268,7 +268,7 @@ private:
   }
 
   /// Two codes of line `row` (0, or 1 for that 8 below), in the low bits of a
-  /// word's halves: of pair number `pair` in half number `half` of the unit.
+  /// word's halves: of pair number `pair` in half number `half` of the span.
   Value codesOf(ArrayRef<Value> words, int64_t row, int64_t half,
                 int64_t pair) {
     if (format->low.bits == 8)

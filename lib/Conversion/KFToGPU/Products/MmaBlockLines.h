@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // How a block-quantized weight with `#kf.fragments` comes to matrix units where
-// there are many rows. A warp takes units of it, 16 lines and 32 columns, into
+// there are many rows. A warp takes spans of it, 16 lines and 32 columns, into
 // registers, rounds what they stand for to f16, and stores that to shared
 // memory, so that a weight is dequantized once for all rows of the tile.
 //

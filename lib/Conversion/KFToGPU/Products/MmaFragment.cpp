@@ -25,9 +25,9 @@ void MmaFragment::numberThread() {
   lane = e.rem(e.thread, MmaShape::warp);
   Value warp = e.div(e.thread, MmaShape::warp);
   warpRow = e.mul(e.rem(warp, shape.rowWarps),
-                  e.index(shape.rowUnits() * MmaShape::unitRows));
+                  e.index(shape.rowTiles() * MmaShape::unitRows));
   warpLine = e.mul(e.div(warp, shape.rowWarps),
-                   e.index(shape.lineUnits() * MmaShape::unitLines));
+                   e.index(shape.lineTiles() * MmaShape::unitLines));
 }
 
 SmallVector<Value> MmaFragment::zeros() {
@@ -37,10 +37,10 @@ SmallVector<Value> MmaFragment::zeros() {
 void MmaFragment::multiplyAdd(Type element, ArrayRef<Value> lines,
                               ArrayRef<Value> rows,
                               MutableArrayRef<Value> sums) {
-  for (int64_t i = 0; i < shape.lineUnits(); ++i)
-    for (int64_t j = 0; j < shape.rowUnits(); ++j) {
+  for (int64_t i = 0; i < shape.lineTiles(); ++i)
+    for (int64_t j = 0; j < shape.rowTiles(); ++j) {
       MutableArrayRef<Value> own =
-          sums.slice(4 * (i * shape.rowUnits() + j), 4);
+          sums.slice(4 * (i * shape.rowTiles() + j), 4);
       llvm::copy(code.multiplyAdd(element, lines.slice(4 * i, 4),
                                   rows.slice(2 * j, 2), own),
                  own.begin());
@@ -70,31 +70,31 @@ void MmaFragment::storeSums(ValueRange sums, Value memory, int64_t first,
   Value row =
       e.mul(arith::RemUIOp::create(e.b, e.loc, lane, e.index(4)), e.index(2));
   Value warp = arith::DivUIOp::create(
-      e.b, e.loc, warpRow, e.index(shape.rowUnits() * MmaShape::unitRows));
+      e.b, e.loc, warpRow, e.index(shape.rowTiles() * MmaShape::unitRows));
   row = e.add(row, e.mul(warp, e.index(count * MmaShape::unitRows)));
   Value own = code.advance(
       memory,
       e.mul(e.add(e.mul(row, e.index(layout.stride())), line), e.index(4)));
   for (int64_t j = 0; j < count; ++j)
-    for (int64_t i = 0; i < shape.lineUnits(); ++i)
+    for (int64_t i = 0; i < shape.lineTiles(); ++i)
       for (int64_t number = 0; number < 4; ++number) {
         int64_t place =
             (j * MmaShape::unitRows + number % 2) * layout.stride() +
             i * MmaShape::unitLines + number / 2 * halfLines;
-        Value sum = sums[4 * (i * shape.rowUnits() + first + j) + number];
+        Value sum = sums[4 * (i * shape.rowTiles() + first + j) + number];
         LLVM::StoreOp::create(e.b, e.loc, sum, code.advance(own, 4 * place));
       }
 }
 
 void MmaFragment::unscaleSums(MutableArrayRef<Value> sums, RowRange &range) {
   Value first = e.add(warpRow, e.scaled(e.rem(lane, 4), 2));
-  for (int64_t j = 0; j < shape.rowUnits(); ++j)
+  for (int64_t j = 0; j < shape.rowTiles(); ++j)
     for (int64_t row = 0; row < 2; ++row) {
       Value inverse =
           range.inverseOf(e.add(first, e.index(j * MmaShape::unitRows + row)));
-      for (int64_t i = 0; i < shape.lineUnits(); ++i)
+      for (int64_t i = 0; i < shape.lineTiles(); ++i)
         for (int64_t half = 0; half < 2; ++half) {
-          Value &sum = sums[4 * (i * shape.rowUnits() + j) + 2 * half + row];
+          Value &sum = sums[4 * (i * shape.rowTiles() + j) + 2 * half + row];
           sum = e.mul(sum, inverse);
         }
     }
@@ -121,6 +121,6 @@ Value MmaFragment::tileRow(Value row, int64_t first, int64_t count) {
   const int64_t atOnce = count * MmaShape::unitRows;
   Value warp = arith::DivUIOp::create(e.b, e.loc, row, e.index(atOnce));
   Value inWarp = arith::RemUIOp::create(e.b, e.loc, row, e.index(atOnce));
-  Value begin = e.mul(warp, e.index(shape.rowUnits() * MmaShape::unitRows));
+  Value begin = e.mul(warp, e.index(shape.rowTiles() * MmaShape::unitRows));
   return e.add(e.add(begin, inWarp), e.index(first * MmaShape::unitRows));
 }

@@ -20,7 +20,7 @@
 
 namespace mlir::kf {
 
-/// A lane's sums are SSA values: [lineUnits][rowUnits][4].
+/// A lane's sums are SSA values: [lineTiles][rowTiles][4].
 class MmaFragment {
 public:
   explicit MmaFragment(GPUEmitter &e);
@@ -30,7 +30,7 @@ public:
 
   SmallVector<Value> zeros();
   /// Adds the products of one step of 16 to `sums`. `lines` and `rows` are the
-  /// words of the units along lines and rows: [lineUnits][4], [rowUnits][2].
+  /// words of the units along lines and rows: [lineTiles][4], [rowTiles][2].
   void multiplyAdd(Type element, ArrayRef<Value> lines, ArrayRef<Value> rows,
                    MutableArrayRef<Value> sums);
 

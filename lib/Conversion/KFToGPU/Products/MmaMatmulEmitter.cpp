@@ -233,32 +233,32 @@ private:
   }
 
   /// This warp's words of step number `step` of the stage at `at`: those of
-  /// lines, [lineUnits][4], then those of rows, [rowUnits][2].
+  /// lines, [lineTiles][4], then those of rows, [rowTiles][2].
   SmallVector<Value> loadStep(Value at, int64_t step) {
     Value stage = code.advance(ring, at);
     SmallVector<Value> words;
-    for (int64_t i = 0; i < mma.lineUnits(); ++i)
+    for (int64_t i = 0; i < mma.lineTiles(); ++i)
       llvm::append_range(words, lines->load(stage, i, step));
     Value tile = code.advance(stage, rowTiles[step]);
     // Of the last unit alone, lanes of the upper half say nothing.
-    for (int64_t j = 0; j < mma.rowUnits(); j += 2)
+    for (int64_t j = 0; j < mma.rowTiles(); j += 2)
       llvm::append_range(
           words, code.loadMatrices(
                      code.advance(tile, j * MmaShape::unitRows * lineBytes),
-                     2 * std::min<int64_t>(mma.rowUnits() - j, 2)));
+                     2 * std::min<int64_t>(mma.rowTiles() - j, 2)));
     return words;
   }
 
   void multiplyAdd(ArrayRef<Value> words, MutableArrayRef<Value> sums) {
-    product.multiplyAdd(factor, words.take_front(4 * mma.lineUnits()),
-                        words.drop_front(4 * mma.lineUnits()), sums);
+    product.multiplyAdd(factor, words.take_front(4 * mma.lineTiles()),
+                        words.drop_front(4 * mma.lineTiles()), sums);
   }
 
   /// Through workgroup memory, so that neighbouring threads store elements that
   /// are neighbours.
   LogicalResult storeTile(ValueRange sums) {
     const int64_t units = layout.units();
-    for (int64_t first = 0; first < mma.rowUnits(); first += units) {
+    for (int64_t first = 0; first < mma.rowTiles(); first += units) {
       e.barrier(); // of whoever still reads what was there
       product.storeSums(sums, ring, first, units);
       e.barrier();

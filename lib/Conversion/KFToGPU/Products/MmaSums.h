@@ -36,8 +36,8 @@ public:
   }
   /// How many units of each warp go at a time.
   int64_t units() const {
-    int64_t count = shape.rowUnits();
-    while (shape.rowUnits() % count != 0 || bytes(count) > workgroupBytes())
+    int64_t count = shape.rowTiles();
+    while (shape.rowTiles() % count != 0 || bytes(count) > workgroupBytes())
       --count;
     return count;
   }

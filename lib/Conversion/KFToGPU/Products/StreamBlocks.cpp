@@ -28,7 +28,7 @@ bool StreamBlocks::isHighTile(int64_t number) const {
   return number < std::max<int64_t>(stream.columnTiles() / 2, 1);
 }
 
-/// What the sums of a unit, or half of one, begin with in column tile `tile`.
+/// What the sums of a span, or half of one, begin with in column tile `tile`.
 SmallVector<Value> StreamBlocks::firstSums(Value pair, int64_t number,
                                            int64_t tile) {
   Value zero = e.f32(0.0);
@@ -62,10 +62,10 @@ void StreamBlocks::multiply(const Tile &tile, Value pair,
   const Type element = b.getF16Type();
   SmallVector<Value> ofTile = beginTile(tile, sums);
   const int64_t halves = sumsOfX == Sums::Halves ? 2 : 1;
-  for (int64_t unit = 0; unit < units; ++unit) {
-    Value here = e.add(pair, e.index(unit));
-    const SmallVector<Value> left[2] = {fragment(tile, unit, 0),
-                                        fragment(tile, unit, 1)};
+  for (int64_t span = 0; span < spans; ++span) {
+    Value here = e.add(pair, e.index(span));
+    const SmallVector<Value> left[2] = {fragment(tile, span, 0),
+                                        fragment(tile, span, 1)};
     Value place = e.mul(here, e.index(2 * stream.rows * 4));
     for (auto [number, column] : llvm::enumerate(operands.xOfLane)) {
       Value vector =
@@ -75,12 +75,12 @@ void StreamBlocks::multiply(const Tile &tile, Value pair,
         x.push_back(vector::ExtractOp::create(b, loc, vector, i));
       for (int64_t part = 0; part < halves; ++part) {
         SmallVector<Value> products =
-            firstSums(here, halves * unit + part, number);
+            firstSums(here, halves * span + part, number);
         for (int64_t half = 0; half < 2; ++half)
           if (halves == 1 || half == part)
             products = code.multiplyAdd(
                 element, left[half], ArrayRef(x).slice(2 * half, 2), products);
-        auto [upper, lower] = scalesOf(tile, halves * unit + part);
+        auto [upper, lower] = scalesOf(tile, halves * span + part);
         for (int64_t i = 0; i < 4; ++i) {
           Value &sum = ofTile[4 * number + i];
           sum = fma(i < 2 ? upper : lower, products[i], sum);
@@ -114,7 +114,7 @@ void StreamBlocks::addMinimums(const Tile &tile, Value pair,
     // [tiles][rows][4 lanes] of two words.
     Value place =
         e.add(e.mul(pair, e.index(stream.rows)),
-              e.mul(e.select(isThere, row, e.index(0)), e.index(units)));
+              e.mul(e.select(isThere, row, e.index(0)), e.index(spans)));
     place = e.add(place, e.mul(operands.inGroup, e.index(2)));
     SmallVector<Value> right =
         loadWords(code.advance(operands.xSums, e.mul(place, e.index(4))), 2);
@@ -161,9 +161,9 @@ void StreamBlocks::storeSums(Value pair, Value row, ArrayRef<Value> parts) {
     Value rest =
         e.sub(sum, arith::ExtFOp::create(b, loc, b.getF32Type(), high));
     Value low = arith::TruncFOp::create(b, loc, b.getF16Type(), rest);
-    // Halves: [tiles][rows][pairs of units][high, low][2].
-    Value place = e.add(e.mul(e.div(pair, units), e.index(stream.rows)), row);
-    place = e.add(e.mul(place, e.index(4)), e.div(e.rem(pair, units), 2));
+    // Halves: [tiles][rows][pairs of spans][high, low][2].
+    Value place = e.add(e.mul(e.div(pair, spans), e.index(stream.rows)), row);
+    place = e.add(e.mul(place, e.index(4)), e.div(e.rem(pair, spans), 2));
     place = e.add(e.mul(place, e.index(4)), e.rem(pair, 2));
     store(high, place, 2);
     store(low, e.add(place, e.index(2)), 2);

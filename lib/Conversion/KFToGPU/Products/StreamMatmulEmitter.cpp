@@ -373,19 +373,19 @@ void StreamMatmulEmitter::multiplyFloat8(ArrayRef<Value> tiles, Value firstPair,
 }
 
 /// The same of f32. Each number is two, of which matrix units multiply all
-/// four products: the weight's parts one after the other with columns of x that
-/// have its large parts or its rests. An infinity in x is not multiplied by
+/// four products: the weight's terms one after the other with columns of x that
+/// have its large terms or its rests. An infinity in x is not multiplied by
 /// what the weight leaves, which may be 0.
 void StreamMatmulEmitter::multiplySingle(ArrayRef<Value> tiles, Value firstPair,
                                          MutableArrayRef<Value> sums) {
-  const size_t half = xOfLane.size() / 2; // column tiles of each part
+  const size_t half = xOfLane.size() / 2; // column tiles of each term
   Value hasRest; // whether this lane has it, where one column tile has both
   if (half == 0)
     hasRest = e.isLess(e.index(3), group);
   for (int64_t i = 0; i < stream.tiles; i += 2) { // they share a load of x
     Value part = e.add(e.scaled(firstPair, 2), e.index(i / 2));
     Value place = e.scaled(part, stream.rows * 4);
-    // By column tile, for what the weight leaves and its large parts.
+    // By column tile, for what the weight leaves and its large terms.
     SmallVector<SmallVector<Value>> x[2];
     for (auto &columns : x)
       columns.resize(xOfLane.size());
@@ -446,7 +446,7 @@ void StreamMatmulEmitter::multiplyPair(
   }
 }
 
-/// The column of x in memory, part * rows + row, or the row alone of what is
+/// The column of x in memory, term * rows + row, or the row alone of what is
 /// not split there, that this lane multiplies in column tile `number`; some
 /// other one where there is none, whose sums nobody reads.
 Value StreamMatmulEmitter::columnOf(int64_t number) {
@@ -472,17 +472,17 @@ SmallVector<Value> StreamMatmulEmitter::wordsOf(Value vector) {
 // Sums
 //===----------------------------------------------------------------------===//
 
-/// Where a workgroup has sums: [row blocks][shares, or one][parts][rows][16
+/// Where a workgroup has sums: [row blocks][shares, or one][terms][rows][16
 /// lines].
-Value StreamMatmulEmitter::sumPlace(Value block, Value ofShare, Value part,
+Value StreamMatmulEmitter::sumPlace(Value block, Value ofShare, Value term,
                                     Value row, Value line) {
   Value place = e.add(e.scaled(block, stream.sumsOfBlock()), ofShare);
-  place = e.add(e.scaled(place, 2), part);
+  place = e.add(e.scaled(place, 2), term);
   place = e.add(e.scaled(place, stream.rows), row);
   return e.add(e.scaled(place, Tile::rows), line);
 }
 
-/// Calls `body` for each sum of this lane, with its part, its row, which
+/// Calls `body` for each sum of this lane, with its term, its row, which
 /// there may not be, and its line.
 void StreamMatmulEmitter::forSums(
     function_ref<void(int64_t, Value, Value, Value)> body) {
@@ -504,10 +504,10 @@ void StreamMatmulEmitter::storeSums(Value block, Value ofShare,
                                     ArrayRef<Value> sums) {
   const int64_t ofBlock = 4 * stream.columnTiles();
   auto store = [&](Value block, ArrayRef<Value> sums) {
-    forSums([&](int64_t number, Value part, Value row, Value line) {
+    forSums([&](int64_t number, Value term, Value row, Value line) {
       e.ifThen(e.isLess(row, e.index(stream.rows)), [&] {
         memref::StoreOp::create(b, loc, sums[number], sumMemory,
-                                sumPlace(block, ofShare, part, row, line));
+                                sumPlace(block, ofShare, term, row, line));
       });
     });
   };
@@ -527,9 +527,9 @@ LogicalResult StreamMatmulEmitter::storeElements() {
   return storeTile(stream.blockColumns, [&](Value row, Value block,
                                             Value line) {
     SmallVector<Value> sums;
-    for (int64_t part = 0; part < shape.groups; ++part)
+    for (int64_t group = 0; group < shape.groups; ++group)
       sums.push_back(
-          sumOf(block, row, e.add(line, e.index(part * stream.blockColumns))));
+          sumOf(block, row, e.add(line, e.index(group * stream.blockColumns))));
     if (range && !isScaled) {
       Value column = e.add(e.scaled(block, stream.blockColumns), line);
       e.ifThen(e.isLess(column, columns), [&] { range->check(sums); });
@@ -546,20 +546,20 @@ LogicalResult StreamMatmulEmitter::storeElements() {
   });
 }
 
-/// The sum of an element: of all shares, each part by itself.
+/// The sum of an element: of all shares, each term by itself.
 Value StreamMatmulEmitter::sumOf(Value block, Value row, Value line) {
-  Value parts[2];
-  for (int64_t part = 0; part < 2; ++part)
+  Value terms[2];
+  for (int64_t term = 0; term < 2; ++term)
     for (int64_t i = 0; i < stream.sumsOfBlock(); ++i) {
       Value sum = memref::LoadOp::create(
           b, loc, sumMemory,
-          sumPlace(block, e.index(i), e.index(part), row, line));
-      parts[part] = i == 0 ? sum : e.add(parts[part], sum);
+          sumPlace(block, e.index(i), e.index(term), row, line));
+      terms[term] = i == 0 ? sum : e.add(terms[term], sum);
     }
   if (!element.isF16())
-    return e.add(parts[0], parts[1]);
+    return e.add(terms[0], terms[1]);
   return e.mul(
-      e.add(parts[0], e.mul(parts[1], e.f32(1 / restScale))),
+      e.add(terms[0], e.mul(terms[1], e.f32(1 / restScale))),
       e.f32(1 / (halfScale * (blockTiles ? StreamBlocks::codeScale : 1))));
 }
 

@@ -68,9 +68,9 @@ private:
 
   //===--- Rows of x: StreamRows.cpp --------------------------------------===//
 
-  static constexpr int64_t perUnit = 8;
+  static constexpr int64_t perRun = 8;
   /// What a lane splits at a time: 8 columns of a row of x.
-  struct XUnit {
+  struct XRun {
     Value row, pair, inPair; ///< place in workgroup memory
     Value line;              ///< of squares
     SmallVector<Value> values;
@@ -83,19 +83,19 @@ private:
   bool isSingle() const { return element.isF32(); }
   void stageX(Value round, Value slice);
   int64_t columnInPair(int64_t number) const;
-  XUnit loadUnit(Value number, int64_t units, Value round, Value slice);
-  Value loadColumn(Value row, Value k, Value scale, Value &squaresOfUnit);
-  void storeUnit(const XUnit &unit);
+  XRun loadRun(Value number, int64_t runs, Value round, Value slice);
+  Value loadColumn(Value row, Value k, Value scale, Value &squaresOfRun);
+  void storeRun(const XRun &run);
   void storeWords(ArrayRef<Value> words, Value place);
   std::pair<Value, Value> split(Value first, Value second);
   std::pair<Value, Value> widen(Value rounded);
-  void storeSquares(const XUnit &unit);
+  void storeSquares(const XRun &run);
   void emitScales();
   Value addLanes(Value sum, int64_t count);
 
   //===--- Sums -----------------------------------------------------------===//
 
-  Value sumPlace(Value block, Value ofShare, Value part, Value row, Value line);
+  Value sumPlace(Value block, Value ofShare, Value term, Value row, Value line);
   void forSums(function_ref<void(int64_t, Value, Value, Value)> body);
   void storeSums(Value block, Value ofShare, ArrayRef<Value> sums);
   LogicalResult storeElements();

@@ -26,51 +26,51 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-/// Splits a chunk's columns of all rows into the two parts, in the order of
-/// the right operand: [pairs of tiles][parts][rows][4] vectors, of which each
+/// Splits a chunk's columns of all rows into the two terms, in the order of
+/// the right operand: [pairs of tiles][terms][rows][4] vectors, of which each
 /// has words of columns 2 t, 2 t + 8, 2 t + 16 and 2 t + 24; where the weight
 /// has codes of 8 bits or less, of 4 t, 4 t + 2, 4 t + 16 and 4 t + 18. For a
-/// weight of f32, parts are the halves of 32 columns, and have columns t, t +
+/// weight of f32, terms are the halves of 32 columns, and have columns t, t +
 /// 4, t + 8 and t + 12.
 void StreamMatmulEmitter::stageX(Value round, Value slice) {
   // Loads of some vectors are under way at a time.
-  const int64_t units = stream.chunkColumns() / perUnit;
+  const int64_t runs = stream.chunkColumns() / perRun;
   const int64_t threads = stream.threads(), lanes = StreamShape::lanes;
   const int64_t most =
-      std::clamp<int64_t>(stream.rows * units / threads, 1, norm ? 2 : 4);
-  Value count = e.scaled(rows, units);
+      std::clamp<int64_t>(stream.rows * runs / threads, 1, norm ? 2 : 4);
+  Value count = e.scaled(rows, runs);
   // Lanes of a warp go together.
-  if (units % lanes != 0)
+  if (runs % lanes != 0)
     count = e.scaled(e.ceilDiv(count, lanes), lanes);
   e.loop(e.thread, count, e.index(most * threads), {},
          [&](Value first, ValueRange) -> SmallVector<Value> {
-           SmallVector<XUnit> all;
+           SmallVector<XRun> all;
            for (int64_t i = 0; i < most; ++i) {
              Value number = e.add(first, e.index(i * threads));
              if (i > 0) // else once more what is there
                number = e.select(e.isLess(number, count), number, first);
-             all.push_back(loadUnit(number, units, round, slice));
+             all.push_back(loadRun(number, runs, round, slice));
            }
-           for (XUnit &unit : all)
-             storeUnit(unit);
+           for (XRun &run : all)
+             storeRun(run);
            return {};
          });
 }
 
-StreamMatmulEmitter::XUnit StreamMatmulEmitter::loadUnit(Value number,
-                                                         int64_t units,
-                                                         Value round,
-                                                         Value slice) {
-  XUnit unit;
-  unit.row = e.div(number, units);
-  if (units % StreamShape::lanes != 0)
-    unit.row =
-        e.select(e.isLess(unit.row, rows), unit.row, e.sub(rows, e.index(1)));
-  Value inRow = e.rem(number, units);
-  unit.pair = e.div(inRow, 4);
-  unit.inPair = e.rem(inRow, 4);
+StreamMatmulEmitter::XRun StreamMatmulEmitter::loadRun(Value number,
+                                                       int64_t runs,
+                                                       Value round,
+                                                       Value slice) {
+  XRun run;
+  run.row = e.div(number, runs);
+  if (runs % StreamShape::lanes != 0)
+    run.row =
+        e.select(e.isLess(run.row, rows), run.row, e.sub(rows, e.index(1)));
+  Value inRow = e.rem(number, runs);
+  run.pair = e.div(inRow, 4);
+  run.inPair = e.rem(inRow, 4);
   // Where the pair is in K.
-  Value inChunk = e.scaled(unit.pair, StreamShape::pairColumns);
+  Value inChunk = e.scaled(run.pair, StreamShape::pairColumns);
   Value column = e.add(e.scaled(slice, stream.chunkColumns()), inChunk);
   if (stream.rounds() > 1) {
     Value step = e.add(e.scaled(slice, stream.chunkSteps),
@@ -80,20 +80,19 @@ StreamMatmulEmitter::XUnit StreamMatmulEmitter::loadUnit(Value number,
     column =
         e.add(e.scaled(step, stream.warps * stream.stepColumns()), ofShare);
   }
-  unit.line = e.div(column, stream.lineColumns());
-  column = e.add(column, e.scaled(unit.inPair, isSingle()   ? 1
-                                               : hasQuads() ? 4
-                                                            : 2));
-  unit.squares = e.f32(0.0);
-  Value scale = isScaled ? range->scaleOf(unit.row) : Value();
-  for (int64_t i = 0; i < perUnit; ++i)
-    unit.values.push_back(loadColumn(unit.row,
-                                     e.add(column, e.index(columnInPair(i))),
-                                     scale, unit.squares));
-  return unit;
+  run.line = e.div(column, stream.lineColumns());
+  column = e.add(column, e.scaled(run.inPair, isSingle()   ? 1
+                                              : hasQuads() ? 4
+                                                           : 2));
+  run.squares = e.f32(0.0);
+  Value scale = isScaled ? range->scaleOf(run.row) : Value();
+  for (int64_t i = 0; i < perRun; ++i)
+    run.values.push_back(loadColumn(
+        run.row, e.add(column, e.index(columnInPair(i))), scale, run.squares));
+  return run;
 }
 
-/// The column of value number `number` of a unit, from its first one on.
+/// The column of value number `number` of a run, from its first one on.
 int64_t StreamMatmulEmitter::columnInPair(int64_t number) const {
   if (isSingle())
     return 4 * number;
@@ -105,7 +104,7 @@ int64_t StreamMatmulEmitter::columnInPair(int64_t number) const {
 /// `squares` grows by its square before the norm's weight. `scale` is that of
 /// the row's range, or null.
 Value StreamMatmulEmitter::loadColumn(Value row, Value k, Value scale,
-                                      Value &squaresOfUnit) {
+                                      Value &squaresOfRun) {
   Value isInside;
   if (stream.paddedColumns() != extent) {
     isInside = e.isLess(k, e.index(extent));
@@ -118,21 +117,21 @@ Value StreamMatmulEmitter::loadColumn(Value row, Value k, Value scale,
     value = e.select(isInside, value, e.f32(0.0));
   if (!norm)
     return value;
-  squaresOfUnit = e.add(squaresOfUnit, e.mul(value, value));
+  squaresOfRun = e.add(squaresOfRun, e.mul(value, value));
   Value weight = e.load(norm.getWeight(), k, 0);
   Value product = e.mul(value, weight);
   return isInside ? e.select(isInside, product, e.f32(0.0)) : product;
 }
 
-void StreamMatmulEmitter::storeUnit(const XUnit &unit) {
+void StreamMatmulEmitter::storeRun(const XRun &run) {
   SmallVector<Value> high, low;
   SmallVector<Value> parts = {e.f32(0.0), e.f32(0.0)};
-  // Nothing is split for f32: halves of the columns are in place of both parts.
-  for (Value value : isSingle() ? ArrayRef(unit.values) : ArrayRef<Value>())
-    (high.size() < perUnit / 2 ? high : low)
+  // Nothing is split for f32: halves of the columns are in place of both terms.
+  for (Value value : isSingle() ? ArrayRef(run.values) : ArrayRef<Value>())
+    (high.size() < perRun / 2 ? high : low)
         .push_back(arith::BitcastOp::create(b, loc, b.getI32Type(), value));
   for (int64_t i = 0; i < (isSingle() ? 0 : 4); ++i) {
-    Value first = unit.values[2 * i], second = unit.values[2 * i + 1];
+    Value first = run.values[2 * i], second = run.values[2 * i + 1];
     if (blockTiles) {
       parts[i / 2] = e.add(parts[i / 2], e.add(first, second));
       if (double scale = blockTiles->scaleOfPair(i); scale != 1) {
@@ -145,14 +144,14 @@ void StreamMatmulEmitter::storeUnit(const XUnit &unit) {
     low.push_back(rest);
   }
   Value place =
-      e.add(e.scaled(e.add(e.scaled(unit.pair, 2 * stream.rows), unit.row), 4),
-            unit.inPair);
+      e.add(e.scaled(e.add(e.scaled(run.pair, 2 * stream.rows), run.row), 4),
+            run.inPair);
   storeWords(high, place);
   storeWords(low, e.add(place, e.index(stream.rows * 4)));
   if (blockTiles)
-    blockTiles->storeSums(unit.pair, unit.row, parts);
+    blockTiles->storeSums(run.pair, run.row, parts);
   if (stream.hasSquares)
-    storeSquares(unit);
+    storeSquares(run);
 }
 
 void StreamMatmulEmitter::storeWords(ArrayRef<Value> words, Value place) {
@@ -201,13 +200,13 @@ std::pair<Value, Value> StreamMatmulEmitter::widen(Value rounded) {
 }
 
 /// Adds what the lanes have that share a line of a row.
-void StreamMatmulEmitter::storeSquares(const XUnit &unit) {
-  const int64_t sharing = stream.lineColumns() / perUnit;
-  Value sum = addLanes(unit.squares, sharing);
+void StreamMatmulEmitter::storeSquares(const XRun &run) {
+  const int64_t sharing = stream.lineColumns() / perRun;
+  Value sum = addLanes(run.squares, sharing);
   e.ifThen(e.isLess(e.rem(lane, sharing), e.index(1)), [&] {
     memref::StoreOp::create(
         b, loc, sum, squares,
-        e.add(e.scaled(unit.row, stream.squares()), unit.line));
+        e.add(e.scaled(run.row, stream.squares()), run.line));
   });
 }
 

@@ -129,28 +129,28 @@ void BlockTiles::endTile(const Tile &tile, ArrayRef<Value> ofTile,
     sum = fma(number % 4 < 2 ? upper : lower, ofTile[number], sum);
 }
 
-SmallVector<Value> BlockTiles::fragment(const Tile &tile, int64_t unit,
+SmallVector<Value> BlockTiles::fragment(const Tile &tile, int64_t span,
                                         int64_t half) {
   ArrayRef<Value> words = tile.words;
   SmallVector<Value> fragment(4);
   for (int64_t row = 0; row < 2; ++row) {
     if (format.low.bits == 8) {
-      Value codes = words[4 * unit + 2 * half + row];
+      Value codes = words[4 * span + 2 * half + row];
       fragment[row] = masked(codes, 0x00ff00ff);
       fragment[2 + row] = masked(shifted(codes, 8), 0x00ff00ff);
     } else if (format.high.bits == 0) {
-      Value codes = shifted(words[2 * unit + row], 8 * half);
+      Value codes = shifted(words[2 * span + row], 8 * half);
       fragment[row] = masked(codes, 0x000f000f);
       fragment[2 + row] = masked(codes, 0x00f000f0);
     } else if (half == 0 || row == 0) {
-      Value codes = words[3 * unit + 2 * half + row];
+      Value codes = words[3 * span + 2 * half + row];
       fragment[row] = masked(codes, 0x003f003f);
       fragment[2 + row] = masked(shifted(codes, 6), 0x003f003f);
     } else {
       for (int64_t i = 0; i < 2; ++i)
         fragment[2 * i + 1] =
-            joined(masked(shifted(words[3 * unit + i], 12), 0x000f000f),
-                   masked(shifted(words[3 * unit + 2], 8 + 2 * i), 0x00300030));
+            joined(masked(shifted(words[3 * span + i], 12), 0x000f000f),
+                   masked(shifted(words[3 * span + 2], 8 + 2 * i), 0x00300030));
     }
   }
   return fragment;
@@ -178,7 +178,7 @@ std::pair<Value, Value> BlockTiles::scalesOf(const Tile &tile, int64_t number) {
 
 SmallVector<Value> BlockTiles::minimums(const Tile &tile) {
   SmallVector<Value> left;
-  for (int64_t row = 0; row < 2; ++row) { // a half of a word for each unit
+  for (int64_t row = 0; row < 2; ++row) { // a half of a word for each span
     Value low = shifted(tile.own[0], 16 * row);
     Value high = shifted(tile.own[1], 8 * row);
     left.push_back(joined(

@@ -57,17 +57,17 @@ protected:
   /// largest f16 are one.
   static constexpr double minimumScale = 0x1p-5;
   /// Units of a tile.
-  static constexpr int64_t units = 8;
+  static constexpr int64_t spans = 8;
 
   BlockTiles(GPUEmitter &emitter, StreamShape::Sums sumsOfX,
              const BlockLanes &lanes, const ::kf::BlockFormat &format);
 
-  /// The left operand: 16 columns of unit `unit`.
-  SmallVector<Value> fragment(const Tile &tile, int64_t unit, int64_t half);
-  /// The scales of both rows for sum number `number`: of a unit, or half of
+  /// The left operand: 16 columns of span `span`.
+  SmallVector<Value> fragment(const Tile &tile, int64_t span, int64_t half);
+  /// The scales of both rows for sum number `number`: of a span, or half of
   /// one.
   std::pair<Value, Value> scalesOf(const Tile &tile, int64_t number);
-  /// q4_k: the left operand whose columns are the minimums of all units, twice.
+  /// q4_k: the left operand whose columns are the minimums of all spans, twice.
   SmallVector<Value> minimums(const Tile &tile);
 
   /// What the sums of the tile's products begin with: 0 where they are scaled
