@@ -401,12 +401,13 @@ private:
   Value cache;
 };
 
-llvm::Error checkOptions(const ImportOptions &options) {
-  const int64_t rows = options.shape.rows;
-  if (rows < 1 || rows > ::kf::kMostStepRows)
-    return llvm::createStringError(
-        "a step of " + std::to_string(rows) + " rows is not possible; 1 to " +
-        std::to_string(::kf::kMostStepRows) + " are");
+llvm::Error checkOptions(const ImportOptions &options,
+                         const ModelConfig &config) {
+  const int64_t rows = options.shape.rows, most = ::kf::mostStepRows(config);
+  if (rows < 1 || rows > most)
+    return llvm::createStringError("a step of " + std::to_string(rows) +
+                                   " rows is not possible; 1 to " +
+                                   std::to_string(most) + " are");
   if (options.keyBlock < 1 || ::kf::kCachePage % options.keyBlock != 0)
     return llvm::createStringError(
         "a key block of " + std::to_string(options.keyBlock) +
@@ -423,7 +424,7 @@ mlir::kf::importStep(MLIRContext &context, const ModelConfig &config,
                      const ImportOptions &options) {
   context.loadDialect<KFDialect, arith::ArithDialect, func::FuncDialect,
                       tensor::TensorDialect>();
-  if (llvm::Error error = checkOptions(options))
+  if (llvm::Error error = checkOptions(options, config))
     return std::move(error);
   Type cacheElement = getElementType(&context, options.cacheType);
   const std::string cacheName(::kf::nameOf(options.cacheType));

@@ -23,16 +23,17 @@
 using namespace kf;
 
 /// Of the bodies that steps may run.
-static int64_t mostRows(const Model &model, const EngineOptions &options) {
+static int64_t rowsOfBodies(const Model &model, const EngineOptions &options) {
   const StepShape *largest = model.largestShape(StepPart::Body);
-  return largest ? largest->rows : programRows(*options.rowsPerStep).back();
+  return largest ? largest->rows
+                 : programRows(*options.rowsPerStep, model.config()).back();
 }
 
 Engine::Engine(Model &model, const EngineOptions &options,
                std::unique_ptr<PagePool> pool)
     : decoder(model), options(options), pool(std::move(pool)),
       cache(model.device(), options.pages),
-      executor(model, cache, mostRows(model, options), kMostChosenPerStep),
+      executor(model, cache, rowsOfBodies(model, options), kMostChosenPerStep),
       scheduler(*this->pool, options.contextLength, options.reusesPrefixes),
       pace(options.longestStep, *options.rowsPerStep) {
   executor.setProfile(options.profile);
@@ -68,10 +69,11 @@ Engine::create(Model &model, const EngineOptions &wanted) try {
       checkRange("a number of parallel sequences of", options.parallel, most));
   if (!options.runsAhead)
     options.runsAhead = model.device().runsAlone();
+  const int64_t mostRows = mostStepRows(model.config());
   if (!options.rowsPerStep)
-    options.rowsPerStep = model.device().promptRows();
+    options.rowsPerStep = std::min(model.device().promptRows(), mostRows);
   KF_RETURN_IF_ERROR(
-      checkRange("a number of rows of", *options.rowsPerStep, kMostStepRows));
+      checkRange("a number of rows of", *options.rowsPerStep, mostRows));
   options.rowsPerStep =
       std::min(*options.rowsPerStep, options.parallel * options.contextLength);
   if (const StepShape *largest = model.largestShape(StepPart::Body))

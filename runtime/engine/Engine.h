@@ -70,9 +70,10 @@ struct EngineOptions {
 /// arithmetic, so that a second step takes no longer.
 inline constexpr int64_t kMostChosenPerStep = 64;
 
-/// Rows of the programs for steps of at most `mostRows` rows, which increase
-/// from 1 to the first size with room for them: 1, 16, 64, 512, 2048 ...
-std::vector<int64_t> programRows(int64_t mostRows);
+/// Rows of the programs for steps of `model` of at most `mostRows` rows, which
+/// increase from 1 to the first size with room for them: 1, 16, 64, 512, 2048
+/// ... The last one is mostStepRows(model) at most, and so are the rows.
+std::vector<int64_t> programRows(int64_t mostRows, const ModelConfig &model);
 
 /// What happened so far.
 struct EngineCounts {

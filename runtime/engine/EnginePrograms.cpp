@@ -46,10 +46,12 @@ int64_t sizeFor(int64_t rows) {
 
 } // namespace
 
-std::vector<int64_t> kf::programRows(int64_t mostRows) {
+std::vector<int64_t> kf::programRows(int64_t mostRows,
+                                     const ModelConfig &model) {
+  const int64_t most = mostStepRows(model);
   std::vector<int64_t> sizes = {1};
-  while (sizes.back() < mostRows)
-    sizes.push_back(sizeFor(sizes.back() + 1));
+  while (sizes.back() < std::min(mostRows, most))
+    sizes.push_back(std::min(sizeFor(sizes.back() + 1), most));
   return sizes;
 }
 
@@ -70,7 +72,7 @@ int64_t Engine::bodyRows(int64_t rows, size_t sequences) const {
   if (rows == 1)
     return 1;
   const bool isPrompt = sequences == 1;
-  std::vector<int64_t> sizes = programRows(rowsPerStep());
+  std::vector<int64_t> sizes = programRows(rowsPerStep(), decoder.config());
   std::erase_if(sizes, [&, largest = sizes.back()](int64_t size) {
     return size < rows || (isPrompt && size == kSomeRows && size != largest);
   });
@@ -97,7 +99,7 @@ int64_t Engine::logitsHeadRows(int64_t rows) const {
   }
   const int64_t most =
       std::max<int64_t>(kMostLogits / decoder.config().vocabSize, 1);
-  std::vector<int64_t> sizes = programRows(rowsPerStep());
+  std::vector<int64_t> sizes = programRows(rowsPerStep(), decoder.config());
   std::erase_if(sizes, [&](int64_t size) { return size > most && size != 1; });
   for (int64_t size : sizes)
     if (size >= rows && decoder.hasProgram({StepPart::Head, size}))
@@ -121,10 +123,10 @@ std::vector<StepShape> Engine::shapesToPrepare() const {
   };
   // What several sequences take is what one takes, and more.
   const size_t sequences = options.parallel > 1 ? 2 : 1;
-  for (int64_t rows : programRows(rowsPerStep()))
+  for (int64_t rows : programRows(rowsPerStep(), decoder.config()))
     add(StepPart::Body, bodyRows(std::min(rows, rowsPerStep()), sequences));
   for (StepPart part : {StepPart::Head, StepPart::Choose})
-    for (int64_t rows : programRows(chosenPerStep()))
+    for (int64_t rows : programRows(chosenPerStep(), decoder.config()))
       add(part, headRows(std::min(rows, chosenPerStep())));
   return shapes;
 }

@@ -9,6 +9,7 @@
 #include "runtime/model/Step.h"
 
 #include <algorithm>
+#include <bit>
 
 using namespace kf;
 
@@ -17,6 +18,10 @@ namespace {
 /// Elements of the lists of adjustments that many rows share: three lists of
 /// 256 KiB.
 constexpr int64_t kSharedAdjustments = int64_t(1) << 16;
+
+/// Elements of the hidden rows of a step: 128 MiB.
+constexpr int64_t kMostHidden = int64_t(1) << 25;
+constexpr int64_t kFewestMostRows = 64, kMostRows = 8192;
 
 /// The sizes of a program, each a number or an extent that stands for its slot;
 /// 0: it has none.
@@ -60,6 +65,13 @@ std::string_view kf::nameOf(StepPart part) {
 
 std::string kf::nameOf(const StepShape &shape) {
   return std::string(nameOf(shape.part)) + "_" + std::to_string(shape.rows);
+}
+
+int64_t kf::mostStepRows(const ModelConfig &model) {
+  const uint64_t rows = static_cast<uint64_t>(
+      kMostHidden / std::max<int64_t>(model.hiddenSize, 1));
+  return std::clamp(static_cast<int64_t>(std::bit_floor(rows)), kFewestMostRows,
+                    kMostRows);
 }
 
 StepInput kf::firstInput(StepPart part) {
@@ -141,7 +153,7 @@ static std::vector<SizeRange> namedSizes(const StepShape &shape,
       return {};
     return {{kSequencesSize, 1, shape.rows}};
   case StepPart::Head:
-    return {{kRowsSize, 1, kMostStepRows}};
+    return {{kRowsSize, 1, mostStepRows(model)}};
   case StepPart::Choose:
     return {{kAdjustmentsSize, 0, mostAdjustments(model.vocabSize, shape.rows)},
             {kMasksSize, 0, shape.rows}};

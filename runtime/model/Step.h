@@ -64,9 +64,10 @@ enum class StepPart { Body, Head, Choose };
 /// "body", "head", "choose".
 std::string_view nameOf(StepPart part);
 
-/// The most rows that a step can have: hidden rows of 4096 f32 are 128 MiB
-/// then, which is what every Vulkan device binds.
-inline constexpr int64_t kMostStepRows = int64_t(1) << 13;
+/// The most rows that a step of `model` can have: a power of two from 64 to
+/// 8192. As f32, so many hidden rows are at most 128 MiB, which every Vulkan
+/// device binds, or there are 64 of them, behind which a step may choose.
+int64_t mostStepRows(const ModelConfig &model);
 
 /// What a program of a step is compiled for.
 struct StepShape {

@@ -480,6 +480,10 @@ TEST(Import, Options) {
     EXPECT_EQ(import(model, {StepPart::Head, rows}),
               "a step of " + std::to_string(rows) +
                   " rows is not possible; 1 to 8192 are");
+  Model wide = golden("llama2-mha");
+  wide.config.hiddenSize = 5120;
+  EXPECT_EQ(import(wide, {StepPart::Head, 4097}),
+            "a step of 4097 rows is not possible; 1 to 4096 are");
   ImportOptions options;
   options.keyBlock = 0;
   expectContains(import(model, {}, options), "a key block of 0");

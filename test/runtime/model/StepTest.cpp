@@ -42,6 +42,26 @@ TEST(Step, InputsAreNumberedInTheirParts) {
   EXPECT_EQ(input, size_t(kStepInputCount));
 }
 
+TEST(Step, HiddenRowsOfWideModelsFitABinding) {
+  ModelConfig model = modelOf(50);
+  auto mostOf = [&](int64_t hiddenSize) {
+    model.hiddenSize = hiddenSize;
+    const StepSignature head = stepSignature({StepPart::Head, 16}, model);
+    EXPECT_EQ(head.sizes,
+              (std::vector<SizeRange>{{"rows", 1, mostStepRows(model)}}));
+    return mostStepRows(model);
+  };
+  EXPECT_EQ(mostOf(64), 8192);
+  EXPECT_EQ(mostOf(4096), 8192);
+  EXPECT_EQ(mostOf(4097), 4096);
+  EXPECT_EQ(mostOf(8192), 4096);
+  EXPECT_EQ(mostOf(16384), 2048);
+  EXPECT_EQ(mostOf(int64_t(1) << 24), 64); // those that a step chooses
+  constexpr int64_t bound = int64_t(128) << 20;
+  for (int64_t hiddenSize : {4096, 5120, 6656, 8192, 12288, 16384, 18432})
+    EXPECT_LE(mostOf(hiddenSize) * hiddenSize * 4, bound) << hiddenSize;
+}
+
 TEST(Step, EveryTokenOfOneRowCanBeAdjusted) {
   EXPECT_EQ(mostAdjustments(1000, 1), 1000);
   EXPECT_EQ(mostAdjustments(1000, 4), 4000);
@@ -105,7 +125,7 @@ TEST(Step, OneRowIsStatic) {
   EXPECT_EQ(body.outputs, (std::vector<TensorSpec>{{DataType::F32, {1, 12}}}));
   // Of a body with any number of rows.
   const StepSignature head = stepSignature({StepPart::Head, 1}, model);
-  EXPECT_EQ(head.sizes, (std::vector<SizeRange>{{"rows", 1, kMostStepRows}}));
+  EXPECT_EQ(head.sizes, (std::vector<SizeRange>{{"rows", 1, 8192}}));
   EXPECT_EQ(
       head.inputs,
       (std::vector<TensorSpec>{
