@@ -154,7 +154,7 @@ public:
   int64_t chosenPerStep() const;
   /// Rows at most of the body of a step which reads `rows` rows of `sequences`
   /// sequences. It depends on which programs there are by now.
-  int64_t programRowsOf(int64_t rows, size_t sequences) const;
+  int64_t bodyRows(int64_t rows, size_t sequences) const;
   /// The programs that steps which choose tokens run, from the smallest on.
   std::vector<StepShape> shapesToPrepare() const;
   /// Makes the program of `shape` ready, so that no step has to wait for it; of
@@ -257,7 +257,6 @@ private:
   int64_t adjustmentLimit() const;
 
   // Which programs it runs.
-  int64_t bodyRows(int64_t rows, size_t sequences) const;
   int64_t headRows(int64_t chosen) const;
   int64_t logitsHeadRows(int64_t rows) const;
   Status preparePrograms();

@@ -110,10 +110,6 @@ int64_t Engine::logitsHeadRows(int64_t rows) const {
   return sizes.back();
 }
 
-int64_t Engine::programRowsOf(int64_t rows, size_t sequences) const {
-  return bodyRows(rows, sequences);
-}
-
 std::vector<StepShape> Engine::shapesToPrepare() const {
   std::vector<StepShape> shapes;
   auto add = [&](StepPart part, int64_t rows) {

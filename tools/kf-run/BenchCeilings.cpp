@@ -117,20 +117,19 @@ Result<std::optional<BenchCeiling>> BenchCeilings::end(const Engine &engine) {
   KF_RETURN_IF_ERROR(measure());
   const int64_t most = engine.rowsPerStep();
   // Of the step that has the most rows.
-  auto programRows = [&](int64_t sequences, int64_t tokens) {
+  auto bodyRows = [&](int64_t sequences, int64_t tokens) {
     const int64_t rows = std::min(sequences * tokens, most);
-    return engine.programRowsOf(
-        rows, static_cast<size_t>((rows + tokens - 1) / tokens));
+    return engine.bodyRows(rows,
+                           static_cast<size_t>((rows + tokens - 1) / tokens));
   };
   std::optional<BenchCeiling> prompt, generated;
   if (test.prompt)
     prompt = boundOf(work.prompt(test.sequences, test.depth, test.prompt, most),
-                     programRows(test.sequences, test.prompt), true);
+                     bodyRows(test.sequences, test.prompt), true);
   if (test.generated)
     generated = boundOf(
         work.decode(test.sequences, test.depth + test.prompt, test.generated),
-        programRows(std::min(test.sequences, engine.chosenPerStep()), 1),
-        false);
+        bodyRows(std::min(test.sequences, engine.chosenPerStep()), 1), false);
   if (!test.prompt)
     return generated;
   if (!test.generated)

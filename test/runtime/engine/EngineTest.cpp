@@ -154,22 +154,22 @@ TEST(Engine, RowsOfProgramsAreThoseOfTheProgramsThatRun) {
   // A context of few positions has programs of the same sizes as a larger one.
   Fixture shortOnes({.contextLength = 100});
   EXPECT_EQ(shortOnes.engine->rowsPerStep(), 100);
-  EXPECT_EQ(shortOnes.engine->programRowsOf(1, 1), 1);
-  EXPECT_EQ(shortOnes.engine->programRowsOf(16, 1), 16);
-  EXPECT_EQ(shortOnes.engine->programRowsOf(17, 1), 512);
+  EXPECT_EQ(shortOnes.engine->bodyRows(1, 1), 1);
+  EXPECT_EQ(shortOnes.engine->bodyRows(16, 1), 16);
+  EXPECT_EQ(shortOnes.engine->bodyRows(17, 1), 512);
   EXPECT_TRUE(readAll(*shortOnes.sequence(), tokens(17)).ok());
   EXPECT_EQ(last(shortOnes), "body_512");
   // What is there serves a prompt.
-  EXPECT_EQ(shortOnes.engine->programRowsOf(16, 1), 512);
+  EXPECT_EQ(shortOnes.engine->bodyRows(16, 1), 512);
   EXPECT_TRUE(readAll(*shortOnes.sequence(), tokens(16, 2)).ok());
   EXPECT_EQ(shortOnes.asked.size(), 1u);
 
   Fixture several({.parallel = 20});
   EXPECT_EQ(several.engine->rowsPerStep(), 512);
   EXPECT_EQ(several.engine->chosenPerStep(), 20);
-  EXPECT_EQ(several.engine->programRowsOf(20, 1), 512);
-  EXPECT_EQ(several.engine->programRowsOf(20, 20), 64);
-  EXPECT_EQ(several.engine->programRowsOf(65, 20), 512);
+  EXPECT_EQ(several.engine->bodyRows(20, 1), 512);
+  EXPECT_EQ(several.engine->bodyRows(20, 20), 64);
+  EXPECT_EQ(several.engine->bodyRows(65, 20), 512);
   std::vector<std::unique_ptr<Sequence>> sequences;
   std::vector<Answer> answers(20);
   for (Answer &answer : answers) {
@@ -180,7 +180,7 @@ TEST(Engine, RowsOfProgramsAreThoseOfTheProgramsThatRun) {
   several.runAll();
   EXPECT_EQ(several.asked, Names({"body_64"}));
   // A program that sequences have left serves no others.
-  EXPECT_EQ(several.engine->programRowsOf(10, 10), 16);
+  EXPECT_EQ(several.engine->bodyRows(10, 10), 16);
 }
 
 TEST(Engine, FewProgramsDoForAllSteps) {
@@ -203,7 +203,7 @@ TEST(Engine, FewProgramsDoForAllSteps) {
               {{body, 1}, {body, 64}, {head, 4}, {head, 9}, {choose, 4}});
   EXPECT_EQ(few.engine->rowsPerStep(), 64);
   EXPECT_EQ(few.engine->chosenPerStep(), 4);
-  EXPECT_EQ(few.engine->programRowsOf(2, 2), 64);
+  EXPECT_EQ(few.engine->bodyRows(2, 2), 64);
   Text text(few.sequence(), {}, 3);
   EXPECT_TRUE(text.read(tokens(5)).ok());
   few.runAll();
