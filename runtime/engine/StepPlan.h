@@ -58,13 +58,6 @@ struct StepPlan {
   void fetchLogits() {
     fetchedRows.push_back(static_cast<int32_t>(lengthOf(kStepSeed)) - 1);
   }
-  /// want() and choose().
-  void want(const SampleSettings &settings, const SamplePenalties &penalties,
-            std::span<const LogitAdjustment> adjustments,
-            std::span<const uint32_t> allowed = {}) {
-    want();
-    choose(settings, penalties, adjustments, allowed);
-  }
   void clear();
 
 private:

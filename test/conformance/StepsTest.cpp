@@ -112,9 +112,11 @@ private:
       plan.pages.push_back(own.pages);
       for (size_t i = own.read; i < end; ++i)
         plan.addRow(own.ids[i], static_cast<int64_t>(i));
-      if (end == own.ids.size())
-        plan.want(own.sampler.settings(), own.sampler.penalties(),
-                  own.sampler.adjustments());
+      if (end == own.ids.size()) {
+        plan.want();
+        plan.choose(own.sampler.settings(), own.sampler.penalties(),
+                    own.sampler.adjustments());
+      }
     }
     return plan;
   }

@@ -34,12 +34,14 @@ TEST(StepPlan, ColumnsAreOfRowsAndOfWantedRows) {
     plan.pages.push_back(pages);
     plan.addRow(7, 64);
     plan.addRow(8, 65);
-    plan.want({.temperature = 2, .topK = 5, .seed = uint64_t(-3)}, {},
-              adjustments, allowed);
+    plan.want();
+    plan.choose({.temperature = 2, .topK = 5, .seed = uint64_t(-3)}, {},
+                adjustments, allowed);
     plan.pages.push_back(pages);
     plan.addRow(6, 10);
-    plan.want({.topP = 0.5, .counter = 11}, {1.5, 0.25, 0.125},
-              std::span(adjustments).first(1));
+    plan.want();
+    plan.choose({.topP = 0.5, .counter = 11}, {1.5, 0.25, 0.125},
+                std::span(adjustments).first(1));
     const StepCounts counts = plan.counts();
     EXPECT_EQ(counts.tokens, 3);
     EXPECT_EQ(counts.sequences, 2);
