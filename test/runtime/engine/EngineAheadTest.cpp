@@ -20,26 +20,7 @@ namespace {
 //===----------------------------------------------------------------------===//
 
 void expectIndependentTexts(bool runsAhead) {
-  for (const int64_t rows : {4, 20, 512}) {
-    SCOPED_TRACE(rows);
-    Fixture fixture(
-        {.parallel = 16, .rowsPerStep = rows, .runsAhead = runsAhead});
-    fixture.device.behavior.varies = true;
-    std::vector<std::unique_ptr<Text>> texts;
-    for (size_t i = 0; i < 24; ++i) {
-      texts.push_back(std::make_unique<Text>(fixture.sequence(), optionsOf(i),
-                                             10 + i * 3 % 17));
-      EXPECT_TRUE(texts.back()->read(tokens(1 + i * 13 % 150, i)).ok());
-    }
-    fixture.runAll();
-    for (size_t i = 0; i < texts.size(); ++i) {
-      EXPECT_EQ(texts[i]->error.message(), "");
-      EXPECT_EQ(texts[i]->chosen,
-                expected(tokens(1 + i * 13 % 150, i), optionsOf(i),
-                         10 + i * 3 % 17, fixture.device.behavior))
-          << "text " << i;
-    }
-  }
+  expectAsAlone(runsAhead, optionsOf, [](size_t) { return false; });
 }
 
 TEST(Engine, TextsDoNotDependOnOneAnother) {

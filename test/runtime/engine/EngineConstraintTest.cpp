@@ -17,38 +17,14 @@ using namespace kf::test;
 
 namespace {
 
-// Constrained texts beside free ones, with penalties, biases and temperatures:
-// each gets what it would get alone.
+// Constrained texts beside free ones, with penalties, biases and temperatures.
 void expectObeyed(bool runsAhead) {
-  for (const int64_t rows : {4, 20, 512}) {
-    SCOPED_TRACE(rows);
-    Fixture fixture(
-        {.parallel = 16, .rowsPerStep = rows, .runsAhead = runsAhead});
-    fixture.device.behavior.varies = true;
-    std::vector<std::unique_ptr<Text>> texts;
-    auto isHeld = [](size_t i) { return i % 3 != 0; };
-    auto options = [](size_t i) {
-      SamplerOptions options = optionsOf(i);
-      options.logitBias = {{int64_t(i % kVocab), 4.0}};
-      return options;
-    };
-    for (size_t i = 0; i < 24; ++i) {
-      texts.push_back(std::make_unique<Text>(
-          fixture.sequence(), options(i), 10 + i * 3 % 17,
-          isHeld(i) ? std::make_unique<FakeConstraint>() : nullptr));
-      EXPECT_TRUE(texts.back()->read(tokens(1 + i * 13 % 150, i)).ok());
-    }
-    fixture.runAll();
-    for (size_t i = 0; i < texts.size(); ++i) {
-      EXPECT_EQ(texts[i]->error.message(), "");
-      FakeConstraint constraint;
-      EXPECT_EQ(texts[i]->chosen,
-                expected(tokens(1 + i * 13 % 150, i), options(i),
-                         10 + i * 3 % 17, fixture.device.behavior,
-                         isHeld(i) ? &constraint : nullptr))
-          << "text " << i;
-    }
-  }
+  auto options = [](size_t i) {
+    SamplerOptions options = optionsOf(i);
+    options.logitBias = {{int64_t(i % kVocab), 4.0}};
+    return options;
+  };
+  expectAsAlone(runsAhead, options, [](size_t i) { return i % 3 != 0; });
 }
 
 TEST(EngineConstraint, MasksAreObeyed) { expectObeyed(/*runsAhead=*/false); }

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -255,6 +256,39 @@ inline std::vector<int32_t> expected(std::vector<int32_t> ids,
     ids.push_back(chosen.back());
   }
   return chosen;
+}
+
+/// Texts of all lengths beside one another, with rows for few of them and for
+/// all: each gets what it would get alone. Those that `isHeld`, by their
+/// numbers, have a constraint.
+inline void
+expectAsAlone(bool runsAhead,
+              const std::function<SamplerOptions(size_t)> &optionsOf,
+              const std::function<bool(size_t)> &isHeld) {
+  for (const int64_t rows : {4, 20, 512}) {
+    SCOPED_TRACE(rows);
+    Fixture fixture(
+        {.parallel = 16, .rowsPerStep = rows, .runsAhead = runsAhead});
+    fixture.device.behavior.varies = true;
+    auto prompt = [](size_t i) { return tokens(1 + i * 13 % 150, i); };
+    auto count = [](size_t i) { return 10 + i * 3 % 17; };
+    std::vector<std::unique_ptr<Text>> texts;
+    for (size_t i = 0; i < 24; ++i) {
+      texts.push_back(std::make_unique<Text>(
+          fixture.sequence(), optionsOf(i), count(i),
+          isHeld(i) ? std::make_unique<FakeConstraint>() : nullptr));
+      EXPECT_TRUE(texts.back()->read(prompt(i)).ok());
+    }
+    fixture.runAll();
+    for (size_t i = 0; i < texts.size(); ++i) {
+      EXPECT_EQ(texts[i]->error.message(), "");
+      FakeConstraint constraint;
+      EXPECT_EQ(texts[i]->chosen, expected(prompt(i), optionsOf(i), count(i),
+                                           fixture.device.behavior,
+                                           isHeld(i) ? &constraint : nullptr))
+          << "text " << i;
+    }
+  }
 }
 
 } // namespace kf::test
