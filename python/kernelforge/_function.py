@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _kernelforge, _process
 from ._errors import NotFoundError
-
-if TYPE_CHECKING:
-    from typing_extensions import Self
 
 
 @dataclass(frozen=True)
@@ -34,16 +31,16 @@ def _types(specs: list[tuple[str, list[int]]]) -> list[TensorType]:
     ]
 
 
-class Function:
+class Function(_process.Owner):
     """A function that ``compile()`` has made. Any thread may call it; calls run one
     after another."""
 
+    _native: _kernelforge.Function
+
     def __init__(self, native: _kernelforge.Function) -> None:
-        self._native = native
+        super().__init__(native)
         self._inputs = _types(native.inputs)
         self._outputs = _types(native.outputs)
-        _process.opened(self)
-        _process.log(native.messages())
 
     def __call__(self, *arrays: Any) -> Any:
         """Runs it on arrays of the types that ``inputs`` says.
@@ -54,7 +51,7 @@ class Function:
         f8E4M3FN, which numpy lacks, is an object with ``__dlpack__``.
         """
         results = self._native.call(*arrays)
-        _process.log(self._native.messages())
+        self._tell()
         return results[0] if len(results) == 1 else tuple(results)
 
     @property
@@ -73,22 +70,6 @@ class Function:
     @property
     def outputs(self) -> list[TensorType]:
         return list(self._outputs)
-
-    def close(self) -> None:
-        """Frees its memory, once nothing runs any more."""
-        self._native.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        # Here, since it waits without the GIL.
-        native = getattr(self, "_native", None)
-        if native is not None:
-            native.close()
 
     def __repr__(self) -> str:
         inputs = ", ".join(map(str, self._inputs))

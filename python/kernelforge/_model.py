@@ -127,14 +127,11 @@ class Loss:
     """exp(nll_per_token)"""
 
 
-class Model:
+class Model(_process.Owner):
     """A model that ``load()`` has opened. Any thread may use it; texts that are
     asked for at once are generated at once."""
 
-    def __init__(self, native: _kernelforge.Model) -> None:
-        self._native = native
-        _process.opened(self)
-        self._tell()
+    _native: _kernelforge.Model
 
     def generate(self, prompt: Prompt, **options: Unpack[Options]) -> Completion:
         """Continues a text, or token ids, which are read as they are.
@@ -282,22 +279,6 @@ class Model:
         """Whether ``chat()`` can be called."""
         return self._native.has_template
 
-    def close(self) -> None:
-        """Ends what goes on, and frees its memory. Waits for a step to end."""
-        self._native.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def __del__(self) -> None:
-        # Here, since it waits without the GIL.
-        native = getattr(self, "_native", None)
-        if native is not None:
-            native.close()
-
     def __repr__(self) -> str:
         return f"<kernelforge.Model {self.name!r} on {self.device}>"
 
@@ -305,9 +286,6 @@ class Model:
         text = self._native.submit(request, is_chat)
         self._tell()
         return Stream(self, text)
-
-    def _tell(self) -> None:
-        _process.log(self._native.messages())
 
 
 def load(

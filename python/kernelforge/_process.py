@@ -7,36 +7,53 @@ import logging
 import operator
 import os
 import weakref
-from collections.abc import Iterable
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from ._errors import InvalidError
 
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
 _log = logging.getLogger("kernelforge")
+_open: weakref.WeakSet[Owner] = weakref.WeakSet()
 
 
-class _Closable(Protocol):
-    def close(self) -> None: ...
+class Owner:
+    """Owns what is native, which is freed by ``close()``, at the end of a ``with``
+    block, when nobody has it any more, or when the interpreter ends."""
 
+    def __init__(self, native: Any) -> None:
+        self._native = native
+        _open.add(self)
+        self._tell()
 
-_open: weakref.WeakSet[_Closable] = weakref.WeakSet()
+    def close(self) -> None:
+        """Ends what goes on, and frees memory. Waits for what runs to end."""
+        self._native.close()
 
+    def __enter__(self) -> Self:
+        return self
 
-def opened(thing: _Closable) -> None:
-    """Has it closed when the interpreter ends: its threads must not outlive that."""
-    _open.add(thing)
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        # Here, since it waits without the GIL.
+        native = getattr(self, "_native", None)
+        if native is not None:
+            native.close()
+
+    def _tell(self) -> None:
+        """Gives what the runtime has told to Python's log."""
+        for level, line in self._native.messages():
+            _log.log(getattr(logging, level), "%s", line)
 
 
 @atexit.register
 def _close_all() -> None:
+    """Closes what is open when the interpreter ends: no thread may outlive that."""
     for thing in list(_open):
         thing.close()
-
-
-def log(messages: Iterable[tuple[str, str]]) -> None:
-    """Gives what the runtime has told to Python's log."""
-    for level, line in messages:
-        _log.log(getattr(logging, level), "%s", line)
 
 
 def path_of(value: Any, name: str) -> bytes:
