@@ -21,7 +21,17 @@ from ._errors import (
 )
 from ._function import Function, TensorType, compile
 from ._kernelforge import version as __version__
-from ._model import EMBEDDED, Completion, Loss, Model, Piece, Stream, load
+from ._model import (
+    EMBEDDED,
+    Completion,
+    LogProb,
+    Loss,
+    Model,
+    Piece,
+    Stream,
+    TokenLogProbs,
+    load,
+)
 from ._requests import Options
 
 __all__ = [
@@ -32,6 +42,7 @@ __all__ = [
     "Function",
     "InternalError",
     "InvalidError",
+    "LogProb",
     "Loss",
     "Model",
     "NotFoundError",
@@ -40,6 +51,7 @@ __all__ = [
     "Piece",
     "Stream",
     "TensorType",
+    "TokenLogProbs",
     "UnavailableError",
     "UnsupportedError",
     "__version__",

@@ -22,12 +22,35 @@ _ACTIVATION_TYPES = ("f32", "f16", "bf16")
 _CACHE_TYPES = (*_ACTIVATION_TYPES, "q8_0")
 
 
+class LogProb(NamedTuple):
+    """How likely the model finds a token."""
+
+    id: int
+    logprob: float
+    """The natural logarithm of its probability, before temperature, penalties and
+    biases."""
+
+
+@dataclass(frozen=True)
+class TokenLogProbs:
+    """How likely the model finds a token that was chosen."""
+
+    id: int
+    logprob: float
+    """As ``LogProb`` has it."""
+    top: list[LogProb]
+    """The likeliest tokens in its place, it among them or not, from the likeliest
+    on."""
+
+
 class Piece(NamedTuple):
     """What is new of a text. ``print(piece, end="")`` prints it."""
 
     text: str
     ids: list[int]
     """Its tokens; their text may come with a later piece, or never."""
+    logprobs: list[TokenLogProbs] | None = None
+    """Where ``logprobs`` was given: of tokens whose text begins in this piece."""
 
     def __str__(self) -> str:
         return self.text
@@ -51,9 +74,24 @@ class Completion:
     """Until the prompt was read and a token chosen."""
     generation_seconds: float
     """From then on, steps of others included."""
+    logprobs: list[TokenLogProbs] | None = field(default=None, repr=False)
+    """Where ``logprobs`` was given: of the tokens of the text, without those of a
+    stop text and without a token that ended it."""
 
     def __str__(self) -> str:
         return self.text
+
+
+_Native = list[tuple[int, float, list[tuple[int, float]]]]
+
+
+def _logprobs(tokens: _Native | None) -> list[TokenLogProbs] | None:
+    if tokens is None:
+        return None
+    return [
+        TokenLogProbs(id, logprob, [LogProb(*other) for other in top])
+        for id, logprob, top in tokens
+    ]
 
 
 _FINISH_REASONS: dict[str, Literal["stop", "length", "cancelled"]] = {
@@ -87,18 +125,28 @@ class Stream(Iterator[Piece]):
         self._model._tell()
         if piece is None:
             raise StopIteration
-        return Piece(*piece)
+        text, ids, logprobs = piece
+        return Piece(text, ids, _logprobs(logprobs))
 
     def result(self) -> Completion:
         """The whole text; waits for its end."""
-        text, ids, reason, prompt, cached, before, after = self._text.result()
+        text, ids, reason, prompt, cached, before, after, logprobs = (
+            self._text.result()
+        )
         self._model._tell()
         if reason == "cancelled" and not self._is_cancelled:
             raise CancelledError(
                 "the text was ended: its model was closed, or an interrupt came"
             )
         return Completion(
-            text, ids, _FINISH_REASONS[reason], prompt, cached, before, after
+            text,
+            ids,
+            _FINISH_REASONS[reason],
+            prompt,
+            cached,
+            before,
+            after,
+            _logprobs(logprobs),
         )
 
     def cancel(self) -> None:

@@ -9,6 +9,7 @@ import operator
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypedDict, Union
 
+from . import _process
 from ._errors import InvalidError
 
 Prompt = Union[str, Sequence[int]]
@@ -51,9 +52,13 @@ class Options(TypedDict, total=False):
     """How many of the last tokens count as seen; -1: all."""
     logit_bias: Mapping[int, float] | None
     """Added to the logits of tokens by id; -inf excludes a token."""
+    logprobs: int | None
+    """Tells how likely the model finds each token, and this many of the likeliest in
+    its place: 0 to 20."""
 
 
 _NAMES = frozenset(Options.__annotations__)
+_MOST_LOGPROBS = 20
 
 
 def _plain(value: Any, name: str) -> Any:
@@ -114,7 +119,7 @@ def _biases(biases: Any) -> list[list[Any]]:
     ]
 
 
-def _request(options: Mapping[str, Any]) -> dict[str, Any]:
+def _request(options: Mapping[str, Any], *, is_chat: bool) -> dict[str, Any]:
     request: dict[str, Any] = {}
     for name, value in options.items():
         if name not in _NAMES:
@@ -127,6 +132,13 @@ def _request(options: Mapping[str, Any]) -> dict[str, Any]:
             request[name] = _biases(value)
         elif name == "stop_token_ids":
             request[name] = ids_of(value, name)
+        elif name == "logprobs":
+            count = _process.count_of(value, name, most=_MOST_LOGPROBS)
+            request |= (
+                {"logprobs": True, "top_logprobs": count}
+                if is_chat
+                else {"logprobs": count}
+            )
         else:
             request[name] = _plain(value, name)
     return request
@@ -145,7 +157,7 @@ def _dump(request: dict[str, Any]) -> str:
 
 def completion(prompt: Prompt, options: Mapping[str, Any]) -> str:
     """The request for one text."""
-    request = _request(options)
+    request = _request(options, is_chat=False)
     if isinstance(prompt, str):
         request["prompt"] = prompt
     elif isinstance(prompt, (bytes, bytearray)) or not isinstance(prompt, Iterable):
@@ -168,7 +180,7 @@ def chat(
     options: Mapping[str, Any],
 ) -> str:
     """The request for an answer to a conversation."""
-    request = _request(options)
+    request = _request(options, is_chat=True)
     if isinstance(messages, (str, bytes, Mapping)) or not isinstance(
         messages, Iterable
     ):

@@ -65,26 +65,51 @@ void waitForTurn() {
 // Texts
 //===----------------------------------------------------------------------===//
 
+/// A token, the logarithm of its probability, and the likeliest tokens with
+/// theirs.
+using TokenLogProbs =
+    std::tuple<int32_t, double, std::vector<std::pair<int32_t, double>>>;
+
+TokenLogProbs logProbsOf(const ChosenLogProbs &given) {
+  std::vector<std::pair<int32_t, double>> top;
+  top.reserve(given.top.size());
+  for (const LogProb &token : given.top)
+    top.emplace_back(token.id, token.value);
+  return {given.chosen.id, given.chosen.value, std::move(top)};
+}
+
 /// A text that is being generated. One thread at a time, which others wait for.
 class Text {
 public:
-  explicit Text(std::unique_ptr<TextHandle> handle)
-      : handle(std::move(handle)) {}
+  /// `hasLogProbs`: they were asked for.
+  Text(std::unique_ptr<TextHandle> handle, bool hasLogProbs)
+      : handle(std::move(handle)) {
+    if (hasLogProbs)
+      logProbs.emplace();
+  }
 
-  using Piece = std::pair<std::string, std::vector<int32_t>>;
+  /// Of the tokens of a text or a piece; none: they are not asked for.
+  using LogProbs = std::optional<std::vector<TokenLogProbs>>;
+  using Piece = std::tuple<std::string, std::vector<int32_t>, LogProbs>;
   /// What is new; waits until something is. Nothing at the end.
   std::optional<Piece> next() {
     const Turn turn(*this);
+    const size_t before = logProbs ? logProbs->size() : 0;
     TextPiece piece = wait();
-    if (piece.text.empty() && piece.ids.empty())
+    if (!hasNews(piece))
       return std::nullopt;
-    return Piece(std::move(piece.text), std::move(piece.ids));
+    LogProbs added;
+    if (logProbs)
+      added.emplace(logProbs->begin() + static_cast<ptrdiff_t>(before),
+                    logProbs->end());
+    return Piece(std::move(piece.text), std::move(piece.ids), std::move(added));
   }
 
   /// Text, ids, why it ended, tokens of the prompt, those of them that were in
-  /// the cache, seconds until the first token, and after it.
+  /// the cache, seconds until the first token, and after it, and
+  /// log-probabilities.
   using Whole = std::tuple<std::string, std::vector<int32_t>, std::string,
-                           int64_t, int64_t, double, double>;
+                           int64_t, int64_t, double, double, LogProbs>;
   /// The whole text; waits until it has ended.
   Whole result() {
     const Turn turn(*this);
@@ -98,7 +123,8 @@ public:
             whole.promptTokens,
             whole.reusedTokens,
             whole.prefillSeconds,
-            whole.decodeSeconds};
+            whole.decodeSeconds,
+            logProbs};
   }
 
   void cancel() { handle->cancel(); }
@@ -115,6 +141,10 @@ private:
     std::unique_lock<std::mutex> lock;
   };
 
+  static bool hasNews(const TextPiece &piece) {
+    return !piece.text.empty() || !piece.ids.empty() || !piece.logProbs.empty();
+  }
+
   /// The next piece; empty after the end, an exception where that is an error.
   TextPiece wait() {
     TextPiece piece;
@@ -130,13 +160,17 @@ private:
       if (piece.end)
         end = std::move(piece.end);
     }
-    if (end && piece.text.empty() && piece.ids.empty())
+    if (logProbs)
+      for (const TextLogProbs &token : piece.logProbs)
+        logProbs->push_back(logProbsOf(token));
+    if (end && !hasNews(piece))
       raiseIfError(end->status());
     return piece;
   }
 
   std::unique_ptr<TextHandle> handle;
   std::mutex reading; ///< of what follows
+  LogProbs logProbs;
   std::optional<Result<GenerationResult>> end;
 };
 
@@ -151,7 +185,8 @@ std::unique_ptr<Text> submit(ServedModel &model, const std::string &json,
       return catchExceptions([&] { return model.trySubmit(request); });
     });
     if (auto handle = valueOf(std::move(tried)))
-      return std::make_unique<Text>(std::move(*handle));
+      return std::make_unique<Text>(std::move(*handle),
+                                    request.topLogProbs.has_value());
     waitForTurn();
   }
 }
@@ -210,10 +245,12 @@ void close(auto &object) {
 void bindModel(nb::module_ &m) {
   nb::class_<Text>(m, "Text", "A text that is being generated.")
       .def("next", &Text::next,
-           "What is new of the text, and its token ids; None at the end.")
+           "What is new of the text, its token ids, and log-probabilities if "
+           "they were asked for; None at the end.")
       .def("result", &Text::result,
            "Text, ids, why it ended, tokens of the prompt, those of them that "
-           "were in the cache, and the seconds of the prompt and after it.")
+           "were in the cache, the seconds of the prompt and after it, and "
+           "log-probabilities if they were asked for.")
       .def("cancel", &Text::cancel, "Ends it after the step that runs.");
 
   nb::class_<ServedModel>(m, "Model", "A model, and the thread that runs it.")

@@ -188,6 +188,7 @@ Result<TextRequest> ServedModel::readRequest(std::string_view json, bool isChat,
   text.stopIds.insert(text.stopIds.end(), request.stopIds.begin(),
                       request.stopIds.end());
   text.stopTexts = request.stops;
+  text.topLogProbs = request.topLogProbs;
   return text;
 }
 

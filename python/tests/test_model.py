@@ -112,6 +112,64 @@ class Generate(ModelTest):
         self.assertEqual(self.model.generate("", max_tokens=8).text + "\n", text)
         self.assertEqual(self.model.generate(PROMPT, max_tokens=0).text, "")
 
+    def test_tells_how_likely_tokens_are(self):
+        self.assertIsNone(self.model.generate(PROMPT, max_tokens=3).logprobs)
+        done = self.model.generate(PROMPT, max_tokens=12, logprobs=3)
+        self.assertEqual([token.id for token in done.logprobs], done.ids)
+        batch = self.model.batch(["The cat", PROMPT], max_tokens=12, logprobs=3)
+        self.assertEqual(len(batch[0].logprobs), len(batch[0].ids))
+        self.assertEqual([token.id for token in batch[1].logprobs], done.ids)
+        for token in done.logprobs:
+            likeliest = token.top[0]
+            self.assertEqual(len(token.top), 3)
+            self.assertEqual((token.id, token.logprob), tuple(likeliest))
+            self.assertEqual(token.top, sorted(token.top, key=lambda t: -t.logprob))
+            self.assertLess(sum(math.exp(t.logprob) for t in token.top), 1.0001)
+        # kf-run says the same.
+        line = json.dumps(
+            {"prompt": PROMPT, "n": 12, "logprobs": True, "top_logprobs": 3}
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / "requests.jsonl"
+            file.write_text(line + "\n")
+            answer = json.loads(kf_run("batch", "--quiet", "--file", file))
+        expected = [token["logprob"] for token in answer["logprobs"]["content"]]
+        self.assertEqual(len(expected), 12)
+        for token, value in zip(done.logprobs, expected):
+            self.assertAlmostEqual(token.logprob, value, places=4)
+
+    def test_tells_how_likely_drawn_tokens_are(self):
+        options = dict(max_tokens=12, temperature=1.5, seed=3, logprobs=0)
+        done = self.model.generate(PROMPT, **options)
+        self.assertEqual([token.id for token in done.logprobs], done.ids)
+        self.assertEqual({len(token.top) for token in done.logprobs}, {0})
+        # They are the model's own, whatever is done to its logits.
+        whole = self.model.generate(PROMPT, **{**options, "logprobs": 20})
+        at = [t.logprob for t in whole.logprobs]
+        self.assertEqual(at, [t.logprob for t in done.logprobs])
+        for token in whole.logprobs:
+            for other in token.top:
+                if other.id == token.id:
+                    self.assertEqual(other.logprob, token.logprob)
+
+    def test_tells_it_of_the_text_alone(self):
+        done = self.model.generate(PROMPT, logprobs=0, stop=".")
+        self.assertEqual(done.finish_reason, "stop")
+        told = [token.id for token in done.logprobs]
+        self.assertEqual(told, done.ids[: len(told)])
+        self.assertLess(len(told), len(done.ids))
+        chat = self.model.chat(MESSAGES, temperature=0, max_tokens=200, logprobs=1)
+        ended = chat.finish_reason == "stop"
+        self.assertEqual(len(chat.logprobs), len(chat.ids) - ended)
+
+    def test_refuses_other_numbers_of_likely_tokens(self):
+        for count in (-1, 21):
+            with self.assertRaisesRegex(kernelforge.InvalidError, "from 0 to 20"):
+                self.model.generate(PROMPT, logprobs=count)
+        for value in (True, "3", 1.5):
+            with self.assertRaisesRegex(TypeError, "'logprobs' is"):
+                self.model.generate(PROMPT, logprobs=value)
+
     def test_says_what_it_did(self):
         self.model.generate(PROMPT + " there was a cat. " * 30, max_tokens=1)
         done = self.model.generate(PROMPT + " there was a cat. " * 30, max_tokens=3)
@@ -132,6 +190,17 @@ class Stream(ModelTest):
         self.assertEqual(stream.result().text, expected.text)
         self.assertEqual(stream.result().ids, expected.ids)
         self.assertEqual(list(stream), [])
+
+    def test_tells_how_likely_tokens_are(self):
+        stream = self.model.stream(PROMPT, max_tokens=30, logprobs=2)
+        pieces = list(stream)
+        done = stream.result()
+        self.assertEqual(sum((piece.logprobs for piece in pieces), []), done.logprobs)
+        self.assertEqual([token.id for token in done.logprobs], done.ids)
+        expected = self.model.generate(PROMPT, max_tokens=30, logprobs=2)
+        self.assertEqual(expected.logprobs, done.logprobs)
+        for piece in self.model.stream(PROMPT, max_tokens=3):
+            self.assertIsNone(piece.logprobs)
 
     def test_gives_whole_characters(self):
         for piece in self.model.stream([195], max_tokens=30, temperature=2.0, seed=1):
