@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tools/kf-run/ConfigFile.h"
+#include "tools/kf-run/NearestName.h"
 
 #include <cstdlib>
 

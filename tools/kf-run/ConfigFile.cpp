@@ -8,13 +8,14 @@
 
 #include "ConfigFile.h"
 
+#include "NearestName.h"
+
 #include "runtime/core/Lines.h"
 #include "runtime/core/MappedFile.h"
 #include "runtime/core/Quote.h"
 #include "runtime/model/ConfigReader.h"
 
 #include <algorithm>
-#include <numeric>
 
 using namespace kf;
 using nlohmann::json;
@@ -22,24 +23,6 @@ using nlohmann::json;
 namespace {
 
 constexpr size_t kMostBytes = size_t(1) << 20;
-/// Of keys whose nearest name is looked for.
-constexpr size_t kMostKeyBytes = 64;
-
-/// How many letters have to be put in, left out or changed.
-size_t editsBetween(std::string_view a, std::string_view b) {
-  std::vector<size_t> edits(b.size() + 1);
-  std::iota(edits.begin(), edits.end(), size_t(0));
-  for (size_t i = 0; i < a.size(); ++i) {
-    size_t diagonal = edits[0];
-    edits[0] = i + 1;
-    for (size_t j = 0; j < b.size(); ++j) {
-      const size_t changed = diagonal + (a[i] != b[j]);
-      diagonal = edits[j + 1];
-      edits[j + 1] = std::min({changed, edits[j] + 1, edits[j + 1] + 1});
-    }
-  }
-  return edits.back();
-}
 
 Status unexpected(const ConfigEntry &entry, const char *expected) {
   return Status::error(inQuotes(entry.key) + " is " + shortDump(*entry.value) +
@@ -114,14 +97,6 @@ void addEntries(json &object, const std::string &before,
 
 } // namespace
 
-std::string_view kf::nearestName(std::string_view word,
-                                 std::span<const std::string_view> names) {
-  const std::string_view head = word.substr(0, kMostKeyBytes);
-  return *std::ranges::min_element(names, {}, [&](std::string_view name) {
-    return editsBetween(head, name);
-  });
-}
-
 Result<ConfigFile>
 ConfigFile::parse(std::string_view text, std::string_view command,
                   std::span<const std::string_view> commands) {
@@ -136,12 +111,10 @@ ConfigFile::parse(std::string_view text, std::string_view command,
     if (!value.is_object())
       continue;
     if (std::ranges::find(commands, key) == commands.end())
-      return Status::error(
-          inQuotes(key) +
-          " is an object, but there is no command of that name" +
-          (commands.empty()
-               ? ""
-               : "; the nearest is " + inQuotes(nearestName(key, commands))));
+      return Status::error(inQuotes(key) +
+                           " is an object, but there is no command of that "
+                           "name" +
+                           didYouMean(key, commands));
     if (key == command)
       addEntries(value, key + ".", file.own);
   }

@@ -73,11 +73,6 @@ struct ConfigFile {
 Result<std::vector<std::optional<std::string>>>
 optionValues(const ConfigEntry &entry, OptionKind kind);
 
-/// The one of `names`, at least one, that takes the fewest changes to become
-/// `word`.
-std::string_view nearestName(std::string_view word,
-                             std::span<const std::string_view> names);
-
 } // namespace kf
 
 #endif // KF_TOOLS_KF_RUN_CONFIGFILE_H

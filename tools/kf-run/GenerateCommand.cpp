@@ -10,10 +10,13 @@
 #include "Generate.h"
 #include "ModelFlags.h"
 
+#include "runtime/core/Quote.h"
 #include "runtime/session/EmbeddedModel.h"
 
+#include <filesystem>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <unistd.h>
 #include <vector>
 
@@ -45,6 +48,16 @@ Status checkCompiled(const ModelFlags &model) {
   return Status();
 }
 
+/// An error for a text in place of a model.
+Status checkModel(const std::string &model) {
+  std::error_code none;
+  if (model.find_first_of(" \n") == model.npos ||
+      std::filesystem::exists(model, none))
+    return Status();
+  return Status::error("there is no model " + inQuotes(model) +
+                       "; a text to continue is given as -p TEXT");
+}
+
 void CommandOptions::addTo(OptionParser &parser) {
   parser.flag({"conversation"}, conversation, "chats, as 'kf-run chat' does");
   parser.text({"system", 0, "TEXT"}, system,
@@ -59,6 +72,7 @@ void CommandOptions::addTo(OptionParser &parser) {
   parser.texts({"program", 0, "FILE"}, programs,
                "a step of the model, as 'emit-mlir --compile-to=binary' wrote "
                "it, and again for others: these run, and nothing is compiled");
+  parser.addCheck([this] { return checkModel(model.model); });
   parser.addCheck(
       [this] { return programs.empty() ? Status() : checkCompiled(model); });
 }

@@ -9,6 +9,7 @@
 #include "OptionParser.h"
 
 #include "ForeignFlags.h"
+#include "NearestName.h"
 #include "Report.h"
 
 #include "runtime/core/ByteCount.h"
@@ -401,7 +402,7 @@ Status OptionParser::read(std::span<const char *const> rest, bool &help) {
     }
     if (optionsEnded || argument.size() < 2 || argument[0] != '-') {
       if (given == positionals.size())
-        return Status::error("unexpected argument " + inQuotes(argument));
+        return unexpected(argument);
       const Positional &positional = positionals[given++];
       if (argument.empty())
         return Status::error(positional.name + " is empty");
@@ -425,11 +426,11 @@ Status OptionParser::read(std::span<const char *const> rest, bool &help) {
       if (known)
         continue;
     }
-    if (!option)
-      return Status::error("unknown option " +
-                           inQuotes(argument.substr(0, argument.find('='))));
-    std::string_view spelled = argument.starts_with("--")
-                                   ? argument.substr(0, argument.find('='))
+    const std::string_view name = argument.substr(0, argument.find('='));
+    // "-temp" is "--temp", and no "-t emp".
+    if (!option || (isLetters && findNamed(name.substr(1))))
+      return unknown(name);
+    std::string_view spelled = argument.starts_with("--") ? name
                                : option->name.oneDash ? argument
                                                       : argument.substr(0, 2);
     KF_RETURN_IF_ERROR(
@@ -439,6 +440,30 @@ Status OptionParser::read(std::span<const char *const> rest, bool &help) {
   if (given < positionals.size() && positionals[given].required)
     return Status::error(positionals[given].name + " is missing");
   return Status();
+}
+
+/// The error of an argument too many.
+Status OptionParser::unexpected(std::string_view argument) const {
+  const Option *prompt = findNamed("prompt");
+  const bool isText = prompt && prompt->kind == OptionKind::Text;
+  return Status::error("unexpected argument " + inQuotes(argument) +
+                       (isText ? "; a prompt is given as -p TEXT" : ""));
+}
+
+/// The error of an option that nobody knows.
+Status OptionParser::unknown(std::string_view spelled) const {
+  std::string word(
+      spelled.substr(std::min(spelled.find_first_not_of('-'), spelled.size())));
+  std::ranges::replace(word, '_', '-');
+  return Status::error("unknown option " + inQuotes(spelled) +
+                       didYouMean(word, names(), "--"));
+}
+
+std::vector<std::string_view> OptionParser::names() const {
+  std::vector<std::string_view> all;
+  for (const Option &option : options)
+    all.push_back(option.name.name);
+  return all;
 }
 
 void OptionParser::addCheck(std::function<Status()> check) {
@@ -560,7 +585,9 @@ std::string OptionParser::command() const {
 }
 
 int OptionParser::usageError(const std::string &message) const {
-  printError(message + "; see '" + tool + " " + command() + " --help'");
+  printError(message.ends_with('?')
+                 ? message
+                 : message + "; see '" + tool + " " + command() + " --help'");
   return ExitUsage;
 }
 

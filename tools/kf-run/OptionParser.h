@@ -196,6 +196,9 @@ private:
   Status takeSame(std::string_view name, std::string_view spelled,
                   std::span<const char *const> &rest,
                   std::optional<std::string_view> attached);
+  Status unexpected(std::string_view argument) const;
+  Status unknown(std::string_view spelled) const;
+  std::vector<std::string_view> names() const;
   Status read(std::span<const char *const> arguments, bool &help);
   // In OptionSources.cpp:
   bool isGiven(std::string_view name) const;

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ForeignFlags.h"
+#include "NearestName.h"
 #include "OptionParser.h"
 #include "Presets.h"
 #include "Report.h"
@@ -58,16 +59,13 @@ OptionParser::findKey(const ConfigEntry &entry) {
       notes.push_back(said);
     return nullptr;
   }
-  std::vector<std::string_view> names;
-  for (const Option &option : options)
-    names.push_back(option.name.name);
-  std::string_view nearest = nearestName(entry.name, names);
+  std::string_view nearest = nearestName(entry.name, names());
   for (const Option &option : options) // letters are of command lines
     if (entry.name == std::string_view(&option.name.letter, 1))
       nearest = option.name.name;
   return Status::error(
       "'" + tool + " " + command() + "' has no option " + inQuotes(entry.key) +
-      ", the nearest is " + inQuotes(nearest) +
+      (nearest.empty() ? "" : ", the nearest is " + inQuotes(nearest)) +
       "; what is of another command goes into an object of its name");
 }
 

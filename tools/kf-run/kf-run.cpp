@@ -9,6 +9,7 @@
 #include "Commands.h"
 #include "ForeignFlags.h"
 #include "Main.h"
+#include "NearestName.h"
 #include "OptionParser.h"
 #include "OutOfMemory.h"
 #include "Presets.h"
@@ -23,7 +24,6 @@
 #include <string>
 #include <string_view>
 #include <unistd.h>
-#include <utility>
 #include <vector>
 
 using namespace kf;
@@ -81,11 +81,23 @@ int printHelp() {
   return report(writeStdout(out));
 }
 
+std::vector<std::string_view> namesOfCommands() {
+  std::vector<std::string_view> names;
+  for (const Command &command : kCommands)
+    names.push_back(command.name);
+  return names;
+}
+
 /// Says that there is no such thing as `word`, and returns the exit code.
 int refuse(std::string_view thing, std::string_view word) {
-  const std::string advice(adviceForCommand(word));
-  printError("there is no " + std::string(thing) + " " + inQuotes(word) + "; " +
-             (advice.empty() ? "see 'kf-run --help'" : advice));
+  const std::string_view advice = adviceForCommand(word);
+  std::string said = advice.empty() ? didYouMean(word, namesOfCommands())
+                                    : "; " + std::string(advice);
+  if (said.empty() && word.find(' ') != word.npos)
+    said = "; a text to continue is given as -p TEXT";
+  if (said.empty())
+    said = "; see 'kf-run --help'";
+  printError("there is no " + std::string(thing) + " " + inQuotes(word) + said);
   return ExitUsage;
 }
 
@@ -99,10 +111,7 @@ bool isModel(std::string_view argument) {
 }
 
 int dispatch(Arguments arguments) {
-  std::vector<std::string_view> names;
-  for (const Command &command : kCommands)
-    names.push_back(command.name);
-  setCommandNames(std::move(names));
+  setCommandNames(namesOfCommands());
   if (arguments.empty())
     return runDemo();
   const std::string_view first = arguments.front();
