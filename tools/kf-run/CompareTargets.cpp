@@ -81,7 +81,8 @@ public:
   Status open(const ModelFlags &flags, const std::string &templateFile,
               int64_t parallel) {
     api = std::make_unique<Api>(ApiOptions{.access = {}, .names = {"model"}});
-    return served.open(flags, templateFile, parallel, parallel, *api);
+    KF_RETURN_IF_ERROR(served.open(flags, templateFile, parallel));
+    return served.serve(parallel, *api);
   }
 
   void ask(const std::vector<RemoteRequest> &requests, size_t parallel,

@@ -127,12 +127,17 @@ public:
   explicit Serving(const ServeOptions &options) : options(options) {}
   ~Serving() { end(); }
 
-  /// Listens, and answers that the model is loading.
-  Status listen() {
-    ApiOptions settings;
+  /// Finds what is wrong with options and files, before anybody is told that
+  /// there is a server.
+  Status open() {
     settings.access = {options.keys, options.hosts, options.origins};
     if (!options.keyFile.empty())
       KF_RETURN_IF_ERROR(readKeys(options.keyFile, settings.access.keys));
+    return served.open(options.model, options.templateFile, options.parallel);
+  }
+
+  /// Listens, and answers that the model is loading.
+  Status listen() {
     isOpenToAll = settings.access.keys.empty();
     settings.names = options.names;
     if (settings.names.empty())
@@ -163,10 +168,9 @@ public:
     return writeStdout("listening on " + server->url() + "\n");
   }
 
-  /// Opens the model and makes its programs ready.
+  /// Makes the model's programs ready.
   Status load() {
-    KF_RETURN_IF_ERROR(served.open(options.model, options.templateFile,
-                                   options.parallel, options.queue, *api));
+    KF_RETURN_IF_ERROR(served.serve(options.queue, *api));
     isReady = true;
     return writeStdout("serving " + name + " at " + server->url() +
                        ": context " +
@@ -198,6 +202,7 @@ private:
   }
 
   const ServeOptions &options;
+  ApiOptions settings; ///< until it listens
   std::string name;
   bool isOpenToAll = false;
   std::atomic<bool> isReady = false;
@@ -209,6 +214,7 @@ private:
 
 Status serve(const ServeOptions &options) {
   Serving serving(options);
+  KF_RETURN_IF_ERROR(serving.open());
   KF_RETURN_IF_ERROR(serving.listen());
   KF_RETURN_IF_ERROR(serving.load());
   serving.wait();

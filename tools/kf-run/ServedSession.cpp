@@ -36,12 +36,15 @@ Status ServedSession::openTemplate(const std::string &file) {
 }
 
 Status ServedSession::open(const ModelFlags &flags,
-                           const std::string &templateFile, int64_t parallel,
-                           int64_t queued, Api &api) {
+                           const std::string &templateFile, int64_t count) {
+  parallel = count;
   KF_ASSIGN_OR_RETURN(opened, openSession(flags, /*withTokenizer=*/true));
   KF_RETURN_IF_ERROR(
       opened->start({.parallel = parallel, .longestStep = kLongestServedStep}));
-  KF_RETURN_IF_ERROR(openTemplate(templateFile));
+  return openTemplate(templateFile);
+}
+
+Status ServedSession::serve(int64_t queued, Api &api) {
   KF_ASSIGN_OR_RETURN(texts,
                       Service::create(opened->engine(), &opened->tokenizer(),
                                       {.mostQueued = queued}));

@@ -23,11 +23,14 @@ namespace kf {
 /// that it was given to has to be gone before close() and the end of its life.
 class ServedSession {
 public:
-  /// Opens the model that `flags` say, makes its programs ready for `parallel`
-  /// texts at once and `queued` more that wait, and opens `api` with it. A note
-  /// says where there is no chat template.
+  /// Opens the model that `flags` say, for `parallel` texts at once: finds what
+  /// is wrong with files, options and the device, and takes no time beside
+  /// serve(). A note says where there is no chat template.
   Status open(const ModelFlags &flags, const std::string &templateFile,
-              int64_t parallel, int64_t queued, Api &api);
+              int64_t parallel);
+  /// Makes its programs ready, for `queued` more texts that wait, and opens
+  /// `api` with it.
+  Status serve(int64_t queued, Api &api);
   /// Ends the service; nothing uses the session's device any more then.
   void close() { texts.reset(); }
 
@@ -40,6 +43,7 @@ private:
   std::unique_ptr<Session> opened;
   std::optional<PromptEncoder> encoder; ///< where there is a template
   std::string chatTemplate;             ///< its text
+  int64_t parallel = 0;
   std::unique_ptr<Service> texts;
 };
 

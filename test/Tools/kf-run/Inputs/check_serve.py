@@ -953,9 +953,22 @@ def loading():
         done = subprocess.run(["kf-run", "serve", "--port", port], capture_output=True, text=True)
         assert done.returncode == 1
         assert f"cannot listen on port {port} of '127.0.0.1'" in done.stderr, done.stderr
-    done = subprocess.run(["kf-run", "serve", "/nowhere", "--port", "0"], capture_output=True,
-                          text=True)
-    assert done.returncode == 1 and "nowhere" in done.stderr, done.stderr
+    # What is wrong with the rest is said before the server listens.
+    with open("empty.txt", "w"), open("bad.jinja", "w") as file:
+        file.write("{% if %}")
+    for options, said in (
+        (["/nowhere"], "nowhere"),
+        (["--template", "absent.jinja"], "absent.jinja"),
+        (["--template", "bad.jinja"], "bad.jinja"),
+        (["--api-key-file", "empty.txt"], "has no key"),
+        (["-c", "1000000"], "a context of 1000000 positions"),
+        (["--cache-memory", "1"], "--cache-memory of 1 B"),
+        (["--device", "cuda:99"], "cuda"),
+    ):
+        done = subprocess.run(["kf-run", "serve", "--port", "0", *options],
+                              capture_output=True, text=True)
+        assert done.returncode == 1 and said in done.stderr, (options, done)
+        assert done.stdout == "", (options, done)
     done = subprocess.run(["kf-run", "serve", "--port", "70000"], capture_output=True, text=True)
     assert done.returncode == 2
 
