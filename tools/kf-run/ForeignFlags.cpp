@@ -54,12 +54,15 @@ constexpr ForeignFlag kFlags[] = {
     {"-cnv --conversation -i --interactive -if --interactive-first", "chat",
      Already, Nothing, ""},
     {"-e --escape", "generate chat tokenize", Already, Nothing, ""},
-    {"--cont-batching -cb --metrics --slots --props", "serve", Already, Nothing,
-     ""},
+    {"--cont-batching -cb --metrics --slots --props --webui --ui "
+     "--cache-prompt --kv-unified -kvu",
+     "serve", Already, Nothing, ""},
     {"--served-model-name", "", Same, Value, "alias"},
     {"--max-num-seqs", "", Same, Value, "parallel"},
-    {"--no-display-prompt --stream --streaming --no-warmup", "", Already,
-     Nothing, ""},
+    {"--no-display-prompt --stream --streaming --warmup --no-warmup "
+     "--no-context-shift --no-mmproj --no-perf --offline --repack "
+     "--kv-offload -kvo --op-offload --log-prefix --log-timestamps",
+     "", Already, Nothing, ""},
     {"--log-disable --simple-io --no-bos --stdin --allow-requantize", "",
      Already, Nothing, ""},
 
@@ -67,9 +70,14 @@ constexpr ForeignFlag kFlags[] = {
     {"-ngl --gpu-layers --n-gpu-layers", "", NoEffect, Value,
      "has no effect: all layers are always on the device, which --device "
      "names (auto takes a GPU)"},
+    {"-fit --fit -fitt --fit-target -fitc --fit-ctx", "", NoEffect, Value,
+     "has no effect: --device names the device, and -c and --cache-memory say "
+     "what the KV cache may take"},
     {"-fa --flash-attn", "", NoEffect, Switch,
      "has no effect: attention never makes the matrix of all scores"},
-    {"--mlock --mmap --no-mmap", "", NoEffect, Nothing,
+    {"--mlock --mmap --no-mmap -dio --direct-io -ndio --no-direct-io "
+     "--no-repack -nr --no-host",
+     "", NoEffect, Nothing,
      "has no effect: weights are packed into memory of their own once, and "
      "mapped where they lie as kernels want them"},
     {"-mmp", "", NoEffect, Switch,
@@ -84,8 +92,39 @@ constexpr ForeignFlag kFlags[] = {
     {"-b --batch-size -ub --ubatch-size", "", NoEffect, Value,
      "has no effect: how many rows of a prompt a step reads is the device's "
      "choice"},
-    {"-v --verbose --perf", "", NoEffect, Nothing,
+    {"-v --verbose --log-verbose --perf", "", NoEffect, Nothing,
      "has no effect: --profile says where the time goes"},
+    {"-lv --verbosity --log-verbosity", "", NoEffect, Value,
+     "has no effect: --profile says where the time goes"},
+    {"--log-colors", "", NoEffect, Switch,
+     "has no effect: messages have no colours"},
+    {"--check-tensors", "", NoEffect, Nothing,
+     "has no effect: a number that is not finite is an error where it is met"},
+    {"--swa-full", "", NoEffect, Nothing,
+     "has no effect: the cache keeps all positions anyway"},
+    {"-ctxcp --ctx-checkpoints --swa-checkpoints -cram --cache-ram", "",
+     NoEffect, Value,
+     "has no effect: the KV cache keeps what prompts have in common; "
+     "--cache-memory bounds it"},
+    {"--cache-reuse -sps --slot-prompt-similarity", "", NoEffect, Value,
+     "has no effect: prompts share all that they have in common at their "
+     "begin"},
+    {"--threads-http -to --timeout", "serve", NoEffect, Value,
+     "has no effect: one thread serves all connections, and docs/Server.md "
+     "says "
+     "how long they may wait"},
+    {"--no-webui --no-ui", "serve", NoEffect, Nothing,
+     "has no effect: the page at / stays, and --api-key says who may use it"},
+    {"--no-slots", "serve", NoEffect, Nothing,
+     "has no effect: /slots stays, and --api-key says who may ask it"},
+    {"-nocb --no-cont-batching", "serve", NoEffect, Nothing,
+     "has no effect: requests share steps; --parallel 1 answers one at a time"},
+    {"--no-cache-prompt -no-kvu --no-kv-unified --no-cache-idle-slots", "serve",
+     NoEffect, Nothing,
+     "has no effect: prompts share what they have in common, which changes no "
+     "answer"},
+    {"--reasoning-format", "serve", NoEffect, Value,
+     "has no effect: thoughts in <think> tags are reasoning_content"},
     {"--progress", "bench", NoEffect, Nothing,
      "has no effect: a terminal shows it anyway"},
     {"--trust-remote-code", "", NoEffect, Nothing,
@@ -98,16 +137,55 @@ constexpr ForeignFlag kFlags[] = {
     {"-st --single-turn", "chat", Refused, Nothing,
      "is not needed: a message that is piped in ends the chat, as in echo "
      "Hello | kf-run chat MODEL"},
-    {"-hf -hfr --hf-repo -hff --hf-file -mu --model-url", "", Refused, Value,
+    {"-hf -hfr --hf-repo -hff --hf-file -hft --hf-token -mu --model-url -dr "
+     "--docker-repo",
+     "", Refused, Value,
      "names a model to download, which kf-run does not: 'hf "
      "download REPO --local-dir DIR', and give DIR or its .gguf file"},
-    {"--mmproj -mm --image --images --audio", "", Refused, Value,
+    {"--mmproj -mm --mmproj-url -mmu --image --images --audio", "", Refused,
+     Value,
      "is not supported: prompts are text alone, without images and audio"},
     {"--api-key --key", "compare", Refused, Value,
      "is not for command lines, which others on this machine see: --key-env "
      "NAME names the environment variable that holds the key"},
-    {"--host --port --api-key", "", Refused, Value,
+    {"--host --port --api-key --api-key-file", "", Refused, Value,
      "is of the server: 'kf-run serve MODEL'"},
+    {"--ssl-key-file --ssl-cert-file --ssl-keyfile --ssl-certfile", "serve",
+     Refused, Value,
+     "is not supported: a reverse proxy has the certificate (docs/Server.md, "
+     "TLS)"},
+    {"--path --api-prefix --root-path --media-path", "serve", Refused, Value,
+     "is not supported: a reverse proxy serves files and other paths "
+     "(docs/Server.md)"},
+    {"--models-dir --models-preset --models-max", "serve", Refused, Value,
+     "is not supported: a server has one model; start one for each, with a "
+     "--port of its own"},
+    {"--tools", "serve", Refused, Value,
+     "is said by requests: tools (docs/Server.md)"},
+    {"--reasoning-budget", "serve", Refused, Value,
+     "is not supported: max_tokens bounds an answer, and templates that can "
+     "leave thoughts out say so by chat_template_kwargs (docs/Server.md)"},
+    {"--chat-template-kwargs", "serve", Refused, Value,
+     "is said by requests: chat_template_kwargs (docs/Server.md)"},
+    {"--ignore-eos", "serve", Refused, Nothing,
+     "is said by requests: ignore_eos (docs/Server.md)"},
+    {"-r --reverse-prompt --stop", "serve", Refused, Value,
+     "is said by requests: stop (docs/Server.md)"},
+    {"-f --file -p --prompt -sys --system-prompt", "serve", Refused, Value,
+     "is said by requests: prompt, or messages (docs/Server.md)"},
+    {"--rerank --reranking --spm-infill", "serve", Refused, Nothing,
+     "is not supported: models continue texts and answer chats"},
+    {"--rpc", "", Refused, Value,
+     "is not supported: a model is computed by one device of this machine"},
+    {"--list-devices", "", Refused, Nothing, "is 'kf-run devices' here"},
+    {"--cache-list -cl", "", Refused, Nothing,
+     "is not supported: models are where they were put; 'kf-run cache list' "
+     "lists compiled programs"},
+    {"--log-file", "", Refused, Value,
+     "is not supported: messages go to stderr, and 2> FILE puts them into a "
+     "file"},
+    {"--pooling --embd-normalize", "", Refused, Value,
+     "is of embeddings, which this command does not make"},
     {"-sm --split-mode -ts --tensor-split --tensor-parallel-size -tp "
      "--pipeline-parallel-size --device-map",
      "", Refused, Value,
@@ -117,17 +195,31 @@ constexpr ForeignFlag kFlags[] = {
      "is --device here, as in --device cuda:1"},
     {"-ot --override-tensor -ncmoe --n-cpu-moe", "", Refused, Value,
      "is not supported: all tensors are on one device"},
+    {"-cmoe --cpu-moe --no-op-offload", "", Refused, Nothing,
+     "is not supported: all tensors are on one device"},
     {"-nkvo --no-kv-offload", "", Refused, Switch,
      "is not supported: keys and values are where the model is computed; "
      "--cache-type q8_0 makes them smaller"},
     {"--gpu-memory-utilization", "", Refused, Value,
      "is not supported: --cache-memory SIZE bounds what keys and values take"},
-    {"--numa --prio --poll --cpu-mask --cpu-range -C -Cr", "", Refused, Value,
+    {"--numa --prio --poll --cpu-mask --cpu-range --cpu-strict -C -Cr "
+     "--prio-batch --poll-batch --cpu-mask-batch --cpu-range-batch "
+     "--cpu-strict-batch -Cb -Crb",
+     "", Refused, Value,
      "is not supported: taskset, numactl and nice say where and how a process "
      "runs, and -t with how many threads"},
-    {"-md --model-draft --draft --draft-max --draft-min", "", Refused, Value,
-     "is not supported: there is no speculative decoding"},
-    {"--lora --lora-scaled --control-vector", "", Refused, Value,
+    {"-md --model-draft --draft --draft-n --draft-max --draft-min "
+     "--draft-n-min --draft-p-min -cd --ctx-size-draft -ngld "
+     "--gpu-layers-draft "
+     "--n-gpu-layers-draft -devd --device-draft -td --threads-draft -tbd "
+     "--threads-batch-draft -hfd --hf-repo-draft -lcs --lookup-cache-static "
+     "-lcd --lookup-cache-dynamic --spec-type --speculative-config",
+     "", Refused, Value, "is not supported: there is no speculative decoding"},
+    {"--lora --lora-scaled --control-vector --control-vector-scaled "
+     "--control-vector-layer-range --lora-modules",
+     "", Refused, Value,
+     "is not supported: merge adapters into the model before"},
+    {"--lora-init-without-apply --enable-lora", "", Refused, Nothing,
      "is not supported: merge adapters into the model before"},
     {"--grammar --grammar-file -j --json-schema -jf --json-schema-file "
      "--guided-json",
@@ -136,8 +228,9 @@ constexpr ForeignFlag kFlags[] = {
      "(docs/Server.md)"},
     {"--mirostat --mirostat-lr --mirostat-ent --typical --typical-p "
      "--dynatemp-range --dynatemp-exp --xtc-probability --xtc-threshold "
-     "--dry-multiplier --dry-base --top-nsigma --top-n-sigma --samplers "
-     "--sampler-seq --num-beams",
+     "--dry-multiplier --dry-base --dry-allowed-length --dry-penalty-last-n "
+     "--dry-sequence-breaker --adaptive-target --adaptive-decay --top-nsigma "
+     "--top-n-sigma --samplers --sampler-seq --sampling-seq --num-beams",
      "", Refused, Value,
      "is not supported: tokens are chosen by --temp, --top-k, --top-p, "
      "--min-p, penalties and --logit-bias"},
@@ -145,13 +238,17 @@ constexpr ForeignFlag kFlags[] = {
      "is not needed: tokens are drawn where --temp is above 0, or --top-k, "
      "--top-p or --min-p is given"},
     {"--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale "
-     "--yarn-orig-ctx --yarn-ext-factor",
+     "--yarn-orig-ctx --yarn-ext-factor --yarn-attn-factor --yarn-beta-slow "
+     "--yarn-beta-fast",
      "", Refused, Value,
      "is not supported: the model says how positions are rotated"},
+    {"-gan --grp-attn-n -gaw --grp-attn-w", "", Refused, Value,
+     "is not supported: a context has the positions that the model was made "
+     "for, at most"},
     {"--keep --n-keep", "", Refused, Value,
      "is not supported: a context that is full ends the text; -c N makes it "
      "longer"},
-    {"--context-shift --no-context-shift", "", Refused, Nothing,
+    {"--context-shift", "", Refused, Nothing,
      "is not supported: a context that is full ends the text; -c N makes it "
      "longer"},
     {"--prompt-cache --slot-save-path", "", Refused, Value,

@@ -108,6 +108,52 @@ COMMANDS = f"""
 0 kf-run inspect -m {model} --json - | "architecture"
 0 kf-run help bench | usage: kf-run bench
 2 kf-run help convert | 'kf-run quantize MODEL OUT.gguf q4_k' writes a model
+# llama-server: what it understands goes on, to a model that is not there
+1 kf-run serve -m absent -np 4 --n-gpu-layers 99 --jinja --slots --metrics --props --alias a | cannot open model 'absent'
+1 kf-run serve -m absent -cb --webui --warmup --no-context-shift --cache-prompt -kvu -c 512 -n 9 | cannot open model 'absent'
+1 kf-run serve -m absent --no-mmproj --no-perf --offline --repack --log-timestamps | cannot open model 'absent'
+1 kf-run serve -m absent --api-key-file prompt.txt --host 0.0.0.0 --temp 0.5 --top-k 4 -t 1 | cannot open model 'absent'
+1 kf-run serve -m absent --threads-http 4 | note: --threads-http has no effect: one thread serves all connections
+1 kf-run serve -m absent --timeout 600 | note: --timeout has no effect: .*docs/Server.md
+1 kf-run serve -m absent --no-webui | note: --no-webui has no effect: the page at / stays
+1 kf-run serve -m absent --no-slots -nocb | note: -nocb has no effect: requests share steps
+1 kf-run serve -m absent --reasoning-format deepseek | thoughts in <think> tags are reasoning_content
+1 kf-run serve -m absent --cache-reuse 256 -sps 0.5 | note: --cache-reuse has no effect: prompts share all
+1 kf-run serve -m absent -ctxcp 8 -cram 2048 --swa-full --check-tensors | note: -cram has no effect: .*--cache-memory bounds it
+1 kf-run serve -m absent --no-cache-prompt -lv 4 --log-colors off -fit on | note: -lv has no effect: --profile
+1 kf-run serve -m absent --no-mmap --mlock -dio -fa auto | note: -dio has no effect
+2 kf-run serve -m absent --chat-template chatml | --template FILE takes a template as a file
+1 kf-run serve -m {hub} --chat-template-file absent.jinja | cannot open 'absent.jinja'
+2 kf-run serve -m absent --ssl-key-file k.pem --ssl-cert-file c.pem | a reverse proxy has the certificate
+2 kf-run serve -m absent --path public | a reverse proxy serves files
+2 kf-run serve -m absent --slot-save-path slots | keys and values are not kept in files
+2 kf-run serve -m absent --lora-init-without-apply | merge adapters
+2 kf-run serve -m absent --model-draft d.gguf | there is no speculative decoding
+2 kf-run serve -m absent -ngld 9 | there is no speculative decoding
+2 kf-run serve -m absent --mmproj-url x | prompts are text alone
+2 kf-run serve -m absent -ts 1,1 | a model is computed by one device
+2 kf-run serve -m absent -mg 1 | is --device here, as in --device cuda:1
+2 kf-run serve -m absent --keep 4 | -c N makes it longer
+2 kf-run serve -m absent --rope-freq-base 1e6 | the model says how positions are rotated
+2 kf-run serve -m absent --grp-attn-n 2 | the positions that the model was made for
+2 kf-run serve -m absent --override-kv a=int:1 | a model's metadata is taken as it is
+2 kf-run serve -m absent --samplers top_k | tokens are chosen by --temp
+2 kf-run serve -m absent --dry-multiplier 0.8 --dry-allowed-length 2 | tokens are chosen by --temp
+2 kf-run serve -m absent --xtc-probability 0.5 | tokens are chosen by --temp
+2 kf-run serve -m absent --typical 0.9 | tokens are chosen by --temp
+2 kf-run serve -m absent --top-n-sigma 1 | tokens are chosen by --temp
+2 kf-run serve -m absent --dynatemp-range 0.5 | tokens are chosen by --temp
+2 kf-run serve -m absent --reasoning-budget 0 | chat_template_kwargs
+2 kf-run serve -m absent --chat-template-kwargs '{{"enable_thinking":false}}' | is said by requests: chat_template_kwargs
+2 kf-run serve -m absent --ignore-eos | is said by requests: ignore_eos
+2 kf-run serve -m absent -r STOP | is said by requests: stop
+2 kf-run serve -m absent --system-prompt x | is said by requests: prompt, or messages
+2 kf-run serve -m absent --models-dir models | a server has one model
+2 kf-run serve -m absent --reranking | models continue texts and answer chats
+2 kf-run serve -m absent --rpc 10.0.0.1:50052 | one device of this machine
+2 kf-run serve -m absent --list-devices | is 'kf-run devices' here
+2 kf-run serve -m absent --log-file x.log | 2> FILE
+2 kf-run serve -m absent --pooling mean | is of embeddings
 # Hugging Face, OpenAI, vLLM
 0 kf-run generate {hub} --prompt Once --max_new_tokens 4 --temperature 0.7 --top_p 0.9 | decode 3 tokens
 0 kf-run generate --model {hub} --prompt Once --max-tokens 4 --max-model-len 64 | decode 3 tokens
@@ -157,8 +203,9 @@ for line in COMMANDS.strip().splitlines():
     assert expected in said or re.search(expected, said), (line, said)
     # What a batch says of its requests comes beside its results.
     if run.returncode and "batch" not in words:
-        assert run.stdout == "" and run.stderr.count("\n") == 1, (line, said)
-        assert run.stderr.startswith("error: "), (line, said)
+        lines = [text for text in run.stderr.splitlines() if text[:6] != "note: "]
+        assert run.stdout == "" and len(lines) == 1, (line, said)
+        assert lines[0].startswith("error: "), (line, said)
 assert count >= 60, count
 
 # Who writes JSON over a model by mistake is stopped.
