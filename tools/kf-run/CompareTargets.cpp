@@ -9,7 +9,7 @@
 #include "CompareTargets.h"
 
 #include "Interrupt.h"
-#include "ServedSession.h"
+#include "OwnApi.h"
 
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Stopwatch.h"
@@ -30,28 +30,6 @@ using namespace std::chrono_literals;
 //===----------------------------------------------------------------------===//
 
 namespace {
-
-/// Wakes a thread that waits for any of several answers.
-class Bell {
-public:
-  void ring() {
-    const std::scoped_lock lock(mutex);
-    hasRung = true;
-    changed.notify_one();
-  }
-  /// Waits for ring() since the last wait, a tenth of a second at most: an
-  /// interrupt rings no bell.
-  void wait() {
-    std::unique_lock lock(mutex);
-    changed.wait_for(lock, 100ms, [this] { return hasRung; });
-    hasRung = false;
-  }
-
-private:
-  std::mutex mutex;
-  std::condition_variable changed;
-  bool hasRung = false;
-};
 
 /// A request that the model is at.
 struct Going {
@@ -75,14 +53,13 @@ struct Going {
   }
 };
 
-/// A session behind the server's API, without a server.
+/// Asks the model, without a server.
 class OwnModel {
 public:
   Status open(const ModelFlags &flags, const std::string &templateFile,
               int64_t parallel) {
-    api = std::make_unique<Api>(ApiOptions{.access = {}, .names = {"model"}});
-    KF_RETURN_IF_ERROR(served.open(flags, templateFile, parallel));
-    return served.serve(parallel, *api);
+    return api.open(flags, templateFile, parallel, parallel,
+                    {.access = {}, .names = {"model"}});
   }
 
   void ask(const std::vector<RemoteRequest> &requests, size_t parallel,
@@ -118,7 +95,7 @@ public:
       });
       onDone(done);
       if (!going.empty())
-        bell->wait();
+        api.wait();
     }
     for (const Going &one : going)
       outcomes[one.number].error = Status::cancelled();
@@ -127,25 +104,18 @@ public:
   }
 
   Status showProfile(const ModelFlags &flags) {
-    return kf::showProfile(flags, served.session());
+    return kf::showProfile(flags, api.session());
   }
 
 private:
   Result<Going> begin(const RemoteRequest &request, size_t number) {
-    HttpRequest message;
-    message.method = "POST";
-    message.path = request.path();
-    KF_ASSIGN_OR_RETURN(message.body, request.bodyFor(""));
+    KF_ASSIGN_OR_RETURN(std::string body, request.bodyFor(""));
     Going one{.number = number};
-    one.answer =
-        api->handle(std::move(message), [bell = bell] { bell->ring(); });
+    one.answer = api.post(std::string(request.path()), std::move(body));
     return one;
   }
 
-  ServedSession served;
-  std::unique_ptr<Api> api; ///< goes before what it refers to
-  // The service's thread may ring it while an answer is destroyed.
-  std::shared_ptr<Bell> bell = std::make_shared<Bell>();
+  OwnApi api;
 };
 
 } // namespace
