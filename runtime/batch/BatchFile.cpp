@@ -22,7 +22,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr size_t kMostBytes = size_t(64) << 20; ///< of a line
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 constexpr const char *kKeys[] = {"prompt",
@@ -62,8 +61,8 @@ struct OtherKey {
 };
 constexpr OtherKey kOtherKeys[] = {
     {" custom_id method url body ",
-     "is of OpenAI's batches: a line is what their 'body' holds, with 'id' for "
-     "'custom_id'"},
+     "is of OpenAI's batches, which are files of such lines alone; else a line "
+     "is what their 'body' holds, with 'id' for 'custom_id'"},
     {" input instructions ",
      "is of another API; 'prompt' or 'messages' is what to go on from"},
     {" tools tool_choice functions function_call parallel_tool_calls ",
@@ -186,9 +185,15 @@ Result<BatchRequest> readRequest(const json &object, std::string_view line) {
 
 } // namespace
 
+Status kf::checkLineSize(std::string_view line) {
+  constexpr size_t most = size_t(64) << 20;
+  return line.size() > most
+             ? Status::error("more than 64 MiB; no context is that long")
+             : Status();
+}
+
 Result<BatchRequest> kf::parseBatchRequest(std::string_view line) try {
-  if (line.size() > kMostBytes)
-    return Status::error("more than 64 MiB; no context is that long");
+  KF_RETURN_IF_ERROR(checkLineSize(line));
   KF_ASSIGN_OR_RETURN(const JsonDocument object, parseJson(line));
   return readRequest(*object, line);
 } catch (...) {

@@ -30,7 +30,8 @@
 // Requests of OpenAI's API are read, too: max_tokens and max_completion_tokens
 // are n, temperature is temp, a content may be an array of texts; model says
 // nothing, for the command names it, and stream has to be false. What else such
-// requests have is an error that says so.
+// requests have is an error that says so. Lines of OpenAI's batches are of
+// another form (OpenAiBatch.h).
 //
 // null counts as absent. Lines without anything are skipped, and so are the
 // byte order mark of a file and the carriage return of a line.
@@ -72,6 +73,9 @@ struct BatchRequest {
   std::optional<size_t> topLogProbs;
   std::string id; ///< as JSON; empty where there is none
 };
+
+/// An error for a line that is too long to be read.
+Status checkLineSize(std::string_view line);
 
 /// Reads one line. Errors name the key.
 Result<BatchRequest> parseBatchRequest(std::string_view line);

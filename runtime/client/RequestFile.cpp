@@ -9,9 +9,9 @@
 #include "runtime/client/RequestFile.h"
 
 #include "runtime/batch/BatchFile.h"
+#include "runtime/batch/OpenAiBatch.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Json.h"
-#include "runtime/core/Quote.h"
 #include "runtime/model/ConfigReader.h"
 
 #include <algorithm>
@@ -88,40 +88,19 @@ Result<RemoteRequest> readOwn(std::string_view line, ordered_json body) {
 
 /// Reads a line of OpenAI's batches, `object`; `ordered` is the same.
 Result<RemoteRequest> readForeign(const json &object, ordered_json ordered) {
-  const ConfigReader reader(object);
-  for (const auto &[key, value] : object.items())
-    if (key != "custom_id" && key != "method" && key != "url" && key != "body")
-      return Status::error("there is no key " + inQuotes(key) +
-                           " beside 'body'; possible are custom_id, method, "
-                           "url and body");
+  KF_ASSIGN_OR_RETURN(const OpenAiLine line, readOpenAiLine(object));
   RemoteRequest request;
-  if (reader.contains("custom_id")) {
-    KF_ASSIGN_OR_RETURN(const std::string id, reader.text("custom_id"));
-    request.id = json(id).dump(-1, ' ', true, json::error_handler_t::replace);
-  }
-  if (reader.contains("method")) {
-    KF_ASSIGN_OR_RETURN(const std::string method, reader.text("method"));
-    if (method != "POST")
-      return reader.unexpected("method", "\"POST\"");
-  }
-  KF_ASSIGN_OR_RETURN(std::string url, reader.text("url"));
-  if (url.starts_with("/v1"))
-    url.erase(0, 3);
-  request.isChat = url == "/chat/completions";
-  if (!request.isChat && url != "/completions")
-    return reader.unexpected("url",
-                             "\"/v1/chat/completions\" or \"/v1/completions\"");
-  const json *body = reader.find("body");
-  if (!body || !body->is_object())
-    return reader.unexpected("body", "an object");
+  request.id = line.id;
+  request.isChat = line.isChat;
+  const json &body = object["body"];
   // One answer each is compared.
   for (const char *key : {"n", "best_of"})
-    if (body->contains(key) && (*body)[key] != 1 && !(*body)[key].is_null())
+    if (body.contains(key) && body[key] != 1 && !body[key].is_null())
       return Status::error("'body." + std::string(key) + "' is " +
-                           shortDump((*body)[key]) +
+                           shortDump(body[key]) +
                            ", but 1 is expected: one "
                            "answer of each request is compared");
-  if (!body->contains(request.isChat ? "messages" : "prompt"))
+  if (!body.contains(request.isChat ? "messages" : "prompt"))
     return Status::error("'body' has no " + std::string(request.isChat
                                                             ? "'messages'"
                                                             : "'prompt'"));
@@ -164,12 +143,10 @@ kf::parseRemoteRequest(std::string_view line,
   // Checks the nesting and the keys; the other parser keeps their order.
   KF_ASSIGN_OR_RETURN(const JsonDocument document, parseJson(line));
   ordered_json ordered = ordered_json::parse(line);
-  const bool isForeign =
-      document->is_object() &&
-      (document->contains("body") || document->contains("custom_id"));
   KF_ASSIGN_OR_RETURN(RemoteRequest request,
-                      isForeign ? readForeign(*document, std::move(ordered))
-                                : readOwn(line, std::move(ordered)));
+                      isOpenAiLine(*document)
+                          ? readForeign(*document, std::move(ordered))
+                          : readOwn(line, std::move(ordered)));
   addDefaults(request.body, defaults);
   request.isGreedy = request.body["temperature"] == 0;
   return request;

@@ -37,6 +37,9 @@ func.func @f(%x: tensor<?x100xf32>) -> tensor<?x100xf32> {
 REQUESTS = """{"prompt": "Once upon a time", "n": 12}
 {"messages": [{"role": "user", "content": "Tell me a story."}], "temp": 0.8}
 """
+BATCH = """{"custom_id": "a", "method": "POST", "url": "/v1/completions", \
+"body": {"prompt": "Once upon a time", "max_tokens": 5}}
+"""
 KF = """#!/bin/sh
 # In place of the script that builds first.
 [ "$1" = run ] || exit 1
@@ -137,6 +140,7 @@ def prepare(source, folder, blocks):
     (folder / "FILE.mlir").write_text(FUNCTION)
     (folder / "prompt.txt").write_text("Once upon a time\n")
     (folder / "requests.jsonl").write_text(REQUESTS)
+    (folder / "batch.jsonl").write_text(BATCH)
     write_npy(folder / "x.npy", 4, 100)
     (folder / "kf").write_text(KF)
     (folder / "kf").chmod(0o755)

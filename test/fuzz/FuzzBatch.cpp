@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/batch/BatchFile.h"
+#include "runtime/batch/OpenAiBatch.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -42,6 +43,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (request->ok() ? !isSound(**request)
                       : !request->message().starts_with(
                             "line " + std::to_string(before) + ": "))
+      std::abort();
+  }
+  BatchReader lines(text);
+  while (const std::optional<std::string_view> line = lines.nextLine()) {
+    const Result<OpenAiRequest> request = parseOpenAiRequest(*line);
+    if (request.ok() &&
+        (!request->body.starts_with('{') || !request->body.ends_with('}')))
       std::abort();
   }
   return 0;

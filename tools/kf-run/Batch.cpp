@@ -6,14 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "BatchOptions.h"
 #include "Commands.h"
-#include "FormatFlags.h"
 #include "Interrupt.h"
-#include "ModelFlags.h"
 #include "Progress.h"
 #include "Prompt.h"
 #include "Report.h"
-#include "SamplerFlags.h"
 
 #include "runtime/batch/BatchFile.h"
 #include "runtime/batch/LogProbFields.h"
@@ -30,44 +28,36 @@
 
 using namespace kf;
 
+/// Of a request that does not say.
+static constexpr int64_t kUnsaidTokens = 256;
+
+void BatchOptions::addTo(OptionParser &parser) {
+  parser.text({"file", 0, "FILE"}, file,
+              "the requests, a JSON object a line; - is stdin");
+  parser.integer({"parallel", 0, "N"}, parallel, 1, 4096,
+                 "how many are worked on at once; 16 by default");
+  parser.json(json, "the results when all are there, instead of to stdout "
+                    "one by one");
+  parser.integer({"tokens", 'n', "N"}, tokens, -1, kMostTokens,
+                 "the most tokens to generate for a request that has no "
+                 "\"n\"; 256 by default, -1: until the context is full");
+  addEscapeFlag(parser, noEscape, [this] {
+    for (std::string &stop : stops)
+      stop = unescaped(stop);
+  });
+  addStopFlag(parser, stops);
+  parser.flag({"ignore-eos"}, ignoreEos,
+              "goes on after tokens that end a text");
+  parser.text({"template", 0, "FILE"}, templateFile,
+              "a chat template (Jinja) for \"messages\", instead of the "
+              "model's own");
+  addSamplerFlags(parser, sampler, ModelSampling::WhenDrawing);
+  format.addTo(parser);
+  parser.flag({"quiet"}, quiet, "prints results and errors alone");
+  model.addTo(parser);
+}
+
 namespace {
-
-struct BatchOptions {
-  ModelFlags model;
-  std::string file, json, templateFile;
-  int64_t tokens = 256; ///< of a request that does not say; -1: no limit
-  int64_t parallel = 16;
-  std::vector<std::string> stops;
-  bool ignoreEos = false, quiet = false, noEscape = false;
-  PartialSamplerOptions sampler;
-  FormatFlags format;
-
-  void addTo(OptionParser &parser) {
-    parser.text({"file", 0, "FILE"}, file,
-                "the requests, a JSON object a line; - is stdin");
-    parser.integer({"parallel", 0, "N"}, parallel, 1, 4096,
-                   "how many are worked on at once; 16 by default");
-    parser.json(json, "the results when all are there, instead of to stdout "
-                      "one by one");
-    parser.integer({"tokens", 'n', "N"}, tokens, -1, kMostTokens,
-                   "the most tokens to generate for a request that has no "
-                   "\"n\"; 256 by default, -1: until the context is full");
-    addEscapeFlag(parser, noEscape, [this] {
-      for (std::string &stop : stops)
-        stop = unescaped(stop);
-    });
-    addStopFlag(parser, stops);
-    parser.flag({"ignore-eos"}, ignoreEos,
-                "goes on after tokens that end a text");
-    parser.text({"template", 0, "FILE"}, templateFile,
-                "a chat template (Jinja) for \"messages\", instead of the "
-                "model's own");
-    addSamplerFlags(parser, sampler, ModelSampling::WhenDrawing);
-    format.addTo(parser);
-    parser.flag({"quiet"}, quiet, "prints results and errors alone");
-    model.addTo(parser);
-  }
-};
 
 /// A line of the file, and what becomes of it.
 struct Job {
@@ -122,9 +112,7 @@ public:
 
   /// Opens the model and reads the requests. A request that is wrong is a job
   /// that has failed.
-  Status open() {
-    KF_ASSIGN_OR_RETURN(const std::string file,
-                        readBytes(std::nullopt, options.file));
+  Status open(std::string_view file) {
     KF_ASSIGN_OR_RETURN(format, options.format.read());
     std::vector<BatchRequest> requests; // of jobs without an error
     bool wantText = false;
@@ -259,7 +247,8 @@ private:
                        files.config.sampling, ModelSampling::WhenDrawing);
     KF_RETURN_IF_ERROR(sampling.options.validateIds(files.config.vocabSize));
     KF_ASSIGN_OR_RETURN(job.sampler, Sampler::create(sampling.options));
-    const int64_t tokens = request.tokens.value_or(options.tokens);
+    const int64_t tokens =
+        request.tokens.value_or(options.tokens.value_or(kUnsaidTokens));
     job.settings.maxTokens =
         tokens == -1 ? std::numeric_limits<int64_t>::max() : tokens;
     if (!request.ignoreEos.value_or(options.ignoreEos))
@@ -424,8 +413,12 @@ private:
 Result<bool> runAll(const BatchOptions &options) {
   if (options.quiet)
     Progress::turnOff();
+  KF_ASSIGN_OR_RETURN(const std::string file,
+                      readBytes(std::nullopt, options.file));
+  if (isOpenAiBatch(file))
+    return runOpenAiBatch(options, file);
   Batch batch(options);
-  KF_RETURN_IF_ERROR(batch.open());
+  KF_RETURN_IF_ERROR(batch.open(file));
   KF_RETURN_IF_ERROR(batch.run());
   batch.explainFailures();
   if (!options.quiet)
@@ -446,7 +439,9 @@ int kf::runBatch(Arguments arguments) {
       "Each becomes a line, in the same order: \"ids\", \"text\", "
       "\"finish_reason\" (stop, length, cancelled, error), \"prompt_tokens\" "
       "and \"prompt_tokens_reused\", or \"error\". What prompts have in "
-      "common at their begin is computed once.");
+      "common at their begin is computed once. A file of OpenAI's batches "
+      "(\"custom_id\", \"url\", \"body\") is answered in their form, as "
+      "'kf-run serve' would answer the bodies.");
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;

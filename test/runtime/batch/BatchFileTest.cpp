@@ -156,8 +156,9 @@ TEST(BatchFile, WhatOpenAiHasAndWeDoNot) {
             "'tools' is not supported: batches read no calls of tools; kf-run "
             "serve does");
   EXPECT_EQ(errorOf(R"({"custom_id": "a", "body": {"prompt": "b"}})"),
-            "'body' is of OpenAI's batches: a line is what their 'body' holds, "
-            "with 'id' for 'custom_id'");
+            "'body' is of OpenAI's batches, which are files of such lines "
+            "alone; else a line is what their 'body' holds, with 'id' for "
+            "'custom_id'");
   EXPECT_EQ(errorOf(R"({"messages": [{"role": "user", "content":
                         [{"type": "image_url", "image_url": {}}]}]})"),
             "'messages[0].content' has a part of type 'image_url'; prompts are "

@@ -170,7 +170,7 @@ COMMANDS = f"""
 0 kf-run batch {hub} --file openai.jsonl --quiet | "finish_reason":"length"
 1 kf-run batch {hub} --file image.jsonl --quiet | has a part of type 'image_url'; prompts are text alone
 1 kf-run batch {hub} --file tools.jsonl --quiet | 'tools' is not supported
-1 kf-run batch {hub} --file api.jsonl --quiet | is of OpenAI's batches
+0 kf-run batch {hub} --file api.jsonl --quiet | "custom_id":"1","response":{{"status_code":200,
 0 kf-run perplexity {hub} --file prompt.txt --window 4 --stride 2 | perplexity
 # mlir-opt, mlir-runner
 0 kf-opt x.mlir --canonicalize --cse | func.func @f
