@@ -12,6 +12,7 @@
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Support/FileUtilities.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/CommandLine.h"
 #include "llvm/Support/InitLLVM.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Process.h"
@@ -22,8 +23,18 @@ constexpr llvm::StringLiteral overview =
     "KernelForge optimizer driver\n"
     "Reads MLIR as text or bytecode. Upstream's reader of bytecode is not made "
     "for damaged or hostile files: give it only files that you trust. kf-run "
-    "reads text alone.\n";
+    "reads text alone. Errors show the line that they are of; "
+    "--mlir-print-op-on-diagnostic prints the whole op, too.\n";
 } // namespace
+
+/// Errors of kernels and modules would be pages long: the line of the source
+/// says which op is meant. Who asks for ops gets them.
+static void hideOpsOfErrors() {
+  constexpr llvm::StringLiteral name = "mlir-print-op-on-diagnostic";
+  llvm::cl::Option *option = llvm::cl::getRegisteredOptions().lookup(name);
+  if (option && option->getNumOccurrences() == 0)
+    option->addOccurrence(/*pos=*/0, name, "false");
+}
 
 /// What mlir-opt does, and one line more where the input has ops or types that
 /// other tools take.
@@ -31,6 +42,7 @@ static mlir::LogicalResult run(int argc, char **argv,
                                mlir::DialectRegistry &registry) {
   const auto [input, output] =
       mlir::registerAndParseCLIOptions(argc, argv, overview, registry);
+  hideOpsOfErrors();
   const auto config = mlir::MlirOptMainConfig::createFromCLOptions();
   if (config.shouldShowDialects() || config.shouldListPasses() ||
       (input == "-" && llvm::sys::Process::FileDescriptorIsDisplayed(0)))
