@@ -110,6 +110,18 @@ Times timesOf(const Session &run, const GenerationResult &result,
   return times;
 }
 
+/// A text that is held to a format is of no use where it was cut off.
+void warnIfCut(const GenerationOptions &settings, StopReason reason) {
+  if (!settings.constraint || settings.maxTokens == 0)
+    return;
+  if (reason == StopReason::MaxTokens)
+    printWarning("the text is cut off before the end of its format; -n N "
+                 "allows more tokens");
+  if (reason == StopReason::ContextFull)
+    printWarning("the context is full before the end of the text's format; "
+                 "-c N makes it longer, as far as the model goes");
+}
+
 Status generateText(const GenerateOptions &options, const SessionFlags &flags,
                     const OpenSession &open) {
   Stopwatch watch;
@@ -196,6 +208,7 @@ Status generateText(const GenerateOptions &options, const SessionFlags &flags,
   if (printsText)
     KF_RETURN_IF_ERROR(writeStdout("\n"));
   warnings.end();
+  warnIfCut(settings, result.reason);
   Times times = timesOf(*run, result, started);
   times.total = watch.seconds();
   if (!options.quiet)
