@@ -14,8 +14,13 @@
 
 #include "kf/Driver/Compiler.h"
 #include "kf/Driver/MeasuredSchedules.h"
+#include "runtime/core/MappedFile.h"
+#include "runtime/core/Quote.h"
+#include "runtime/engine/ProgramFiles.h"
+#include "runtime/io/Gguf.h"
 
 #include <algorithm>
+#include <filesystem>
 
 using namespace kf;
 
@@ -100,11 +105,36 @@ Status checkCacheUse(std::span<const HostTensor> inputs, const CacheUse &use,
   return Status();
 }
 
+/// `error` of a file without functions, with what to type for it.
+Status explain(Status error, const std::string &path) {
+  const std::string takes =
+      "exec takes functions of kf ops, as MLIR's text; 'kf-run emit-mlir MODEL "
+      "-o FILE.mlir' writes those of a model";
+  const Result<MappedFile> file = MappedFile::open(path);
+  if (file.ok() && Gguf::recognize(file->bytes()))
+    return Status::error(quotePath(path) +
+                         " is a model, which 'kf-run "
+                         "generate MODEL' runs; " +
+                         takes);
+  if (file.ok() && readExecutable(path).ok())
+    return Status::error(quotePath(path) +
+                         " is a compiled program, which 'kf-exec run FILE' "
+                         "runs; " +
+                         takes);
+  std::error_code none;
+  if (file.ok() ? file->text().find("func.func") != std::string_view::npos
+                : !std::filesystem::is_directory(path, none))
+    return error;
+  return Status::error(error.message() + "; " + takes, error.code());
+}
+
 Status exec(const ExecOptions &options) {
   KF_ASSIGN_OR_RETURN(const ExecData data, readExecData(options.run));
-  KF_ASSIGN_OR_RETURN(
-      CompilerModule module,
-      CompilerModule::parse(options.file, options.function, true));
+  Result<CompilerModule> parsed =
+      CompilerModule::parse(options.file, options.function, true);
+  if (!parsed.ok())
+    return explain(parsed.status(), options.file);
+  CompilerModule module = parsed.take();
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Device> device,
                       openDevice(options.run.device, &terminal()));
 
