@@ -122,9 +122,12 @@ Status Api::checkTemplate(const GenerationRequest &request,
   KF_ASSIGN_OR_RETURN(const std::string other,
                       served.chat->render(without, cancelled));
   if (given == other)
-    return Status::error("'tools' is not supported: the model's chat template "
-                         "makes nothing of tools; put them into a message",
-                         StatusCode::Unsupported);
+    return Status::error(
+        "'tools' is not supported: the model's chat template makes nothing of "
+        "them; --template FILE gives the server one that has the variable "
+        "'tools', as those of Qwen, Llama 3 and Mistral do, or put them into a "
+        "message",
+        StatusCode::Unsupported);
   return Status();
 }
 

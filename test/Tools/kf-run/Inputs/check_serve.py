@@ -249,6 +249,9 @@ def templates():
             error = s.error("/v1/chat/completions", 400, {"messages": say("a"), **field})
             assert error["code"] == "unsupported_parameter", error
             assert error["param"] == next(iter(field)), error
+            # With what to do.
+            said = "--template FILE gives the server one" if "tools" in field else "leave it out"
+            assert said in error["message"], error
 
 
 # Texts
