@@ -36,6 +36,21 @@ std::string formatted(const char *format, double value) {
   return buffer;
 }
 
+/// Some digits of a number of one unit, whatever its size: "24310", "12.5".
+std::string inUnit(double value, int digits) {
+  constexpr int most = 3; // behind the point
+  const int before =
+      value >= 1 ? static_cast<int>(std::floor(std::log10(value))) + 1 : 0;
+  char text[64];
+  std::snprintf(text, sizeof(text), "%.*f",
+                std::clamp(digits - before, 0, most), value);
+  std::string number = text;
+  while (number.find('.') != number.npos &&
+         (number.ends_with('0') || number.ends_with('.')))
+    number.pop_back();
+  return number;
+}
+
 std::string times(double ratio) { return formatted("%.3g times", ratio); }
 
 /// One kernel, in both reports.
@@ -223,8 +238,8 @@ private:
   }
 
   static std::string measured(const EvalKernel &kernel) {
-    return formatted("%.4g", kernel.seconds * 1e6) + " +- " +
-           formatted("%.2g", kernel.deviation * 1e6) + " us";
+    return inUnit(kernel.seconds * 1e6, 4) + " +- " +
+           inUnit(kernel.deviation * 1e6, 2) + " us";
   }
   static std::string bounds(const TimeRatio &ratio) {
     return ratio.low > 0 ? " (" + formatted("%.3g", ratio.low) + " to " +

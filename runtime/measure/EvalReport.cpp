@@ -291,32 +291,31 @@ Result<EvalReport> kf::parseEvalReport(std::string_view text) try {
 std::string kf::tableOf(const EvalReport &report) {
   std::string text;
   char line[200];
-  if (!report.kernels.empty()) {
-    size_t width = 6;
-    for (const EvalKernel &kernel : report.kernels)
-      width = std::max(width, kernel.name.size());
-    std::snprintf(line, sizeof(line),
-                  "  rows  depth        us    +-    GB/s  GFLOP/s  ceiling  "
-                  "max error  mean error  1 - cosine  operands\n");
-    text += "kernel" + std::string(width - 6, ' ') + line;
-    for (const EvalKernel &kernel : report.kernels) {
-      const std::string ceiling =
-          kernel.ceiling > 0 ? formatted("%.1f%%", 100 * kernel.ceiling) : "-";
-      std::snprintf(line, sizeof(line),
-                    "  %4lld  %5lld  %8.1f  %3.0f%%  %6.2f  %7.1f  %7s  %9.2e  "
-                    "%10.2e  %10.2e  ",
-                    static_cast<long long>(kernel.rows),
-                    static_cast<long long>(kernel.depth), kernel.seconds * 1e6,
-                    kernel.seconds > 0 ? 100 * kernel.deviation / kernel.seconds
-                                       : 0,
-                    rate(kernel.bytes, kernel.seconds),
-                    rate(kernel.flops, kernel.seconds), ceiling.c_str(),
-                    kernel.maxError, kernel.meanError, 1 - kernel.cosine);
-      text += kernel.name + std::string(width - kernel.name.size(), ' ') +
-              line + kernel.description +
-              (kernel.complaint.empty() ? "" : "  WRONG: " + kernel.complaint) +
-              "\n";
-    }
+  if (!report.kernels.empty())
+    text +=
+        "kernel: operands\n  rows  depth          us    +-    GB/s  GFLOP/s  "
+        "ceiling  max error  mean error  1 - cosine\n";
+  std::string_view name, operands;
+  for (const EvalKernel &kernel : report.kernels) {
+    if (kernel.name != name || kernel.description != operands)
+      text += kernel.name + ": " + kernel.description + "\n";
+    name = kernel.name;
+    operands = kernel.description;
+    const std::string ceiling =
+        kernel.ceiling > 0 ? formatted("%.1f%%", 100 * kernel.ceiling) : "-";
+    std::snprintf(
+        line, sizeof(line),
+        "  %4lld  %5lld  %10.1f  %3.0f%%  %6.2f  %7.1f  %7s  %9.2e  "
+        "%10.2e  %10.2e",
+        static_cast<long long>(kernel.rows),
+        static_cast<long long>(kernel.depth), kernel.seconds * 1e6,
+        kernel.seconds > 0 ? 100 * kernel.deviation / kernel.seconds : 0,
+        rate(kernel.bytes, kernel.seconds), rate(kernel.flops, kernel.seconds),
+        ceiling.c_str(), kernel.maxError, kernel.meanError, 1 - kernel.cosine);
+    text += line;
+    if (!kernel.complaint.empty())
+      text += "\n    WRONG: " + kernel.complaint;
+    text += "\n";
   }
   if (report.fidelity) {
     const FidelityResult &fidelity = *report.fidelity;

@@ -69,6 +69,12 @@ TEST(EvalComparison, TimesAreWorseBeyondThresholdAndSpread) {
             "worse   matmul_0 (16x64xf32, 96x64xq4_0), 16 rows: 125 +- 2 us, "
             "100 +- 2 us before, 1.25 times as long (1.18 to 1.33)\n");
   EXPECT_EQ(comparison.again, std::set<std::string>{now.kernels[0].key()});
+  // Of long ones, too, it is in microseconds.
+  now.kernels[0].seconds = 24310.4e-6;
+  EXPECT_NE(compare(now).text.find("24310 +- 2 us, 100 +- 2 us before"),
+            std::string::npos)
+      << compare(now).text;
+  now.kernels[0].seconds = 125e-6;
   // What others disturbed is not said to be worse.
   now.kernels[0].disturbed = true;
   comparison = compare(now);

@@ -11,6 +11,8 @@
 #include <gtest/gtest.h>
 
 #include <random>
+#include <sstream>
+#include <string>
 #include <vector>
 
 using namespace kf;
@@ -105,6 +107,25 @@ TEST(EvalReport, SaysWhatIsWrongWithAFile) {
   }
   EXPECT_FALSE(parseEvalReport("[]").ok());
   EXPECT_FALSE(parseEvalReport("").ok());
+}
+
+TEST(EvalReport, TablesHaveHundredColumns) {
+  EvalReport report = sample();
+  EvalKernel slow = report.kernels.front();
+  slow.name = "quantize_rows_rms_norm_matmul_add_10";
+  slow.rows = 8192;
+  slow.depth = 16384;
+  slow.seconds = 12.3456;
+  slow.bytes = 123456789012;
+  slow.complaint = "element 3 is 2, not 1";
+  report.kernels.push_back(slow);
+  const std::string table = tableOf(report);
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);)
+    if (!line.starts_with("fidelity"))
+      EXPECT_LE(line.size(), 100u) << line;
+  EXPECT_NE(table.find("12345600.0"), std::string::npos) << table;
+  EXPECT_NE(table.find("\n    WRONG: element 3"), std::string::npos) << table;
 }
 
 TEST(EvalReport, DamageNeverCrashes) {
