@@ -31,16 +31,19 @@ std::string right(const std::string &text, size_t width) {
   return std::string(width - std::min(width, text.size()), ' ') + text;
 }
 
-constexpr size_t kNameWidth = 40, kNumberWidth = 11, kVerdictWidth = 22,
-                 kChangeWidth = 13;
+constexpr size_t kNameWidth = 40, kNumberWidth = 11, kChangeWidth = 13;
+constexpr char kIndent[] = "    ";
 
-/// A row of a table of schedules.
+/// A row of a table of schedules: two lines, of which the second one has the
+/// schedule, and another one that says why it is out.
 std::string row(const std::string &name, const std::string &predicted,
                 const std::string &measured, const std::string &error,
-                const std::string &verdict, const std::string &schedule) {
+                const std::string &verdict, const std::string &schedule,
+                const std::string &rejected = {}) {
   return left(name, kNameWidth) + right(predicted, kNumberWidth) +
          right(measured, kNumberWidth) + right(error, kNumberWidth) + "  " +
-         left(verdict, kVerdictWidth) + schedule + "\n";
+         verdict + "\n" + kIndent + schedule + "\n" +
+         (rejected.empty() ? "" : kIndent + rejected + "\n");
 }
 
 std::string timeOrNone(double seconds) {
@@ -62,11 +65,11 @@ std::string trialRow(const std::string &name, const TuneTask &task,
                      const TuningTrial &trial, const std::string &verdict,
                      double seconds) {
   const bool isRejected = !trial.rejected.empty();
-  return row(
-      name, timeOrNone(task.predictedSeconds(trial.schedule)),
-      timeOrNone(seconds),
-      isRejected && trial.error == 0 ? "-" : formatted("%.1e", trial.error),
-      verdict, trial.schedule + (isRejected ? ": " + trial.rejected : ""));
+  return row(name, timeOrNone(task.predictedSeconds(trial.schedule)),
+             timeOrNone(seconds),
+             isRejected && trial.error == 0 ? "-"
+                                            : formatted("%.1e", trial.error),
+             verdict, trial.schedule, trial.rejected);
 }
 
 const TuningTrial *find(const TuningEntry &entry, const std::string &schedule) {
