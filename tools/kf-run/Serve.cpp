@@ -17,6 +17,7 @@
 #include "runtime/serve/HttpServer.h"
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 #include <filesystem>
 #include <thread>
@@ -32,6 +33,7 @@ struct ServeOptions {
   std::string host = "127.0.0.1", keyFile, templateFile;
   int64_t port = 8080, parallel = 8, queue = 128, tokens = -1, drain = 30;
   int64_t connections = 1024;
+  int64_t stepMilliseconds = std::lround(1e3 * kLongestServedStep);
   uint64_t body = 16 << 20;
   std::vector<std::string> keys, names, hosts, origins;
   PartialSamplerOptions sampler;
@@ -55,6 +57,11 @@ struct ServeOptions {
     parser.integer({"queue", 0, "N"}, queue, 1, 1 << 20,
                    "how many more wait; others are answered 429. 128 by "
                    "default");
+    parser.integer({"step-ms", 0, "N"}, stepMilliseconds, 1, 60'000,
+                   "how long a step should take at most, in milliseconds; 250 "
+                   "by default. With more, prompts are read in larger chunks: "
+                   "first tokens come earlier, and tokens of texts that go on "
+                   "later");
     parser.integer({"tokens", 'n', "N"}, tokens, -1, kMostTokens,
                    "the most tokens of an answer; -1, the default: until the "
                    "context is full");
@@ -133,7 +140,8 @@ public:
     settings.access = {options.keys, options.hosts, options.origins};
     if (!options.keyFile.empty())
       KF_RETURN_IF_ERROR(readKeys(options.keyFile, settings.access.keys));
-    return served.open(options.model, options.templateFile, options.parallel);
+    return served.open(options.model, options.templateFile, options.parallel,
+                       1e-3 * static_cast<double>(options.stepMilliseconds));
   }
 
   /// Listens, and answers that the model is loading.

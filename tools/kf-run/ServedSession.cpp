@@ -36,11 +36,12 @@ Status ServedSession::openTemplate(const std::string &file) {
 }
 
 Status ServedSession::open(const ModelFlags &flags,
-                           const std::string &templateFile, int64_t count) {
+                           const std::string &templateFile, int64_t count,
+                           double longestStep) {
   parallel = count;
   KF_ASSIGN_OR_RETURN(opened, openSession(flags, /*withTokenizer=*/true));
   KF_RETURN_IF_ERROR(
-      opened->start({.parallel = parallel, .longestStep = kLongestServedStep}));
+      opened->start({.parallel = parallel, .longestStep = longestStep}));
   return openTemplate(templateFile);
 }
 

@@ -25,9 +25,10 @@ class ServedSession {
 public:
   /// Opens the model that `flags` say, for `parallel` texts at once: finds what
   /// is wrong with files, options and the device, and takes no time beside
-  /// serve(). A note says where there is no chat template.
+  /// serve(). A note says where there is no chat template. `longestStep`:
+  /// EngineOptions'.
   Status open(const ModelFlags &flags, const std::string &templateFile,
-              int64_t parallel);
+              int64_t parallel, double longestStep = kLongestServedStep);
   /// Makes its programs ready, for `queued` more texts that wait, and opens
   /// `api` with it.
   Status serve(int64_t queued, Api &api);
