@@ -97,6 +97,8 @@ private:
       return buildHead(arguments);
     case ::kf::StepPart::Choose:
       return buildChoice(arguments);
+    case ::kf::StepPart::Embed:
+      return buildEmbedding(arguments);
     }
     llvm_unreachable("unknown part");
   }
@@ -119,11 +121,16 @@ private:
 
   /// Hidden rows [T, D] -> logits [L, V].
   Value buildHead(ValueRange arguments) {
+    return linear(buildEmbedding(arguments), names.head);
+  }
+
+  /// Hidden rows [T, D] -> [L, D], of those that are wanted.
+  Value buildEmbedding(ValueRange arguments) {
     loc = NameLoc::get(b.getStringAttr("output"));
     Value x = EmbeddingOp::create(b, loc,
                                   arguments[::kf::numberOf(::kf::kStepWanted)],
                                   arguments[::kf::numberOf(::kf::kStepHidden)]);
-    return linear(norm(x, names.finalNorm), names.head);
+    return norm(x, names.finalNorm);
   }
 
   /// Logits [L, V] -> [L]. The inputs are the op's operands, in their order.

@@ -106,12 +106,12 @@ struct EngineTimings {
 
 /// Reads many sequences of one model, a step at a time. A step takes one row of
 /// every sequence that generates, and fills up with rows of prompts, chunk by
-/// chunk, in turns; some may want tokens chosen, and others logits. Programs
-/// come in few sizes (programRows): bodies by the rows of a step, heads and
-/// choices by the rows that something is wanted behind. What a sequence
-/// gets does not depend on the others, but for rounding; where one fails, by
-/// logits that are not finite for instance, the others go on. Where the cache
-/// has too few pages, sequences wait (Scheduler.h).
+/// chunk, in turns; some may want tokens chosen, others logits or embeddings.
+/// Programs come in few sizes (programRows): bodies by the rows of a step,
+/// heads and choices by the rows that something is wanted behind. What a
+/// sequence gets does not depend on the others, but for rounding; where one
+/// fails, by logits that are not finite for instance, the others go on. Where
+/// the cache has too few pages, sequences wait (Scheduler.h).
 ///
 /// A prompt that begins as one that is being read waits for what the two have
 /// in common, and then shares its pages.
@@ -177,13 +177,14 @@ private:
     size_t logits = 0;      ///< rows, the last ones, whose logits are wanted
     bool isChosen = false;  ///< a token is chosen behind the last one
     bool isFetched = false; ///< and its logits come to the host, too
+    size_t embedded = 0;    ///< as `logits`: those whose embeddings are wanted
   };
   struct Plan {
     std::vector<Piece> pieces;
     StepPlan batch;
-    /// Rows of its programs: of the body, of the head in front of a choice, and
-    /// of that whose logits the host gets.
-    int64_t body = 1, head = 1, logitsHead = 1;
+    /// Rows of its programs: of the body, of the head in front of a choice, of
+    /// that whose logits the host gets, and of what makes embeddings.
+    int64_t body = 1, head = 1, logitsHead = 1, embed = 1;
   };
   /// How a token is chosen.
   struct Choice {
@@ -258,7 +259,7 @@ private:
 
   // Which programs it runs.
   int64_t headRows(int64_t chosen) const;
-  int64_t logitsHeadRows(int64_t rows) const;
+  int64_t rowsForHost(StepPart part, int64_t rows) const;
   Status preparePrograms();
 
   // Running it.
@@ -269,7 +270,7 @@ private:
   void count();
   void giveLogProbs(uint64_t step, std::span<const int32_t> chosen);
   void giveChosen(std::span<const int32_t> chosen);
-  Status giveLogits(double &seconds);
+  Status giveRows(StepPart part, double &seconds);
 
   // Steps that begin before they are asked for.
   void beginAhead(uint64_t before);

@@ -37,9 +37,10 @@ using namespace kf;
 /// Whether the next step can follow `plan`, which is committed: nobody else
 /// reads but those that wait for pages, and there are none for them.
 bool Engine::mayBeginAhead() {
-  // The host reads logits where the next step's would come.
+  // What the host still wants of this step's hidden rows is computed of them
+  // where the next step's would come.
   if (!*options.runsAhead || options.profile || isCancelled() ||
-      !plan.batch.logitRows.empty())
+      !plan.batch.logitRows.empty() || !plan.batch.embeddedRows.empty())
     return false;
   auto isWhole = [](const Piece &piece) {
     return !piece.sequence || piece.sequence->isWhole();
@@ -150,7 +151,7 @@ bool Engine::isAsExpected(const Piece &piece, const Expected &expected) const {
     return false;
   const Reading &reading = *sequence.reading;
   if (sequence.ids.size() != 1 || sequence.ids.front() != expected.id ||
-      reading.onLogits || !reading.sampler)
+      reading.onLogits || reading.onEmbedding || !reading.sampler)
     return false;
   return ahead->choosesLater || (reading.constraint == expected.constraint &&
                                  choiceOf(reading) == expected.choice);

@@ -30,8 +30,8 @@ constexpr int64_t kSomeRows = 64;
 constexpr int64_t kPromptRows = 512;
 /// What larger ones have times as many rows as.
 constexpr int64_t kGrowth = 4;
-/// Elements of the logits that the host gets at once: 128 MiB.
-constexpr int64_t kMostLogits = int64_t(1) << 25;
+/// Elements of what is computed at once for the host: 128 MiB.
+constexpr int64_t kMostForHost = int64_t(1) << 25;
 
 /// The smallest size with room for `rows`.
 int64_t sizeFor(int64_t rows) {
@@ -90,19 +90,22 @@ int64_t Engine::headRows(int64_t chosen) const {
   return sizeFor(chosen);
 }
 
-/// The head for `rows` rows whose logits the host gets, as far as it has room.
-/// One that is there already is better than one that would have to be compiled.
-int64_t Engine::logitsHeadRows(int64_t rows) const {
-  if (const StepShape *largest = decoder.largestShape(StepPart::Head)) {
-    const StepShape *given = decoder.smallestShape(StepPart::Head, rows);
+/// The program of `part` for `rows` rows whose logits or embeddings the host
+/// gets, as far as it has room. One that is there already is better than one
+/// that would have to be compiled.
+int64_t Engine::rowsForHost(StepPart part, int64_t rows) const {
+  if (const StepShape *largest = decoder.largestShape(part)) {
+    const StepShape *given = decoder.smallestShape(part, rows);
     return (given ? given : largest)->rows;
   }
-  const int64_t most =
-      std::max<int64_t>(kMostLogits / decoder.config().vocabSize, 1);
-  std::vector<int64_t> sizes = programRows(rowsPerStep(), decoder.config());
+  const ModelConfig &config = decoder.config();
+  const int64_t width =
+      part == StepPart::Head ? config.vocabSize : config.hiddenSize;
+  const int64_t most = std::max<int64_t>(kMostForHost / width, 1);
+  std::vector<int64_t> sizes = programRows(rowsPerStep(), config);
   std::erase_if(sizes, [&](int64_t size) { return size > most && size != 1; });
   for (int64_t size : sizes)
-    if (size >= rows && decoder.hasProgram({StepPart::Head, size}))
+    if (size >= rows && decoder.hasProgram({part, size}))
       return size;
   for (int64_t size : sizes)
     if (size >= rows)

@@ -12,6 +12,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 
 using namespace kf;
 
@@ -58,9 +59,9 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
   Piece piece = {&sequence, std::min(rest, static_cast<size_t>(rows))};
   Choice choice;
   std::span<const uint32_t> allowed;
-  if (reading.onLogits) {
+  if (reading.onLogits || reading.onEmbedding) {
     const size_t end = sequence.next + piece.count;
-    piece.logits =
+    (reading.onLogits ? piece.logits : piece.embedded) =
         std::min(piece.count, end - std::min(end, sequence.firstWanted));
   } else if (reading.sampler && piece.count == rest) {
     choice = choiceOf(reading);
@@ -91,6 +92,8 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
                  position + static_cast<int64_t>(i));
     if (i + piece.logits >= piece.count)
       batch.wantLogits();
+    if (i + piece.embedded >= piece.count)
+      batch.wantEmbedding();
   }
   if (piece.isChosen) {
     batch.want();
@@ -168,9 +171,14 @@ Status Engine::preparePrograms() {
     KF_RETURN_IF_ERROR(executor.prepare({StepPart::Choose, plan.head}));
   }
   if (!batch.logitRows.empty()) {
-    plan.logitsHead =
-        logitsHeadRows(static_cast<int64_t>(batch.logitRows.size()));
+    plan.logitsHead = rowsForHost(StepPart::Head,
+                                  static_cast<int64_t>(batch.logitRows.size()));
     KF_RETURN_IF_ERROR(executor.prepare({StepPart::Head, plan.logitsHead}));
+  }
+  if (!batch.embeddedRows.empty()) {
+    plan.embed = rowsForHost(StepPart::Embed,
+                             static_cast<int64_t>(batch.embeddedRows.size()));
+    KF_RETURN_IF_ERROR(executor.prepare({StepPart::Embed, plan.embed}));
   }
   return Status();
 }
@@ -209,7 +217,8 @@ Status Engine::runPlan() {
   count();
   giveLogProbs(step, *chosen);
   giveChosen(*chosen);
-  KF_RETURN_IF_ERROR(giveLogits(seconds));
+  KF_RETURN_IF_ERROR(giveRows(StepPart::Head, seconds));
+  KF_RETURN_IF_ERROR(giveRows(StepPart::Embed, seconds));
   if (watch) // else the host has done other things meanwhile
     pace.add(plan.batch.rows(), seconds);
   return Status();
@@ -255,6 +264,66 @@ void Engine::commit() {
     scheduler.served(sequence);
   }
 }
+
+namespace {
+
+/// The rows of a step that the host gets of a head or of what makes embeddings,
+/// computed and read when they are asked for, from the first on.
+class HostRows {
+public:
+  HostRows(StepExecutor &executor, const StepShape &shape,
+           std::span<const int32_t> rows, int64_t tokens, CancelFlag cancelled)
+      : executor(executor), shape(shape), rows(rows), tokens(tokens),
+        cancelled(cancelled) {}
+
+  /// Of row number `row` of them, valid until the next call.
+  Result<std::span<const float>> at(size_t row) {
+    const size_t most = static_cast<size_t>(shape.rows);
+    if (row >= computedEnd) {
+      const Stopwatch watch;
+      const size_t first = row - row % most;
+      computedEnd = std::min(first + most, rows.size());
+      KF_RETURN_IF_ERROR(executor.compute(
+          shape, rows.subspan(first, computedEnd - first), tokens, cancelled));
+      computing += watch.seconds();
+      readEnd = first;
+    }
+    if (row >= readEnd) {
+      // Many narrow rows at once: each time may be a copy to wait for.
+      readBegin = row;
+      readEnd = std::min(readBegin + rowsAtOnce, computedEnd);
+      KF_ASSIGN_OR_RETURN(values, executor.computed(shape, readBegin % most,
+                                                    readEnd - readBegin));
+      width = values.size() / (readEnd - readBegin);
+      rowsAtOnce = std::max<size_t>(kReadAtOnce / width, 1);
+    }
+    return values.subspan((row - readBegin) * width, width);
+  }
+
+  /// What computing them took.
+  double seconds() const { return computing; }
+
+private:
+  static constexpr size_t kReadAtOnce = size_t(1) << 18; ///< elements: 1 MiB
+
+  StepExecutor &executor;
+  const StepShape shape;
+  const std::span<const int32_t> rows;
+  const int64_t tokens;
+  const CancelFlag cancelled;
+  size_t computedEnd = 0;            ///< of those that the program holds
+  size_t readBegin = 0, readEnd = 0; ///< those that `values` has
+  size_t rowsAtOnce = 1, width = 0;
+  std::span<const float> values;
+  double computing = 0;
+};
+
+bool areFinite(std::span<const float> values) {
+  return std::ranges::all_of(values,
+                             [](float value) { return std::isfinite(value); });
+}
+
+} // namespace
 
 /// What a reading comes to that ends with the choice `id`.
 static Reading::Outcome outcomeOf(int32_t id, const Reading &reading,
@@ -302,7 +371,7 @@ void Engine::giveChosen(std::span<const int32_t> chosen) {
   size_t row = 0;
   for (const Piece &piece : plan.pieces) {
     const int32_t id = piece.isChosen ? chosen[row++] : -1;
-    if (!piece.sequence || piece.logits > 0)
+    if (!piece.sequence || piece.logits > 0 || piece.embedded > 0)
       continue;
     Sequence &sequence = *piece.sequence;
     if (piece.isChosen) {
@@ -316,34 +385,37 @@ void Engine::giveChosen(std::span<const int32_t> chosen) {
   }
 }
 
-/// Computes and hands out the logits that are wanted, row by row, as many at
-/// once as a head has room for; adds what computing took to `seconds`. What is
-/// called may end readings and destroy sequences.
-Status Engine::giveLogits(double &seconds) {
-  const std::span<const int32_t> rows = plan.batch.logitRows;
-  const size_t most = static_cast<size_t>(plan.logitsHead);
-  size_t row = 0;                 // of `rows`
-  std::optional<size_t> computed; // the first row of those that are there
+/// Computes and hands out the rows that are wanted of `part`, a head or what
+/// makes embeddings, as many at once as its program has room for; adds what
+/// computing took to `seconds`. What is called may end readings and destroy
+/// sequences.
+Status Engine::giveRows(StepPart part, double &seconds) {
+  const bool isHead = part == StepPart::Head;
+  const std::span<const int32_t> rows =
+      isHead ? plan.batch.logitRows : plan.batch.embeddedRows;
+  const StepShape shape = {part, isHead ? plan.logitsHead : plan.embed};
+  HostRows given(executor, shape, rows, plan.batch.rows(), options.cancelled);
+  size_t row = 0; // of `rows`
   for (const Piece &piece : plan.pieces) {
+    const size_t count = isHead ? piece.logits : piece.embedded;
     Status status;
-    for (size_t i = 0; i < piece.logits; ++i, ++row) {
+    for (size_t i = 0; i < count; ++i, ++row) {
       if (!piece.sequence || !status.ok())
         continue; // nobody wants them any more
-      if (const size_t first = row - row % most; computed != first) {
-        const Stopwatch watch;
-        KF_RETURN_IF_ERROR(executor.computeLogits(
-            rows.subspan(first, std::min(most, rows.size() - first)),
-            plan.batch.rows(), plan.logitsHead, options.cancelled));
-        seconds += watch.seconds();
-        computed = first;
+      Sequence &sequence = *piece.sequence;
+      KF_ASSIGN_OR_RETURN(const std::span<const float> values, given.at(row));
+      const size_t index = sequence.next - count + i - sequence.readAgain;
+      if (isHead) {
+        status = sequence.reading->onLogits(index, values);
+      } else if (areFinite(values)) {
+        status = sequence.reading->onEmbedding(index, values);
+      } else {
+        sequence.pages.forget(); // as where a token is chosen
+        status = decoder.badLogits("what the last layer makes of token " +
+                                   std::to_string(index) + " is not finite");
       }
-      const Sequence &sequence = *piece.sequence;
-      KF_ASSIGN_OR_RETURN(std::span<const float> logits,
-                          executor.logits(row % most, plan.logitsHead));
-      status = sequence.reading->onLogits(
-          sequence.next - piece.logits + i - sequence.readAgain, logits);
     }
-    if (!piece.sequence || piece.logits == 0)
+    if (!piece.sequence || count == 0)
       continue;
     Sequence &sequence = *piece.sequence;
     if (!status.ok())
@@ -351,5 +423,6 @@ Status Engine::giveLogits(double &seconds) {
     else if (sequence.isWhole())
       end(sequence, std::optional<int32_t>());
   }
+  seconds += given.seconds();
   return Status();
 }

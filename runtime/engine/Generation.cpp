@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <string>
 #include <utility>
 
 using namespace kf;
@@ -68,6 +69,7 @@ public:
 
 private:
   Status read(std::vector<int32_t> ids);
+  Status readForEmbedding(std::span<const int32_t> prompt);
   void onRead(const Reading::Outcome &outcome);
   Status goOn(std::optional<int32_t> id);
   Status accept(int32_t id);
@@ -103,6 +105,7 @@ private:
   bool isTold = false;                  ///< by the engine, at the moment
   bool isAbandoned = false;             ///< nobody wants to know any more
   std::optional<StreamDecoder> decoder; ///< none: no text
+  std::optional<Pooler> pooler;         ///< where an embedding is wanted
   std::string held;                     ///< may begin a stop text
   bool stopped = false;                 ///< there was a stop text
   int64_t characters = 0;               ///< of the text, with what is held
@@ -209,13 +212,18 @@ void Generation::Text::giveLogProbs(size_t end) {
 //===----------------------------------------------------------------------===//
 
 Status Generation::Text::start(std::span<const int32_t> prompt) try {
+  watch = Stopwatch();
+  readiedBefore = readied();
+  promptCount = static_cast<int64_t>(prompt.size());
+  if (options.embedding && !prompt.empty()) {
+    KF_RETURN_IF_ERROR(readForEmbedding(prompt));
+    hasStarted = true;
+    return Status();
+  }
   if (tokenizer)
     decoder.emplace(*tokenizer, /*skipSpecial=*/true, prompt);
   for (int32_t id : prompt)
     sampler.acceptPrompt(id);
-  watch = Stopwatch();
-  readiedBefore = readied();
-  promptCount = static_cast<int64_t>(prompt.size());
   std::vector<int32_t> ids(prompt.begin(), prompt.end());
   if (promptCount > 0) {
     KF_ASSIGN_OR_RETURN(first, takeForced(sequence.position() + promptCount));
@@ -262,6 +270,30 @@ Status Generation::Text::read(std::vector<int32_t> ids) {
   return sequence.read(std::move(reading));
 }
 
+/// Up to the last token whose row is needed: none depends on those behind it.
+Status Generation::Text::readForEmbedding(std::span<const int32_t> prompt) {
+  const int64_t width = sequence.engine().model().config().hiddenSize;
+  if (const int64_t wanted = options.embedding->dimensions;
+      wanted < 0 || wanted > width)
+    return Status::error("embeddings of " + std::to_string(wanted) +
+                         " dimensions are not possible; the model's have " +
+                         std::to_string(width));
+  pooler.emplace(*options.embedding, prompt.size(), static_cast<size_t>(width));
+  const std::span<const int32_t> needed = prompt.first(pooler->end());
+  Reading reading;
+  reading.ids.assign(needed.begin(), needed.end());
+  reading.firstEmbedding = pooler->first();
+  reading.onEmbedding =
+      [self = shared_from_this()](size_t, std::span<const float> row) {
+        self->pooler->add(row);
+        return Status();
+      };
+  reading.done = [self = shared_from_this()](const Reading::Outcome &outcome) {
+    self->onRead(outcome);
+  };
+  return sequence.read(std::move(reading));
+}
+
 void Generation::Text::onRead(const Reading::Outcome &outcome) {
   if (isAbandoned)
     return;
@@ -291,6 +323,11 @@ Status Generation::Text::goOn(std::optional<int32_t> id) {
     readiedBefore = readied();
   } else {
     result.decodedTokens += beingRead;
+  }
+  if (pooler) {
+    KF_ASSIGN_OR_RETURN(result.embedding, pooler->take());
+    finish(StopReason::Complete);
+    return Status();
   }
   if (id) {
     KF_RETURN_IF_ERROR(accept(*id));

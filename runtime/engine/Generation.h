@@ -10,6 +10,7 @@
 #define KF_RUNTIME_ENGINE_GENERATION_H
 
 #include "runtime/engine/Engine.h"
+#include "runtime/engine/Pooler.h"
 #include "runtime/engine/Sampler.h"
 #include "runtime/text/Tokenizer.h"
 
@@ -54,13 +55,16 @@ struct GenerationOptions {
   size_t topLogProbs = 0;
   /// Called with every token, before its text; may be empty.
   std::function<void(int32_t id)> onToken;
+  /// Makes the embedding of the prompt, which is all that the sequence reads,
+  /// instead: no token is chosen, and the options above say nothing.
+  std::optional<EmbeddingOptions> embedding;
 };
 
 /// Why a generation ended.
 enum class StopReason {
   StopToken,
   StopText,
-  Complete, ///< by GenerationOptions::constraint
+  Complete, ///< by GenerationOptions::constraint; of an embedding, always
   MaxTokens,
   ContextFull,
   Cancelled ///< by EngineOptions::cancelled, or Sequence::cancel()
@@ -78,6 +82,8 @@ struct GenerationResult {
   /// Valid UTF-8, without special tokens, up to a stop text.
   std::string text;
   StopReason reason = StopReason::MaxTokens;
+  /// Of GenerationOptions::embedding: Pooler::take().
+  std::vector<float> embedding;
 
   int64_t promptTokens = 0;  ///< that were read; 0 where cancelled before
   int64_t reusedTokens = 0;  ///< of them, those that were in the cache

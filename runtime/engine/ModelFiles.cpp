@@ -35,6 +35,7 @@ static Result<ModelFiles> openFolder(const std::string &path,
   model.configText = config.text();
   KF_ASSIGN_OR_RETURN(model.weights, openSafetensors(path));
   KF_RETURN_IF_ERROR(settleTiedEmbeddings(model.config, *model.weights));
+  model.pooling = loadPoolingConfig(path);
   if (!withTokenizer)
     return model;
   KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::open(path));
@@ -49,6 +50,7 @@ static Result<ModelFiles> openGguf(const std::string &path,
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::open(path));
   KF_ASSIGN_OR_RETURN(model.config, readGgufConfig(*gguf));
   model.configText = ggufConfigText(*gguf);
+  model.pooling = readPoolingConfig(*gguf);
   if (withTokenizer) {
     KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::fromGguf(*gguf));
     KF_ASSIGN_OR_RETURN(model.chat, readChatConfig(*gguf));
@@ -183,5 +185,18 @@ Result<std::vector<int32_t>> kf::encodePrompt(const ModelFiles &model,
   if (ids.empty())
     return Status::error("the prompt is empty, and the model has no "
                          "begin-of-text token to start from; give a prompt");
+  return ids;
+}
+
+Result<std::vector<int32_t>> kf::encodeText(const ModelFiles &model,
+                                            std::string_view text,
+                                            CancelFlag cancelled) {
+  if (text.empty())
+    return Status::error("the text is empty; give at least one character");
+  KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
+                      model.tokenizer->encode(
+                          text, {.addSpecial = true, .cancelled = cancelled}));
+  if (ids.empty())
+    return Status::error("the tokenizer makes no tokens of the text");
   return ids;
 }

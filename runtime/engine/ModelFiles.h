@@ -12,6 +12,7 @@
 #include "runtime/core/Cancellation.h"
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/ModelConfig.h"
+#include "runtime/model/PoolingConfig.h"
 #include "runtime/text/Tokenizer.h"
 #include "runtime/weights/WeightSource.h"
 
@@ -42,6 +43,7 @@ struct ModelFiles {
   /// GGUF file that its architecture defines.
   std::string configText;
   std::unique_ptr<WeightSource> weights;
+  PoolingConfig pooling; ///< of embeddings
 
   // Where the tokenizer was asked for:
   std::optional<Tokenizer> tokenizer;
@@ -75,6 +77,13 @@ std::string modelKeyOf(const ModelFiles &model);
 Result<std::vector<int32_t>> encodePrompt(const ModelFiles &model,
                                           std::string_view text,
                                           CancelFlag cancelled = nullptr);
+
+/// The tokens of a text whose embedding is wanted, with those that the
+/// tokenizer puts around it. Errors: an empty text, one without tokens, the
+/// tokenizer's.
+Result<std::vector<int32_t>> encodeText(const ModelFiles &model,
+                                        std::string_view text,
+                                        CancelFlag cancelled = nullptr);
 
 /// The tokens that begin every text of `model`: maybe none.
 std::vector<int32_t> beginIds(const ModelFiles &model);

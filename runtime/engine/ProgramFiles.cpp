@@ -107,5 +107,8 @@ Result<Executable> ProgramFiles::get(const StepShape &shape) const {
   if (auto found = programs.find(shape); found != programs.end())
     return found->second;
   return Status::error("there is no file of the program '" + nameOf(shape) +
-                       "', and nothing is compiled here");
+                       "', and nothing is compiled here" +
+                       (shape.part == StepPart::Embed
+                            ? "; compile one with kf-run emit-mlir --part embed"
+                            : ""));
 }

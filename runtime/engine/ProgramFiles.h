@@ -30,8 +30,8 @@ public:
   /// Reads the files at `paths`. Errors, which name the file: one that holds no
   /// part of a step of `model`, or one for another device than `device` (a
   /// Device::name()); two that hold the same, or that keep keys and values in
-  /// different ways; a part that none is of, a choice without the head of as
-  /// many rows.
+  /// different ways; a part that none is of, but for what makes embeddings; a
+  /// choice without the head of as many rows.
   static Result<ProgramFiles> open(std::span<const std::string> paths,
                                    const ModelFiles &model,
                                    std::string_view device);

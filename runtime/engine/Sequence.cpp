@@ -65,7 +65,9 @@ Status Sequence::read(Reading wanted) try {
   reading = std::move(wanted);
   ids = std::move(reading->ids);
   next = readAgain = 0;
-  firstWanted = reading->onLogits ? reading->firstLogits : ids.size();
+  firstWanted = reading->onLogits      ? reading->firstLogits
+                : reading->onEmbedding ? reading->firstEmbedding
+                                       : ids.size();
   before = position();
   if (before == 0)
     reused = 0;

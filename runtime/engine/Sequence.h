@@ -32,13 +32,17 @@ class Engine;
 /// the reading.
 using LogitsCallback =
     std::function<Status(size_t index, std::span<const float> logits)>;
+/// The same with the id's embedding [hidden size], finite numbers: the row that
+/// the last layer makes of it and of those before it, after the final norm.
+using EmbeddingCallback =
+    std::function<Status(size_t index, std::span<const float> row)>;
 
 /// Tokens that a sequence is to read, and what is wanted to know of what
 /// follows them. The engine calls its functions from within Engine::step() and
 /// Sequence::cancel(). They throw nothing, and may use the engine, but for
 /// step() and its destructor, and all sequences: make and destroy them, read,
 /// cancel. `done` may do so with its own sequence, too, and destroy it;
-/// `onLogits` and `onLogProbs` leave their own one as it is; the former ends
+/// the others leave their own one as it is; `onLogits` and `onEmbedding` end
 /// the reading by an error.
 struct Reading {
   /// At least one; ids of the vocabulary.
@@ -64,6 +68,11 @@ struct Reading {
   /// order.
   LogitsCallback onLogits;
   size_t firstLogits = 0;
+
+  /// Instead of both: called for each id from number `firstEmbedding` on, in
+  /// order. Rows that are not finite are an error, and never come.
+  EmbeddingCallback onEmbedding;
+  size_t firstEmbedding = 0;
 
   /// Called once: with the token that was chosen, if one was wanted, or with
   /// the error that ended the reading. The sequence has nothing to read then

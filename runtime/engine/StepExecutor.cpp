@@ -78,7 +78,7 @@ Status StepExecutor::bind(const StepShape &shape) {
   OutsideBuffers outside;
   if (shape.part == StepPart::Body)
     outside.outputs[0] = hidden.get();
-  else if (shape.part == StepPart::Head)
+  else if (shape.part != StepPart::Choose)
     outside.inputs[numberOf(kStepHidden)] = hidden.get();
   else
     outside.inputs[numberOf(kStepLogits)] =
@@ -292,12 +292,12 @@ std::span<const float> StepExecutor::fetchedLogits(uint64_t step,
       columns);
 }
 
-Status StepExecutor::computeLogits(std::span<const int32_t> rows,
-                                   int64_t tokens, int64_t head,
-                                   CancelFlag cancelled) try {
+Status StepExecutor::compute(const StepShape &shape,
+                             std::span<const int32_t> rows, int64_t tokens,
+                             CancelFlag cancelled) try {
   if (isCancelled(cancelled))
     return Status::cancelled();
-  Part &output = partOf(StepPart::Head, head);
+  Part &output = parts.at(shape);
   KF_RETURN_IF_ERROR(write(output, kStepWanted, std::as_bytes(rows)));
   StepCounts counts;
   counts.tokens = tokens;
@@ -308,12 +308,13 @@ Status StepExecutor::computeLogits(std::span<const int32_t> rows,
   return statusOfException();
 }
 
-Result<std::span<const float>> StepExecutor::logits(size_t index,
-                                                    int64_t head) {
-  Part &output = partOf(StepPart::Head, head);
-  const size_t columns = static_cast<size_t>(model.config().vocabSize);
+Result<std::span<const float>>
+StepExecutor::computed(const StepShape &shape, size_t first, size_t count) {
+  ProgramRunner &program = *parts.at(shape).program;
+  const size_t columns =
+      static_cast<size_t>(program.program().outputs[0].shape[1]);
   const uint64_t bytes = columns * sizeof(float);
-  KF_ASSIGN_OR_RETURN(const void *row,
-                      output.program->read(0, index * bytes, bytes));
-  return std::span(static_cast<const float *>(row), columns);
+  KF_ASSIGN_OR_RETURN(const void *rows,
+                      program.read(0, first * bytes, count * bytes));
+  return std::span(static_cast<const float *>(rows), count * columns);
 }

@@ -11,9 +11,9 @@
 //   std::span<const int32_t> ids = executor.wait(step, cancelled).take();
 //
 // The programs of a step are bound to one another's buffers: bodies write their
-// hidden rows to one buffer, of which all heads read, and what chooses reads
-// the logits of the head with as many rows. So any body goes with any head, and
-// nothing is copied.
+// hidden rows to one buffer, of which all heads and embeddings read, and what
+// chooses reads the logits of the head with as many rows. So any body goes with
+// any head, and nothing is copied.
 //
 //===----------------------------------------------------------------------===//
 
@@ -86,14 +86,15 @@ public:
   /// for, valid as long as what it chose.
   std::span<const float> fetchedLogits(uint64_t step, size_t index);
 
-  /// Computes the logits of rows of the step that was submitted last, of
-  /// `tokens` rows, in a program of `head` rows at most, which is ready; and
-  /// waits.
-  Status computeLogits(std::span<const int32_t> rows, int64_t tokens,
-                       int64_t head, CancelFlag cancelled);
-  /// Those of row number `index` of these, in the same program; valid until the
-  /// next call.
-  Result<std::span<const float>> logits(size_t index, int64_t head);
+  /// Computes the logits, or the embeddings, of rows of the step that was
+  /// submitted last, of `tokens` rows, in the program of `shape`, which is
+  /// ready and has room for them; and waits.
+  Status compute(const StepShape &shape, std::span<const int32_t> rows,
+                 int64_t tokens, CancelFlag cancelled);
+  /// Of these, `count` rows from number `first` on, one behind the other; valid
+  /// until the next call.
+  Result<std::span<const float>> computed(const StepShape &shape, size_t first,
+                                          size_t count);
 
   /// What inputs hold is not known any more: a step ahead of them in the stream
   /// has failed, and they were dropped with it.

@@ -56,6 +56,7 @@ void StepPlan::clear() {
   pages.clear();
   copies.clear();
   logitRows.clear();
+  embeddedRows.clear();
   fetchedRows.clear();
   maskCount = 0;
 }

@@ -31,8 +31,9 @@ struct StepPlan {
   std::array<std::vector<std::byte>, kStepInputCount> columns;
   std::vector<std::span<const int32_t>> pages; ///< [S], in use; not owned
   std::vector<PageCopy> copies;                ///< to be made before the step
-  /// Rows whose logits the host wants, beside the L whose tokens are chosen.
-  std::vector<int32_t> logitRows;
+  /// Rows whose logits the host wants, beside the L whose tokens are chosen,
+  /// and those whose embeddings it wants.
+  std::vector<int32_t> logitRows, embeddedRows;
   /// Wanted rows whose logits the host gets with the tokens that are chosen.
   std::vector<int32_t> fetchedRows;
 
@@ -46,6 +47,8 @@ struct StepPlan {
   void addRow(int32_t id, int64_t position);
   /// Asks for the logits behind the last row.
   void wantLogits() { logitRows.push_back(lastRow()); }
+  /// Asks for the embedding of the last row.
+  void wantEmbedding() { embeddedRows.push_back(lastRow()); }
   /// Asks for the token behind the last row; choose() says how it is chosen.
   void want() { add(kStepWanted, lastRow()); }
   /// Says so of the first wanted row that it is not known of yet. `allowed` has

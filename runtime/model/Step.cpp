@@ -34,6 +34,7 @@ struct StepExtents {
       at(StepSize::Sequences) = shape.rows == 1 ? 1 : slot(0);
       break;
     case StepPart::Head:
+    case StepPart::Embed:
       at(StepSize::Tokens) = slot(0);
       at(StepSize::Wanted) = own;
       break;
@@ -59,7 +60,8 @@ private:
 } // namespace
 
 std::string_view kf::nameOf(StepPart part) {
-  static constexpr std::string_view names[] = {"body", "head", "choose"};
+  static constexpr std::string_view names[] = {"body", "head", "choose",
+                                               "embed"};
   return names[static_cast<size_t>(part)];
 }
 
@@ -75,14 +77,15 @@ int64_t kf::mostStepRows(const ModelConfig &model) {
 }
 
 StepInput kf::firstInput(StepPart part) {
-  static constexpr StepInput first[] = {kStepIds, kStepHidden, kStepLogits};
+  static constexpr StepInput first[] = {kStepIds, kStepHidden, kStepLogits,
+                                        kStepHidden};
   return first[static_cast<size_t>(part)];
 }
 
 StepInput kf::endOfInputs(StepPart part) {
-  return part == StepPart::Choose
-             ? kStepInputCount
-             : firstInput(static_cast<StepPart>(static_cast<int>(part) + 1));
+  static constexpr StepInput end[] = {kStepHidden, kStepLogits, kStepInputCount,
+                                      kStepLogits};
+  return end[static_cast<size_t>(part)];
 }
 
 size_t kf::numberOf(StepInput input) {
@@ -153,6 +156,7 @@ static std::vector<SizeRange> namedSizes(const StepShape &shape,
       return {};
     return {{kSequencesSize, 1, shape.rows}};
   case StepPart::Head:
+  case StepPart::Embed:
     return {{kRowsSize, 1, mostStepRows(model)}};
   case StepPart::Choose:
     return {{kAdjustmentsSize, 0, mostAdjustments(model.vocabSize, shape.rows)},
@@ -185,16 +189,32 @@ StepSignature kf::stepSignature(const StepShape &shape,
   case StepPart::Choose:
     signature.outputs = {{DataType::I32, {extents.of(StepSize::Wanted)}}};
     break;
+  case StepPart::Embed:
+    signature.outputs = {
+        {DataType::F32, {extents.of(StepSize::Wanted), model.hiddenSize}}};
+    break;
   }
   signature.sizes = namedSizes(shape, model);
   return signature;
 }
 
+/// Whether what takes a head's inputs gives embeddings: rows as wide as hidden
+/// ones, and not those of a vocabulary that happens to be as large.
+static bool isEmbedding(const Executable &executable) {
+  const std::vector<int64_t> &hidden = executable.inputs.front().shape,
+                             &given = executable.outputs.front().shape;
+  return hidden.size() == 2 && given.size() == 2 && hidden[1] == given[1] &&
+         executable.programName.starts_with(nameOf(StepPart::Embed));
+}
+
 Result<StepShape> kf::stepShapeOf(const Executable &executable) {
-  for (StepPart part : {StepPart::Body, StepPart::Head, StepPart::Choose})
-    if (executable.inputs.size() == endOfInputs(part) - firstInput(part) &&
-        executable.outputs.size() == 1 && executable.maxTokens >= 1)
-      return StepShape{part, executable.maxTokens};
+  for (StepPart part : {StepPart::Body, StepPart::Head, StepPart::Choose}) {
+    if (executable.inputs.size() != endOfInputs(part) - firstInput(part) ||
+        executable.outputs.size() != 1 || executable.maxTokens < 1)
+      continue;
+    const bool embeds = part == StepPart::Head && isEmbedding(executable);
+    return StepShape{embeds ? StepPart::Embed : part, executable.maxTokens};
+  }
   return Status::error("the program '" + executable.programName +
                        "' is no part of a model's step");
 }

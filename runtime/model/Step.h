@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // What runs a model asks its compiler for, and what import builds: a step in
-// three programs, each in sizes of its own. T is the number of tokens of the
+// programs, each in sizes of its own. T is the number of tokens of the
 // step, each a row that belongs to one of its S sequences, of which each has up
 // to P pages of the cache; D is the hidden size, L the number of rows that are
 // wanted, V the vocabulary, A the number of logits that are adjusted, M that of
@@ -37,8 +37,13 @@
 //     mask                       [M, ceil(V / 32)] i32
 //     -> ids                     [L] i32       that were chosen, or -1
 //
-// `wanted` are numbers from 0 to T - 1; any other gives the logits of a row of
-// zeros. `sequences` are numbers from 0 to S - 1, of rows of this step's page
+//   embed: the final norm of the wanted rows alone
+//     hidden rows                [T, D] f32    the body's, where they are
+//     wanted                     [L] i32       numbers of rows
+//     -> embeddings              [L, D] f32    what the head multiplies
+//
+// `wanted` are numbers from 0 to T - 1; any other gives what a row of zeros
+// does. `sequences` are numbers from 0 to S - 1, of rows of this step's page
 // table: a program does not depend on how many sequences there are in all.
 //
 //===----------------------------------------------------------------------===//
@@ -59,9 +64,12 @@
 
 namespace kf {
 
-/// The programs of a step, in the order in which they run.
-enum class StepPart { Body, Head, Choose };
-/// "body", "head", "choose".
+/// The programs of a step: the first three in the order in which they run, and
+/// what stands in the place of the last two where embeddings are wanted.
+enum class StepPart { Body, Head, Choose, Embed };
+inline constexpr StepPart kStepParts[] = {StepPart::Body, StepPart::Head,
+                                          StepPart::Choose, StepPart::Embed};
+/// "body", "head", "choose", "embed".
 std::string_view nameOf(StepPart part);
 
 /// The most rows that a step of `model` can have: a power of two from 64 to
@@ -83,7 +91,8 @@ struct StepShape {
 std::string nameOf(const StepShape &shape);
 
 /// The inputs of a step, those of each part in their order; caches are not
-/// counted. Those of `choose` are in the order of kf.sample's operands.
+/// counted, and an embedding has the head's. Those of `choose` are in the order
+/// of kf.sample's operands.
 enum StepInput : size_t {
   // Of the body.
   kStepIds,
@@ -156,7 +165,8 @@ struct StepSignature {
 };
 StepSignature stepSignature(const StepShape &shape, const ModelConfig &model);
 
-/// The shape that a program was compiled for, by what it takes. Errors: one
+/// The shape that a program was compiled for, by what it takes and gives; by
+/// its name, whether logits as wide as hidden rows are embeddings. Errors: one
 /// that is no part of a step.
 Result<StepShape> stepShapeOf(const Executable &executable);
 /// An error unless `executable` takes, gives and keeps what the part `shape` of

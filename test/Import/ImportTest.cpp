@@ -214,6 +214,13 @@ TEST(Import, SignaturesAreWhatStepSays) {
                      ", %arg1: tensor<?xi32>) -> tensor<?x1477xf32> attributes "
                      "{kf.max_tokens = 16 : i64, " +
                      rows);
+  const std::string embed = import(model, {StepPart::Embed, 16}, options);
+  expectContains(embed, "@embed_16(%arg0: " + hidden +
+                            ", %arg1: tensor<?xi32>) -> tensor<?x256xf32> "
+                            "attributes {kf.max_tokens = 16 : i64, " +
+                            rows);
+  expectContains(embed, "kf.rms_norm");
+  EXPECT_EQ(countOf(embed, "kf.matmul"), 0);
   const std::string ints = "tensor<?xi32>", reals = "tensor<?xf32>",
                     lists = "tensor<?xi32, #kf.size<adjustments>>";
   expectContains(

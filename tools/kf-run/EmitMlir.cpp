@@ -60,14 +60,15 @@ struct EmitOptions {
                 "this kernel alone, as a program of one dispatch whose inputs "
                 "are what other kernels make");
     parser.choice(
-        {"part", 0, "WHAT"}, part, {"body", "head", "choose"},
+        {"part", 0, "WHAT"}, part, {"body", "head", "choose", "embed"},
         "which part of a model's step: body, the default, from ids to "
         "hidden rows; head, from those that are wanted to logits; "
-        "choose, from these to ids");
+        "choose, from these to ids; embed, from hidden rows that are wanted "
+        "to embeddings");
     parser.integer(
         {"max-tokens", 0, "N"}, maxTokens, 1, int64_t(1) << 24,
         "the most rows of a step: those that a body reads, and those "
-        "that are wanted of a head; by default 1 of a model's, 512 "
+        "that are wanted of the others; by default 1 of a model's, 512 "
         "of a file's");
     parser.text(
         {"target-cpu", 0, "CPU"}, compiler.targetCpu,
@@ -102,10 +103,10 @@ Result<CompilerModule> openSource(const EmitOptions &options,
                                  .float8 = options.float8.choice()},
                                 false));
   modelKey = modelKeyOf(model);
-  const StepShape shape = {options.part == "head"     ? StepPart::Head
-                           : options.part == "choose" ? StepPart::Choose
-                                                      : StepPart::Body,
-                           std::max<int64_t>(options.maxTokens, 1)};
+  StepShape shape = {StepPart::Body, std::max<int64_t>(options.maxTokens, 1)};
+  for (StepPart part : kStepParts)
+    if (options.part == nameOf(part))
+      shape.part = part;
   Result<CompilerModule> module = CompilerModule::import(
       model.config, *model.weights, shape, options.compiler);
   if (!module.ok())

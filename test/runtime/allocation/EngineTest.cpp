@@ -84,6 +84,8 @@ Executable stepOf(const ModelConfig &model, const StepShape &shape,
           referenceCode(step.programName, {ids, table}, "kf.embedding", hidden);
       dispatch.bindings = {input, {KF_BINDING_WEIGHT, 0, 0}, output};
       break;
+    case StepPart::Embed: // nobody asks for it
+      break;
     case StepPart::Head:
       step.binary =
           referenceCode(step.programName, {hidden, table}, "kf.matmul", logits);

@@ -70,6 +70,16 @@ inline float fakeLogitOf(float sum, float count, int64_t v, bool varies) {
   return static_cast<float>(bits >> 40) / 0x1p20f;
 }
 
+/// What it makes of the last of `tokens` for embeddings.
+inline std::array<float, kHidden> fakeEmbeddingOf(float sum, float count) {
+  return {sum, -count, 0.5f};
+}
+inline std::array<float, kHidden>
+fakeEmbedding(std::span<const int32_t> tokens) {
+  const auto [sum, count] = fakeHidden(tokens);
+  return fakeEmbeddingOf(sum, count);
+}
+
 /// What the fake model answers for entry `v` after `tokens`.
 inline float fakeLogit(std::span<const int32_t> tokens, int64_t v,
                        const FakeBehavior &behavior = {}) {
@@ -102,6 +112,8 @@ public:
       return runBody(scalars[KF_SCALAR_CACHE_PAGES]);
     case StepPart::Head:
       return runHead(scalars[KF_SCALAR_NAMED_SIZES]);
+    case StepPart::Embed:
+      return runEmbedding(scalars[KF_SCALAR_NAMED_SIZES]);
     case StepPart::Choose:
       for (int64_t i = 0; i < rows; ++i)
         of<int32_t>(table.outputs[0])[i] = choose(i);
@@ -160,6 +172,17 @@ private:
       for (int64_t v = 0; v < kVocab; ++v)
         floats(table.outputs[0])[i * kVocab + v] =
             fakeLogitOf(hidden[0], hidden[1], v, behavior.varies);
+    }
+    return Status();
+  }
+  Status runEmbedding(int64_t bodyRows) {
+    for (int64_t i = 0; i < rows; ++i) {
+      const int32_t row = ints(kStepWanted)[i];
+      if (row < 0 || row >= bodyRows)
+        return Status::error("a row is wanted that there is not");
+      const float *hidden = reals(kStepHidden) + row * kHidden;
+      std::ranges::copy(fakeEmbeddingOf(hidden[0], hidden[1]),
+                        floats(table.outputs[0]) + i * kHidden);
     }
     return Status();
   }

@@ -22,24 +22,24 @@ ModelConfig modelOf(int64_t vocabulary) {
   return config;
 }
 
-constexpr StepPart kParts[] = {StepPart::Body, StepPart::Head,
-                               StepPart::Choose};
-
 TEST(Step, Names) {
   EXPECT_EQ(nameOf(StepShape{}), "body_1");
   EXPECT_EQ(nameOf(StepShape{StepPart::Body, 512}), "body_512");
   EXPECT_EQ(nameOf(StepShape{StepPart::Head, 16}), "head_16");
   EXPECT_EQ(nameOf(StepShape{StepPart::Choose, 1}), "choose_1");
+  EXPECT_EQ(nameOf(StepShape{StepPart::Embed, 64}), "embed_64");
 }
 
 TEST(Step, InputsAreNumberedInTheirParts) {
   size_t input = 0;
-  for (StepPart part : kParts) {
+  for (StepPart part : {StepPart::Body, StepPart::Head, StepPart::Choose}) {
     EXPECT_EQ(firstInput(part), input);
     for (size_t number = 0; input < endOfInputs(part); ++input, ++number)
       EXPECT_EQ(numberOf(static_cast<StepInput>(input)), number);
   }
   EXPECT_EQ(input, size_t(kStepInputCount));
+  EXPECT_EQ(firstInput(StepPart::Embed), firstInput(StepPart::Head));
+  EXPECT_EQ(endOfInputs(StepPart::Embed), endOfInputs(StepPart::Head));
 }
 
 TEST(Step, HiddenRowsOfWideModelsFitABinding) {
@@ -76,7 +76,7 @@ TEST(Step, EveryTokenOfOneRowCanBeAdjusted) {
 Executable programOf(const StepShape &shape, const ModelConfig &model) {
   const StepSignature signature = stepSignature(shape, model);
   Executable program;
-  program.programName = "p";
+  program.programName = nameOf(shape);
   program.maxTokens = shape.rows;
   program.inputs = signature.inputs;
   program.outputs = signature.outputs;
@@ -89,7 +89,7 @@ Executable programOf(const StepShape &shape, const ModelConfig &model) {
 
 TEST(Step, ProgramsTellTheirShape) {
   const ModelConfig model = modelOf(50);
-  for (StepPart part : kParts)
+  for (StepPart part : kStepParts)
     for (int64_t rows : {1, 8}) {
       Executable program = programOf({part, rows}, model);
       const Result<StepShape> told = stepShapeOf(program);
@@ -100,6 +100,18 @@ TEST(Step, ProgramsTellTheirShape) {
       program.inputs[0].type = DataType::BF16;
       EXPECT_FALSE(checkStep(program, *told, model).ok());
     }
+}
+
+/// A vocabulary as large as the hidden size makes no embedding of logits.
+TEST(Step, LogitsMayBeAsWideAsHiddenRows) {
+  const ModelConfig model = modelOf(12);
+  for (StepPart part : {StepPart::Head, StepPart::Embed}) {
+    const Executable program = programOf({part, 8}, model);
+    const Result<StepShape> told = stepShapeOf(program);
+    ASSERT_TRUE(told.ok()) << told.message();
+    EXPECT_EQ(*told, (StepShape{part, 8}));
+    EXPECT_EQ(checkStep(program, *told, model).message(), "");
+  }
 }
 
 TEST(Step, OtherProgramsAreNoSteps) {
@@ -150,6 +162,10 @@ TEST(Step, SizesHaveTheSlotsOfTheirOrder) {
             (TensorSpec{DataType::F32, {first, 12}}));
   EXPECT_EQ(head.outputs,
             (std::vector<TensorSpec>{{DataType::F32, {own, 50}}}));
+  const StepSignature embed = stepSignature({StepPart::Embed, 4}, model);
+  EXPECT_EQ(embed.inputs, head.inputs);
+  EXPECT_EQ(embed.sizes, head.sizes);
+  EXPECT_EQ(embed.outputs, body.outputs);
   const StepSignature choose = stepSignature({StepPart::Choose, 4}, model);
   EXPECT_EQ(choose.sizes,
             (std::vector<SizeRange>{{"adjustments", 0, 200}, {"masks", 0, 4}}));
@@ -174,6 +190,7 @@ TEST(Step, CountsGoToTheirSlots) {
   EXPECT_EQ(stepScalars({StepPart::Body, 8}, counts), (Scalars{7, 0, 3}));
   EXPECT_EQ(stepScalars({StepPart::Head, 4}, counts), (Scalars{2, 0, 7}));
   EXPECT_EQ(stepScalars({StepPart::Choose, 4}, counts), (Scalars{2, 0, 5, 1}));
+  EXPECT_EQ(stepScalars({StepPart::Embed, 4}, counts), (Scalars{2, 0, 7}));
   counts.tokens = counts.wanted = 1;
   EXPECT_EQ(stepScalars({StepPart::Body, 1}, counts), (Scalars{1}));
   EXPECT_EQ(stepScalars({StepPart::Head, 1}, counts), (Scalars{1, 0, 1}));
