@@ -25,6 +25,7 @@ int runServe(Arguments arguments);
 int runCompare(Arguments arguments);
 int runLogits(Arguments arguments);
 int runPerplexity(Arguments arguments);
+int runEmbed(Arguments arguments);
 int runTokenize(Arguments arguments);
 int runEmitMlir(Arguments arguments);
 int runQuantize(Arguments arguments);

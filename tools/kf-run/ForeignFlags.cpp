@@ -270,8 +270,14 @@ constexpr ForeignFlag kFlags[] = {
     {"--quantization", "", Refused, Value,
      "is not supported: 'kf-run quantize MODEL OUT.gguf q4_0' writes such a "
      "model once"},
+    {"-embd --embeddings --embedding", "serve", Already, Switch, ""},
     {"-embd --embeddings --embedding", "", Refused, Switch,
-     "is not supported: models give tokens and logits, no embeddings"},
+     "is not needed: 'kf-run embed' makes embeddings, and so does the server"},
+    {"--embd-normalize", "", Refused, Value,
+     "is --normalize here: l2 for 2, none for -1; others are not supported"},
+    {"--embd-output-format --embd-separator", "embed", Refused, Value,
+     "is not supported: each line of -f FILE is a text, and becomes a line of "
+     "JSON"},
     {"--chunk-size", "", Refused, Value, "is --window here"},
     {"--ppl-stride", "", Refused, Value,
      "is not supported: --stride N is Hugging Face's convention, and "
@@ -339,7 +345,8 @@ constexpr ForeignCommand kCommands[] = {
     {"mlir-runner runner", "'kf-run exec FILE.mlir' runs a function"},
     {"profile", "--profile of the other commands says where the time goes"},
     {"version", "'kf-run --version' prints it"},
-    {"embedding embed", "models give tokens and logits, no embeddings"},
+    {"embedding embeddings llama-embedding",
+     "'kf-run embed MODEL -p TEXT' makes embeddings"},
 };
 
 /// Whether one of the words of `list` is `word`.

@@ -44,6 +44,7 @@ constexpr Command kCommands[] = {
     {"compare", "ask servers and a model the same, side by side", runCompare},
     {"logits", "scores of the next token after given ids", runLogits},
     {"perplexity", "how well a model predicts a text", runPerplexity},
+    {"embed", "embeddings of texts", runEmbed},
     {"tokenize", "token ids and pieces of a text", runTokenize},
     {"inspect", "show what a model is made of", runInspect},
     {"quantize", "write a model as a GGUF file of another type", runQuantize},
