@@ -211,9 +211,6 @@ std::optional<ApiError> Api::check(const HttpRequest &request,
                     "the body has to be JSON, with the header 'Content-Type: "
                     "application/json'",
                     "invalid_request_error", "unsupported_media_type"};
-  if (endpoint->kind == Endpoint::Kind::Embeddings)
-    return ApiError{501, "embeddings are not supported yet",
-                    "invalid_request_error", "unsupported"};
   if (endpoint->needsModel() && state() == ServiceState::Loading)
     return ApiError{503, "the model is loading", "server_error", "loading"};
   return std::nullopt;
@@ -317,6 +314,9 @@ std::unique_ptr<HttpAnswer> Api::handle(HttpRequest request,
       case Completion:
         made = generate(Form::Completion, body, onNews, cancelled);
         break;
+      case Embeddings:
+        made = embed(body, onNews, cancelled);
+        break;
       default:
         made = generate(Form::Llama, body, onNews, cancelled);
         break;
@@ -411,6 +411,12 @@ HttpResponse Api::props() const {
            {"chat_template", jsonText(served.chatTemplate)},
            {"bos_token", jsonText(chat.bosToken)},
            {"eos_token", jsonText(chat.eosToken)},
+           {"embeddings",
+            served.noEmbeddings.ok()
+                ? jsonObject(
+                      {{"pooling", jsonText(nameOf(served.embedding.pooling))},
+                       {"normalized", jsonText(served.embedding.normalizes)}})
+                : "null"},
            {"modalities", R"({"vision":false,"audio":false})"},
            {"build_info", jsonText("kernelforge")}})};
 }

@@ -52,6 +52,10 @@ struct ServedModel {
   const PromptEncoder *chat = nullptr; ///< null: there is no template
   std::string chatTemplate;            ///< its text
   int64_t parallel = 1;
+  /// How embeddings are made, one row for each text; an error where they cannot
+  /// be.
+  EmbeddingOptions embedding = {};
+  Status noEmbeddings = {};
 };
 
 class Api : public HttpHandler {
@@ -94,10 +98,21 @@ private:
                                        const std::function<void()> &onNews,
                                        CancelFlag cancelled);
 
+  std::unique_ptr<HttpAnswer> embed(std::string_view body,
+                                    const std::function<void()> &onNews,
+                                    CancelFlag cancelled);
+
   std::optional<ApiError> checkModel(const std::string &name) const;
+  std::optional<ApiError> checkLength(size_t tokens, const char *field) const;
+  ApiError refusedBy(const Status &status) const;
   Status checkChoices(const GenerationRequest &request) const;
   Status checkTemplate(const GenerationRequest &request,
                        CancelFlag cancelled) const;
+  Result<EmbeddingOptions> embeddingOf(const EmbeddingRequest &request) const;
+  Result<std::vector<int32_t>>
+  idsOf(const PromptStart &prompt, const std::string &field,
+        const std::function<Result<std::vector<int32_t>>(const std::string &)>
+            &encode) const;
   Result<std::vector<std::vector<int32_t>>>
   encode(const GenerationRequest &request, CancelFlag cancelled) const;
   SamplerOptions samplingOf(Form form, const GenerationRequest &request,

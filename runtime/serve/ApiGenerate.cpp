@@ -83,6 +83,33 @@ std::optional<ApiError> Api::checkModel(const std::string &name) const {
                   "invalid_request_error", "model_not_found", "model"};
 }
 
+/// An error for more tokens of a field than the context has room for.
+std::optional<ApiError> Api::checkLength(size_t tokens,
+                                         const char *field) const {
+  const int64_t context = served.service->contextLength();
+  if (static_cast<int64_t>(tokens) <= context)
+    return std::nullopt;
+  const char *name = std::string_view(field) == "input" ? "input" : "prompt";
+  return ApiError{400,
+                  // Clients look for these words.
+                  "this model's maximum context length is " +
+                      std::to_string(context) + " tokens, and the " + name +
+                      " has " + std::to_string(tokens) + "; shorten it",
+                  "invalid_request_error", "context_length_exceeded", field};
+}
+
+/// What a client is told whose text the service has not taken.
+ApiError Api::refusedBy(const Status &status) const {
+  ApiError error = ApiError::of(status);
+  if (status.code() == StatusCode::Unavailable &&
+      served.service->failure().ok()) {
+    error.status = 429;
+    error.type = "rate_limit_error";
+    error.code = "rate_limit_exceeded";
+  }
+  return error;
+}
+
 /// An error for more texts than can ever be there at once.
 Status Api::checkChoices(const GenerationRequest &request) const {
   const int64_t most = served.service->mostTexts();
@@ -131,6 +158,22 @@ Status Api::checkTemplate(const GenerationRequest &request,
   return Status();
 }
 
+/// Of a field's text, as `encode` has it, or of its token ids.
+Result<std::vector<int32_t>> Api::idsOf(
+    const PromptStart &prompt, const std::string &field,
+    const std::function<Result<std::vector<int32_t>>(const std::string &)>
+        &encode) const {
+  const auto *ids = std::get_if<std::vector<int32_t>>(&prompt);
+  if (!ids)
+    return encode(std::get<std::string>(prompt));
+  const int64_t vocabulary = served.files->config.vocabSize;
+  if (const int32_t most = *std::ranges::max_element(*ids); most >= vocabulary)
+    return Status::error(
+        "'" + field + "' has the token " + std::to_string(most) +
+        "; the vocabulary's ids are 0 to " + std::to_string(vocabulary - 1));
+  return *ids;
+}
+
 Result<std::vector<std::vector<int32_t>>>
 Api::encode(const GenerationRequest &request, CancelFlag cancelled) const {
   std::vector<std::vector<int32_t>> prompts;
@@ -141,19 +184,10 @@ Api::encode(const GenerationRequest &request, CancelFlag cancelled) const {
     prompts.push_back(std::move(ids));
   }
   for (const PromptStart &prompt : request.prompts) {
-    if (const auto *ids = std::get_if<std::vector<int32_t>>(&prompt)) {
-      const int64_t vocabulary = served.files->config.vocabSize;
-      if (const int32_t most = *std::ranges::max_element(*ids);
-          most >= vocabulary)
-        return Status::error("'prompt' has the token " + std::to_string(most) +
-                             "; the vocabulary's ids are 0 to " +
-                             std::to_string(vocabulary - 1));
-      prompts.push_back(*ids);
-      continue;
-    }
-    KF_ASSIGN_OR_RETURN(
-        std::vector<int32_t> ids,
-        encodePrompt(*served.files, std::get<std::string>(prompt), cancelled));
+    KF_ASSIGN_OR_RETURN(std::vector<int32_t> ids,
+                        idsOf(prompt, "prompt", [&](const std::string &text) {
+                          return encodePrompt(*served.files, text, cancelled);
+                        }));
     prompts.push_back(std::move(ids));
   }
   return prompts;
@@ -255,16 +289,9 @@ std::unique_ptr<HttpAnswer> Api::generate(Form form, std::string_view body,
     return answerNow(errorOf(prompts.status()));
   const int64_t context = served.service->contextLength();
   for (const std::vector<int32_t> &prompt : *prompts)
-    if (static_cast<int64_t>(prompt.size()) > context)
-      return answerNow(ApiError{
-          400,
-          // Clients look for these words.
-          "this model's maximum context length is " + std::to_string(context) +
-              " tokens, and the prompt has " + std::to_string(prompt.size()) +
-              "; shorten it",
-          "invalid_request_error", "context_length_exceeded",
-          form == Form::Chat ? "messages" : "prompt"}
-                           .response());
+    if (std::optional<ApiError> error = checkLength(
+            prompt.size(), form == Form::Chat ? "messages" : "prompt"))
+      return answerNow(error->response());
 
   TextRequest text;
   // As OpenAI has it, a completion that does not say is short.
@@ -305,17 +332,8 @@ std::unique_ptr<HttpAnswer> Api::generate(Form form, std::string_view body,
       text.sampling = samplingOf(form, request, static_cast<uint64_t>(n));
       Result<std::unique_ptr<TextHandle>> handle =
           served.service->submit(text, onNews);
-      if (!handle.ok()) {
-        ApiError error = ApiError::of(handle.status());
-        const bool isFull = handle.status().code() == StatusCode::Unavailable &&
-                            served.service->failure().ok();
-        if (isFull) {
-          error.status = 429;
-          error.type = "rate_limit_error";
-          error.code = "rate_limit_exceeded";
-        }
-        return answerNow(error.response());
-      }
+      if (!handle.ok())
+        return answerNow(refusedBy(handle.status()).response());
       choices.push_back({.handle = handle.take(),
                          .text = AnswerText(textOptions(request, text.prompt)),
                          .prompt = i});

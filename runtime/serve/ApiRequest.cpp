@@ -103,6 +103,17 @@ const Unsupported kOfLlama[] = {
 const Unsupported kOfOpenAi[] = {
     {"logprobs", {"false"}, "it is for /v1/completions; use 'n_probs'"},
 };
+const char *const kSaidToServer = "it is said to the server: --normalize";
+const Unsupported kOfEmbeddings[] = {
+    {"content", {}, "use 'input'"},
+    {"prompt", {}, "use 'input'"},
+    {"messages", {}, "use 'input'"},
+    {"embd_normalize", {}, kSaidToServer},
+    {"normalize", {}, kSaidToServer},
+    {"pooling", {}, "it is said to the server: --pooling"},
+    {"truncate_prompt_tokens", {}, "shorten the input"},
+    {"add_special_tokens", {"true"}, "give token ids"},
+};
 const Unsupported kOfCompletions[] = {
     {"prompt", {"[]", R"("")"}, "a chat has 'messages'"},
 };
@@ -509,13 +520,15 @@ Status readCommon(const ConfigReader &reader, std::string_view body,
 }
 
 /// A text or token ids, or an array of such, also mixed with one another.
-Status readPrompts(const ConfigReader &reader, GenerationRequest &request) {
-  const json *value = reader.find("prompt");
+Result<std::vector<PromptStart>> readTexts(const ConfigReader &reader,
+                                           const std::string &key) {
+  const json *value = reader.find(key);
   if (!value)
-    return Status::error("'prompt' is missing");
+    return Status::error("'" + key + "' is missing");
+  std::vector<PromptStart> texts;
   auto add = [&](const json &prompt) {
     if (prompt.is_string()) {
-      request.prompts.emplace_back(prompt.get<std::string>());
+      texts.emplace_back(prompt.get<std::string>());
       return true;
     }
     std::vector<int32_t> ids;
@@ -527,7 +540,7 @@ Status readPrompts(const ConfigReader &reader, GenerationRequest &request) {
         return false;
       ids.push_back(*known);
     }
-    request.prompts.emplace_back(std::move(ids));
+    texts.emplace_back(std::move(ids));
     return true;
   };
   bool sound = !value->is_array() || !value->empty();
@@ -537,8 +550,13 @@ Status readPrompts(const ConfigReader &reader, GenerationRequest &request) {
   else
     sound = sound && add(*value);
   if (!sound)
-    return reader.unexpected("prompt", "a text, token ids, or an array of "
-                                       "such, at least one of each,");
+    return reader.unexpected(key, "a text, token ids, or an array of such, at "
+                                  "least one of each,");
+  return texts;
+}
+
+Status readPrompts(const ConfigReader &reader, GenerationRequest &request) {
+  KF_ASSIGN_OR_RETURN(request.prompts, readTexts(reader, "prompt"));
   if (static_cast<int64_t>(request.prompts.size()) >
       kMostChoices / request.choices)
     return Status::error(
@@ -618,6 +636,35 @@ Result<GenerationRequest> kf::parseLlamaRequest(std::string_view body) try {
   KF_ASSIGN_OR_RETURN(request.returnsIds,
                       reader.boolean("return_tokens", false));
   KF_ASSIGN_OR_RETURN(request.topLogProbs, readLlamaLogProbs(reader));
+  return request;
+} catch (...) {
+  return statusOfException();
+}
+
+Result<EmbeddingRequest> kf::parseEmbeddingRequest(std::string_view body) try {
+  KF_ASSIGN_OR_RETURN(const JsonDocument object, parseObject(body));
+  const ConfigReader reader(*object);
+  EmbeddingRequest request;
+  KF_RETURN_IF_ERROR(checkUnsupported(reader, kOfEmbeddings));
+  KF_RETURN_IF_ERROR(checkLabels(reader));
+  KF_ASSIGN_OR_RETURN(request.model, reader.text("model", ""));
+  KF_ASSIGN_OR_RETURN(const std::string format,
+                      reader.text("encoding_format", "float"));
+  request.base64 = format == "base64";
+  if (!request.base64 && format != "float")
+    return reader.unexpected("encoding_format", "\"float\" or \"base64\"");
+  KF_RETURN_IF_ERROR(
+      readInteger(reader, {"dimensions"}, 1, kMostTokens, request.dimensions));
+  KF_ASSIGN_OR_RETURN(request.inputs, readTexts(reader, "input"));
+  if (request.inputs.size() > kMostInputs)
+    return Status::error(
+        "'input' has " + std::to_string(request.inputs.size()) +
+        " texts; at most " + std::to_string(kMostInputs) + " are possible");
+  for (const PromptStart &input : request.inputs)
+    if (const auto *text = std::get_if<std::string>(&input);
+        text && text->empty())
+      return Status::error("'input' has a text that is empty; give at least "
+                           "one character");
   return request;
 } catch (...) {
   return statusOfException();

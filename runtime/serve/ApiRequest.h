@@ -78,6 +78,18 @@ Result<GenerationRequest> parseCompletionRequest(std::string_view body);
 /// llama.cpp's POST /completion.
 Result<GenerationRequest> parseLlamaRequest(std::string_view body);
 
+/// The most texts of a request for embeddings: as many as OpenAI's.
+inline constexpr size_t kMostInputs = 2048;
+
+/// OpenAI's POST /v1/embeddings.
+struct EmbeddingRequest {
+  std::vector<PromptStart> inputs;   ///< at least one; no text is empty
+  std::string model;                 ///< empty: not said
+  std::optional<int64_t> dimensions; ///< at least 1
+  bool base64 = false;               ///< else numbers
+};
+Result<EmbeddingRequest> parseEmbeddingRequest(std::string_view body);
+
 /// llama.cpp's POST /tokenize.
 struct TokenizeRequest {
   std::string content;

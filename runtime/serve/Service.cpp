@@ -251,6 +251,7 @@ Status Service::Loop::begin(Job &job) {
                          : request.maxTokens;
   wanted.stopIds = request.stopIds;
   wanted.stopTexts = request.stopTexts;
+  wanted.embedding = request.embedding;
   if (request.constraint) {
     KF_ASSIGN_OR_RETURN(wanted.constraint, request.constraint->begin());
   }

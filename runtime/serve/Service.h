@@ -66,6 +66,8 @@ struct TextRequest {
   std::optional<size_t> topLogProbs;
   /// What the text is held to; null: nothing. The service's thread asks it.
   std::shared_ptr<TokenConstraintSource> constraint;
+  /// As GenerationOptions': the embedding of `prompt` comes with the end.
+  std::optional<EmbeddingOptions> embedding;
   /// When it ends as if it were cancelled, queued or running.
   std::optional<std::chrono::steady_clock::time_point> deadline;
 };

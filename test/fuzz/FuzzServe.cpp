@@ -79,6 +79,20 @@ static void checkRequest(const Result<GenerationRequest> &parsed) {
     require(parseJson(json).ok());
 }
 
+static void checkEmbeddings(const Result<EmbeddingRequest> &parsed) {
+  if (!parsed.ok()) {
+    require(parseJson(ApiError::of(parsed.status()).json()).ok());
+    return;
+  }
+  require(!parsed->inputs.empty() && parsed->inputs.size() <= kMostInputs);
+  require(parsed->dimensions.value_or(1) >= 1);
+  for (const PromptStart &input : parsed->inputs)
+    if (const auto *ids = std::get_if<std::vector<int32_t>>(&input))
+      require(!ids->empty() && *std::ranges::min_element(*ids) >= 0);
+    else
+      require(!std::get<std::string>(input).empty());
+}
+
 /// A text gives the same in one piece and byte by byte, and loses nothing but
 /// blanks and tags.
 static void checkText(std::string_view text, bool thinks) {
@@ -145,6 +159,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   case 4:
     (void)parseTokenizeRequest(text);
     (void)parseDetokenizeRequest(text);
+    checkEmbeddings(parseEmbeddingRequest(text));
     break;
   case 5:
     checkText(text, false);

@@ -41,7 +41,7 @@ Status OwnApi::open(const ModelFlags &flags, const std::string &templateFile,
                     int64_t parallel, int64_t queued, ApiOptions options) {
   bell = std::make_shared<Bell>();
   api = std::make_unique<Api>(std::move(options));
-  KF_RETURN_IF_ERROR(served.open(flags, templateFile, parallel));
+  KF_RETURN_IF_ERROR(served.open(flags, templateFile, {.parallel = parallel}));
   return served.serve(queued, *api);
 }
 

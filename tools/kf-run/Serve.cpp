@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "EmbeddingFlags.h"
 #include "Interrupt.h"
 #include "ModelFlags.h"
 #include "Report.h"
@@ -37,6 +38,7 @@ struct ServeOptions {
   uint64_t body = 16 << 20;
   std::vector<std::string> keys, names, hosts, origins;
   PartialSamplerOptions sampler;
+  EmbeddingFlags embedding;
 
   void addTo(OptionParser &parser) {
     parser.text({"host", 0, "HOST"}, host,
@@ -69,6 +71,7 @@ struct ServeOptions {
                 "a chat template (Jinja), instead of the model's own");
     addSamplerFlags(parser, sampler, ModelSampling::Always,
                     "1, as OpenAI has it");
+    embedding.addTo(parser);
     parser.bytes({"max-body", 0, "SIZE"}, body,
                  "the most bytes of a request's body; 16M by default");
     parser.integer({"max-connections", 0, "N"}, connections, 1, 1 << 16,
@@ -140,8 +143,11 @@ public:
     settings.access = {options.keys, options.hosts, options.origins};
     if (!options.keyFile.empty())
       KF_RETURN_IF_ERROR(readKeys(options.keyFile, settings.access.keys));
-    return served.open(options.model, options.templateFile, options.parallel,
-                       1e-3 * static_cast<double>(options.stepMilliseconds));
+    return served.open(
+        options.model, options.templateFile,
+        {.parallel = options.parallel,
+         .longestStep = 1e-3 * static_cast<double>(options.stepMilliseconds),
+         .embedding = options.embedding.choice()});
   }
 
   /// Listens, and answers that the model is loading.
@@ -236,7 +242,8 @@ int kf::runServe(Arguments arguments) {
   OptionParser parser(
       "serve [MODEL] [options]",
       "Answers requests of OpenAI's API by HTTP: /v1/chat/completions, "
-      "/v1/completions and /v1/models, and llama.cpp's /completion, /tokenize, "
+      "/v1/completions, /v1/embeddings and /v1/models, and llama.cpp's "
+      "/completion, /tokenize, "
       "/health and so on (docs/Server.md). Prints the address when it listens "
       "and a line more when the model is ready. An interrupt (or SIGTERM) "
       "lets answers end first; another one ends it at once.");

@@ -36,12 +36,12 @@ Status ServedSession::openTemplate(const std::string &file) {
 }
 
 Status ServedSession::open(const ModelFlags &flags,
-                           const std::string &templateFile, int64_t count,
-                           double longestStep) {
-  parallel = count;
+                           const std::string &templateFile,
+                           ServedOptions given) {
+  options = given;
   KF_ASSIGN_OR_RETURN(opened, openSession(flags, /*withTokenizer=*/true));
-  KF_RETURN_IF_ERROR(
-      opened->start({.parallel = parallel, .longestStep = longestStep}));
+  KF_RETURN_IF_ERROR(opened->start(
+      {.parallel = options.parallel, .longestStep = options.longestStep}));
   return openTemplate(templateFile);
 }
 
@@ -49,11 +49,20 @@ Status ServedSession::serve(int64_t queued, Api &api) {
   KF_ASSIGN_OR_RETURN(texts,
                       Service::create(opened->engine(), &opened->tokenizer(),
                                       {.mostQueued = queued}));
-  api.open({.service = texts.get(),
-            .files = &opened->files(),
-            .chat = encoder ? &*encoder : nullptr,
-            .chatTemplate = chatTemplate,
-            .parallel = parallel});
+  ServedModel model = {.service = texts.get(),
+                       .files = &opened->files(),
+                       .chat = encoder ? &*encoder : nullptr,
+                       .chatTemplate = chatTemplate,
+                       .parallel = options.parallel};
+  if (Result<EmbeddingOptions> chosen =
+          chooseEmbedding(options.embedding, opened->files().pooling);
+      chosen.ok()) {
+    model.embedding = *chosen;
+  } else {
+    model.noEmbeddings = chosen.status();
+    printNote("/v1/embeddings is refused: " + chosen.message());
+  }
+  api.open(std::move(model));
   while (texts->state() == ServiceState::Loading)
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   return texts->failure();

@@ -19,18 +19,23 @@
 
 namespace kf {
 
+struct ServedOptions {
+  int64_t parallel = 1;                    ///< texts at once
+  double longestStep = kLongestServedStep; ///< EngineOptions'
+  EmbeddingChoice embedding = {};          ///< before what the files say
+};
+
 /// A session whose engine a service owns, and what an Api needs of both. An Api
 /// that it was given to has to be gone before close() and the end of its life.
 class ServedSession {
 public:
-  /// Opens the model that `flags` say, for `parallel` texts at once: finds what
-  /// is wrong with files, options and the device, and takes no time beside
-  /// serve(). A note says where there is no chat template. `longestStep`:
-  /// EngineOptions'.
+  /// Opens the model that `flags` say: finds what is wrong with files, options
+  /// and the device, and takes no time beside serve(). A note says where there is
+  /// no chat template.
   Status open(const ModelFlags &flags, const std::string &templateFile,
-              int64_t parallel, double longestStep = kLongestServedStep);
+              ServedOptions options);
   /// Makes its programs ready, for `queued` more texts that wait, and opens
-  /// `api` with it.
+  /// `api` with it. A note says where there can be no embeddings.
   Status serve(int64_t queued, Api &api);
   /// Ends the service; nothing uses the session's device any more then.
   void close() { texts.reset(); }
@@ -44,7 +49,7 @@ private:
   std::unique_ptr<Session> opened;
   std::optional<PromptEncoder> encoder; ///< where there is a template
   std::string chatTemplate;             ///< its text
-  int64_t parallel = 0;
+  ServedOptions options;
   std::unique_ptr<Service> texts;
 };
 

@@ -443,6 +443,66 @@ TEST(ApiRequest, Wrong) {
 }
 
 /// A byte order mark, which the parser of JSON skips, is refused by name.
+TEST(ApiRequest, Embeddings) {
+  auto parse = [](const std::string &fields) {
+    Result<EmbeddingRequest> request =
+        parseEmbeddingRequest("{" + fields + "}");
+    EXPECT_TRUE(request.ok()) << fields << ": " << request.message();
+    return request.ok() ? request.take() : EmbeddingRequest();
+  };
+  using Ids = std::vector<int32_t>;
+  EmbeddingRequest request = parse(R"("input": "a")");
+  EXPECT_EQ(request.inputs, std::vector<PromptStart>{"a"});
+  EXPECT_EQ(request.model, "");
+  EXPECT_FALSE(request.base64);
+  EXPECT_FALSE(request.dimensions);
+  request = parse(R"("input": ["a", "b"], "model": "m", "user": "u",
+                     "encoding_format": "base64", "dimensions": 5, "other": 1)");
+  EXPECT_EQ(request.inputs, (std::vector<PromptStart>{"a", "b"}));
+  EXPECT_EQ(request.model, "m");
+  EXPECT_TRUE(request.base64);
+  EXPECT_EQ(request.dimensions, 5);
+  EXPECT_EQ(parse(R"("input": [1, 2], "encoding_format": "float")").inputs,
+            std::vector<PromptStart>{(Ids{1, 2})});
+  EXPECT_EQ(parse(R"("input": [[1, 2], [3]], "dimensions": null)").inputs,
+            (std::vector<PromptStart>{Ids{1, 2}, Ids{3}}));
+  EXPECT_EQ(parse(R"("input": [[1], "a"])").inputs,
+            (std::vector<PromptStart>{Ids{1}, "a"}));
+
+  auto message = [](const std::string &fields) {
+    const auto parsed = parseEmbeddingRequest("{" + fields + "}");
+    EXPECT_FALSE(parsed.ok()) << fields;
+    return std::string(parsed.message());
+  };
+  EXPECT_EQ(message(""), "'input' is missing");
+  for (const char *input : {"[]", "3", "{}", "true", "[[]]", "[1, \"a\"]",
+                            "[[1, -1]]", "[1.5]", "[\"a\", 1]", "[null]"})
+    EXPECT_TRUE(message(std::string("\"input\": ") + input)
+                    .ends_with("but a text, token ids, or an array of such, at "
+                               "least one of each, is expected"))
+        << input;
+  for (const char *input : {R"("")", R"(["a", ""])"})
+    EXPECT_EQ(message(std::string("\"input\": ") + input),
+              "'input' has a text that is empty; give at least one character");
+  std::string many = R"("input": ["a")";
+  for (size_t i = 0; i < kMostInputs; ++i)
+    many += R"(, "a")";
+  EXPECT_EQ(message(many + "]"),
+            "'input' has 2049 texts; at most 2048 are possible");
+  EXPECT_TRUE(message(R"("input": "a", "encoding_format": "hex")")
+                  .ends_with("but \"float\" or \"base64\" is expected"));
+  EXPECT_TRUE(message(R"("input": "a", "dimensions": 0)")
+                  .starts_with("'dimensions' is 0, but"));
+  EXPECT_TRUE(message(R"("input": "a", "user": 1)").starts_with("'user' is 1"));
+  for (const char *field : {"content", "embd_normalize", "normalize", "pooling",
+                            "truncate_prompt_tokens", "messages"}) {
+    const auto parsed = parseEmbeddingRequest(R"({"input": "a", ")" +
+                                              std::string(field) + R"(": 1})");
+    EXPECT_EQ(parsed.status().code(), StatusCode::Unsupported) << field;
+    EXPECT_EQ(ApiError::of(parsed.status()).param, field);
+  }
+}
+
 TEST(ApiRequest, ByteOrderMarks) {
   const std::string mark = "\xef\xbb\xbf";
   const std::string body = mark + "{" + kMessages +

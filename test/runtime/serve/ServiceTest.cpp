@@ -205,6 +205,44 @@ TEST(Service, GivesWhatTheModelSays) {
   EXPECT_EQ(served.service->counts().promptTokens, 17 + 17 + 15);
 }
 
+TEST(Service, EmbeddingsBesideTexts) {
+  Served served({.parallel = 3});
+  std::vector<TextRequest> requests;
+  std::vector<std::unique_ptr<TextHandle>> handles;
+  for (size_t i = 0; i < 9; ++i) {
+    requests.push_back(requestOf(i));
+    if (i % 3)
+      requests.back().embedding = {i % 3 == 1 ? Pooling::Last : Pooling::Mean,
+                                   /*normalizes=*/false};
+    handles.push_back(served.submit(requests.back()));
+  }
+  for (size_t i = 0; i < handles.size(); ++i) {
+    const Taken taken(*handles[i]);
+    ASSERT_TRUE(taken.end->ok()) << taken.end->message();
+    const GenerationResult &result = **taken.end;
+    EXPECT_EQ(result.promptTokens, int64_t(requests[i].prompt.size()));
+    if (i % 3 == 0) {
+      EXPECT_EQ(taken.ids, served.expectedOf(requests[i]));
+      EXPECT_TRUE(result.embedding.empty());
+      continue;
+    }
+    EXPECT_TRUE(taken.ids.empty());
+    EXPECT_EQ(result.reason, StopReason::Complete);
+    ASSERT_EQ(result.embedding.size(), size_t(kHidden));
+    if (i % 3 == 1)
+      EXPECT_TRUE(std::ranges::equal(result.embedding,
+                                     fakeEmbedding(requests[i].prompt)));
+  }
+  const ServiceCounts counts = served.service->counts();
+  EXPECT_EQ(counts.finished, 9);
+  EXPECT_EQ(counts.generatedTokens, 3 * 30);
+  EXPECT_EQ(counts.firstToken.count, 3);
+  int64_t prompts = 0;
+  for (const TextRequest &request : requests)
+    prompts += static_cast<int64_t>(request.prompt.size());
+  EXPECT_EQ(counts.promptTokens, prompts);
+}
+
 TEST(Service, GivesTextAndStopsAtOne) {
   const Tokenizer tokenizer =
       *Tokenizer::open(KF_SOURCE_DIR "/models/kf-stories/tokenizer.json");

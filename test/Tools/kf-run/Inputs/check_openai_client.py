@@ -52,6 +52,17 @@ try:
         model="stories", messages=say, max_tokens=1)
     assert raw.status_code == 200 and raw.parse().choices
 
+    # As base64, which the library asks for where nobody says otherwise.
+    made = client.embeddings.create(model="stories", input=["Once", "The cat"])
+    plain = client.embeddings.create(
+        model="stories", input=["Once", "The cat"], encoding_format="float")
+    assert [e.index for e in made.data] == [0, 1] and made.usage.total_tokens > 2
+    for a, b in zip(made.data, plain.data):
+        assert max(abs(x - y) for x, y in zip(a.embedding, b.embedding)) < 1e-4
+        assert abs(sum(x * x for x in a.embedding) - 1) < 1e-5
+    assert len(client.embeddings.create(
+        model="stories", input=[1, 2, 3], dimensions=16).data[0].embedding) == 16
+
     two = client.completions.create(
         model="stories", prompt=["Once", "The"], max_tokens=5, temperature=0, seed=1,
         stop=["zzz"], logit_bias={"5": -100}, presence_penalty=0.1, frequency_penalty=0.1)
@@ -105,6 +116,9 @@ try:
     wrong = error(openai.BadRequestError, lambda: client.chat.completions.create(
         model="stories", messages=say, response_format={"type": "xml"}))
     assert wrong.param == "response_format.type"
+    wrong = error(openai.BadRequestError, lambda: client.embeddings.create(
+        model="stories", input="word " * 300))
+    assert wrong.code == "context_length_exceeded"
     error(openai.NotFoundError, lambda: client.chat.completions.create(
         model="gpt-4", messages=say))
     error(openai.AuthenticationError, lambda: client.with_options(

@@ -4,14 +4,17 @@ Of the Python standard library alone. PART is the name of one of the functions
 below that check something.
 """
 
+import base64
 import contextlib
 import http.client
 import json
 import math
 import os
 import re
+import shutil
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
@@ -181,7 +184,7 @@ def endpoints():
         assert status == 200 and headers["Content-Type"] == "text/html; charset=utf-8"
         assert "connect-src 'self'" in headers["Content-Security-Policy"]
         assert page.startswith("<!DOCTYPE html>") and not re.search(r"https?://|src=|@import", page)
-        # 404, 405, 415, and what is not there yet.
+        # 404, 405, 415.
         assert s.error("/nothing", 404, {})["code"] == "not_found"
         assert s.error("/v1/chat/completions", 405, None, method="GET")[
             "headers"]["Allow"] == "POST, OPTIONS"
@@ -190,7 +193,6 @@ def endpoints():
             assert s.error("/v1/completions", 415, {}, {"Content-Type": kind})[
                 "code"] == "unsupported_media_type"
         s.error("/v1/completions", 415, {}, {"Content-Encoding": "gzip"})
-        s.error("/v1/embeddings", 501, {"input": "a"})
 
 
 TEMPLATE = """{%- for tool in tools or [] %}{{ tool | tojson }}
@@ -886,6 +888,149 @@ def stream_in_thread(server, **body):
     thread.start()
     server.wait(lambda: server.metric("vllm:num_requests_running"))
     return thread
+
+
+def floats(text):
+    """The numbers of an embedding in base64."""
+    data = base64.b64decode(text, validate=True)
+    return list(struct.unpack(f"<{len(data) // 4}f", data))
+
+
+def length(values):
+    return math.sqrt(sum(value * value for value in values))
+
+
+def near(a, b, tolerance=1e-4):
+    assert len(a) == len(b), (len(a), len(b))
+    assert max(abs(x - y) for x, y in zip(a, b)) < tolerance, (a[:4], b[:4])
+
+
+def embeddings():
+    """/v1/embeddings: what is taken, what is answered, and how it is made."""
+    texts = ["Once upon a time", "The cat", "Once upon a time there was " * 12]
+    with Server("--parallel", "2", "--queue", "4", "-c", "200", "-a", "stories") as s:
+        assert s.get("/props")["embeddings"] == {"pooling": "last", "normalized": True}
+        one = s.post("/v1/embeddings", input=texts[0], model="stories", user="me")
+        assert set(one) == {"object", "data", "model", "usage"}, one
+        assert one["object"] == "list" and one["model"] == "stories"
+        entry = one["data"][0]
+        assert set(entry) == {"object", "index", "embedding"}
+        assert entry["object"] == "embedding" and entry["index"] == 0
+        ids = [s.post("/tokenize", content=text, add_special=True)["tokens"]
+               for text in texts]
+        assert one["usage"] == {"prompt_tokens": len(ids[0]), "total_tokens": len(ids[0])}
+        last = entry["embedding"]
+        size = s.get("/v1/models")["data"][0]["meta"]["n_embd"]
+        assert len(last) == size and abs(length(last) - 1) < 1e-6
+        # All at once, in their order, without /v1, and as ids.
+        for inputs in texts, ids, [texts[0], ids[1], texts[2]]:
+            many = s.post("/embeddings", input=inputs)
+            assert [e["index"] for e in many["data"]] == [0, 1, 2]
+            assert many["usage"]["total_tokens"] == sum(map(len, ids))
+            near(many["data"][0]["embedding"], last)
+        vectors = [e["embedding"] for e in many["data"]]
+        near(s.post("/v1/embeddings", input=ids[1])["data"][0]["embedding"], vectors[1])
+        assert length([a - b for a, b in zip(vectors[0], vectors[1])]) > 0.01
+        # The same numbers, to the last bit, in base64.
+        packed = s.post("/v1/embeddings", input=ids[1], encoding_format="base64")
+        plain = s.post("/v1/embeddings", input=ids[1], encoding_format="float")
+        assert floats(packed["data"][0]["embedding"]) == plain["data"][0]["embedding"]
+        # The first numbers, which are normalized.
+        few = s.post("/v1/embeddings", input=ids[1], dimensions=8)["data"][0]["embedding"]
+        assert len(few) == 8 and abs(length(few) - 1) < 1e-6
+        near(few, [x / length(vectors[1][:8]) for x in vectors[1][:8]])
+        # Beside a text that is generated.
+        whole = {"prompt": "Once", "max_tokens": 150, "temperature": 0, "ignore_eos": True}
+        alone = s.post("/v1/completions", **whole)["choices"][0]["text"]
+        answers = []
+        thread = threading.Thread(
+            target=lambda: answers.append(s.post("/v1/completions", **whole)))
+        thread.start()
+        for i in range(8):
+            near(s.post("/v1/embeddings", input=texts[i % 3])["data"][0]["embedding"],
+                 vectors[i % 3])
+        thread.join()
+        assert answers[0]["choices"][0]["text"] == alone
+        assert s.metric("kernelforge:requests_failed_total") == 0
+        _, _, metrics = s.send("GET", "/metrics")
+        assert re.search(r'request_success_total\{[^}]*finished_reason="stop"\} \d\d', metrics)
+
+        def wrong(param, code="", **body):
+            error = s.error("/v1/embeddings", 400, body)
+            assert error["param"] == param and (error["code"] or "") == code, error
+            return error["message"]
+
+        wrong("input")
+        wrong("input", input="")
+        wrong("input", input=[])
+        wrong("input", input=["a", ""])
+        wrong("input", input=[[]])
+        wrong("input", input=[1, -1])
+        assert "vocabulary" in wrong("input", input=[[1], [10**6]])
+        wrong("input", "context_length_exceeded", input="word " * 300)
+        wrong("input", "context_length_exceeded", input=["a", [5] * 201])
+        assert s.post("/v1/embeddings", input=[5] * 200)["usage"]["total_tokens"] == 200
+        assert "6 are the most here" in wrong("input", input=["a"] * 7)
+        assert len(s.post("/v1/embeddings", input=["a"] * 6)["data"]) == 6
+        wrong("dimensions", input="a", dimensions=0)
+        assert str(size) in wrong("dimensions", input="a", dimensions=size + 1)
+        wrong("encoding_format", input="a", encoding_format="int8")
+        wrong("content", "unsupported_parameter", content="a")
+        wrong("normalize", "unsupported_parameter", input="a", normalize=False)
+        assert s.error("/v1/embeddings", 404, {"input": "a", "model": "x"})["param"] == "model"
+        s.error("/v1/embeddings", 405, None, method="GET")
+    # By option; the mean of one token's row is that row.
+    with Server("--pooling", "mean", "--normalize", "none", "--queue", "200") as s:
+        assert s.get("/props")["embeddings"] == {"pooling": "mean", "normalized": False}
+        mean = s.post("/v1/embeddings", input=ids[0])["data"][0]["embedding"]
+        assert abs(length(mean) - 1) > 1e-3
+        row = s.post("/v1/embeddings", input=[ids[0][0]])["data"][0]["embedding"]
+        assert len(s.post("/v1/embeddings", input="a", dimensions=3)["data"][0]["embedding"]) == 3
+        # Who goes away is not worked for.
+        body = json.dumps({"input": [[i + 1] * 1000 for i in range(200)]}).encode()
+        with socket.create_connection(("127.0.0.1", s.port)) as connection:
+            connection.sendall(
+                b"POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+                b"application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+            s.wait(lambda: s.metric("vllm:num_requests_waiting"))
+        s.wait(lambda: not s.metric("vllm:num_requests_running")
+               and not s.metric("vllm:num_requests_waiting"))
+        assert s.metric("kernelforge:requests_cancelled_total") > 100
+    with Server("--pooling", "cls") as s:
+        first = s.post("/v1/embeddings", input=ids[0])
+        near(first["data"][0]["embedding"], [x / length(row) for x in row])
+        assert first["usage"]["prompt_tokens"] == len(ids[0])
+    # What a model's files say, or say that there is no code for.
+    said_by_files()
+
+
+def said_by_files():
+    models = os.environ["KF_MODELS"]
+    shutil.copytree(os.path.join(models, "kf-stories"), "model")
+    os.mkdir("model/1_Pooling")
+
+    def write(modes, *kinds):
+        with open("model/1_Pooling/config.json", "w") as file:
+            json.dump(modes, file)
+        with open("model/modules.json", "w") as file:
+            json.dump([{"path": path, "type": "sentence_transformers.models." + kind}
+                       for kind, path in kinds], file)
+
+    kinds = [("Transformer", ""), ("Pooling", "1_Pooling")]
+    write({"pooling_mode_mean_tokens": True}, *kinds)
+    with Server("model") as s:
+        assert s.get("/props")["embeddings"] == {"pooling": "mean", "normalized": False}
+    write({"pooling_mode_max_tokens": True}, *kinds)
+    with Server("model") as s:
+        assert s.get("/props")["embeddings"] is None
+        error = s.error("/v1/embeddings", 400, {"input": "a"})
+        assert error["message"].startswith(
+            "'1_Pooling/config.json': 'pooling_mode_max_tokens' is not supported; "
+            "--pooling mean"), error
+        s.post("/v1/completions", prompt="Once", max_tokens=1)
+    with Server("model", "--pooling", "last") as s:
+        assert s.get("/props")["embeddings"] == {"pooling": "last", "normalized": True}
+    shutil.rmtree("model")
 
 
 def shutdown():
