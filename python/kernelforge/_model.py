@@ -13,6 +13,8 @@ from ._errors import CancelledError, InvalidError, NotFoundError
 from ._requests import Message, Options, Prompt
 
 if TYPE_CHECKING:
+    import numpy
+    import numpy.typing
     from typing_extensions import Self, Unpack
 
 EMBEDDED = "kf-stories"
@@ -20,6 +22,7 @@ EMBEDDED = "kf-stories"
 
 _ACTIVATION_TYPES = ("f32", "f16", "bf16")
 _CACHE_TYPES = (*_ACTIVATION_TYPES, "q8_0")
+_POOLINGS = ("mean", "cls", "last")
 
 
 class LogProb(NamedTuple):
@@ -275,6 +278,59 @@ class Model(_process.Owner):
         """The text of token ids; what is no UTF-8 becomes U+FFFD."""
         return self._native.detokenize(_requests.ids_of(ids, "ids"), bool(skip_special))
 
+    def embed(
+        self,
+        texts: str | Iterable[Prompt],
+        *,
+        pooling: Literal["mean", "cls", "last"] | None = None,
+        normalize: bool | None = None,
+        dimensions: int | None = None,
+    ) -> numpy.typing.NDArray[numpy.float32]:
+        """Embeddings: near to one another for texts that mean the same.
+
+        Of one text an array [size], of several [texts, size], in their order. A
+        text may be token ids, which are read as they are; another one gets the
+        tokens around it that the model expects.
+
+        ``pooling``: which rows of the last layer it is made of: the mean of all
+        tokens', the first one's or the last one's; by default as the model's
+        files say, else the last one's.
+        ``normalize``: to the Euclidean length 1; by default as the model's files
+        say, else True.
+        ``dimensions``: the first numbers alone, for models that were trained for
+        it; these are what is normalized.
+        """
+        import numpy
+
+        inputs = _requests.embedding_inputs(texts)
+        size = _process.count_of(
+            dimensions, "dimensions", least=1, most=self.embedding_size
+        )
+        wanted = (
+            (
+                ""
+                if pooling is None
+                else _process.choice_of(pooling, "pooling", _POOLINGS)
+            ),
+            None if normalize is None else bool(normalize),
+            size,
+        )
+        asked: list[_kernelforge.Text] = []
+        try:
+            for text, ids in inputs:
+                asked.append(self._native.embed(text, ids, *wanted))
+                self._tell()
+            rows = [text.embedding() for text in asked]
+        finally:
+            self._tell()
+            for text in asked:
+                text.cancel()
+        if isinstance(texts, str):
+            return rows[0]
+        if not rows:
+            return numpy.empty((0, size or self.embedding_size), numpy.float32)
+        return numpy.stack(rows)
+
     def perplexity(self, text: str) -> Loss:
         """How well the model predicts a text.
 
@@ -311,6 +367,11 @@ class Model(_process.Owner):
     def vocabulary_size(self) -> int:
         """Token ids are below it."""
         return self._native.vocabulary
+
+    @property
+    def embedding_size(self) -> int:
+        """How many numbers ``embed()`` makes of a text, at most."""
+        return self._native.hidden_size
 
     @property
     def eos_ids(self) -> list[int]:

@@ -174,6 +174,37 @@ def completion(prompt: Prompt, options: Mapping[str, Any]) -> str:
     return _dump(request)
 
 
+def embedding_inputs(
+    texts: str | Iterable[Prompt],
+) -> list[tuple[str | None, list[int]]]:
+    """Of each text itself and no ids, or its ids alone."""
+    if isinstance(texts, str):
+        texts = [texts]
+    elif isinstance(texts, (bytes, bytearray, Mapping)) or not isinstance(
+        texts, Iterable
+    ):
+        raise TypeError(
+            f"'texts' is of type {type(texts).__name__}, but a text, or a list of "
+            "texts or token ids, is expected"
+        )
+    found: list[tuple[str | None, list[int]]] = []
+    for text in texts:
+        name = f"texts[{len(found)}]"
+        if isinstance(text, str):
+            found.append((_process.text_of(text, name), []))
+            continue
+        if isinstance(text, numbers.Integral):
+            raise TypeError(
+                f"'{name}' is a number, but a text, or the list of its token ids, "
+                "is expected"
+            )
+        ids = ids_of(text, name)
+        if not ids:
+            raise InvalidError(f"'{name}' has no token ids; give at least one")
+        found.append((None, ids))
+    return found
+
+
 def chat(
     messages: Iterable[Message],
     chat_template_kwargs: Mapping[str, Any] | None,

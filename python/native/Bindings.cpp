@@ -127,6 +127,25 @@ public:
             logProbs};
   }
 
+  /// The embedding, where one was asked for: float32 of numpy's. Waits for it.
+  nb::object embedding() {
+    const Turn turn(*this);
+    while (!end)
+      (void)wait();
+    raiseIfError(end->status());
+    if ((*end)->reason == StopReason::Cancelled)
+      raise(Status::error("the embedding was ended: its model was closed, or "
+                          "an interrupt came",
+                          StatusCode::Cancelled));
+    const std::vector<float> &values = (*end)->embedding;
+    HostTensor tensor = valueOf(catchExceptions([&] {
+      return HostTensor::zeros(DataType::F32,
+                               {static_cast<int64_t>(values.size())});
+    }));
+    std::ranges::copy(values, tensor.data<float>());
+    return arrayOf(std::move(tensor));
+  }
+
   void cancel() { handle->cancel(); }
 
 private:
@@ -174,12 +193,8 @@ private:
   std::optional<Result<GenerationResult>> end;
 };
 
-std::unique_ptr<Text> submit(ServedModel &model, const std::string &json,
-                             bool isChat) {
-  const TextRequest request =
-      valueOf(read(isChat ? SIZE_MAX : json.size(), [&](CancelFlag cancelled) {
-        return model.readRequest(json, isChat, cancelled);
-      }));
+/// Asks for a text when there is no reservation any more.
+std::unique_ptr<Text> submit(ServedModel &model, const TextRequest &request) {
   for (;;) {
     auto tried = withoutGil([&] {
       return catchExceptions([&] { return model.trySubmit(request); });
@@ -189,6 +204,28 @@ std::unique_ptr<Text> submit(ServedModel &model, const std::string &json,
                                     request.topLogProbs.has_value());
     waitForTurn();
   }
+}
+
+std::unique_ptr<Text> generate(ServedModel &model, const std::string &json,
+                               bool isChat) {
+  return submit(
+      model,
+      valueOf(read(isChat ? SIZE_MAX : json.size(), [&](CancelFlag cancelled) {
+        return model.readRequest(json, isChat, cancelled);
+      })));
+}
+
+/// Of `text`, or of `ids` where there is none; an empty `pooling` is not said.
+std::unique_ptr<Text>
+embed(ServedModel &model, const std::optional<std::string> &text,
+      const std::vector<int32_t> &ids, const std::string &pooling,
+      std::optional<bool> normalizes, int64_t dimensions) {
+  const EmbeddingChoice choice = {.pooling = poolingOfName(pooling),
+                                  .normalizes = normalizes};
+  return submit(
+      model, valueOf(read(text ? text->size() : 0, [&](CancelFlag cancelled) {
+        return model.embeddingRequest(text, ids, choice, dimensions, cancelled);
+      })));
 }
 
 //===----------------------------------------------------------------------===//
@@ -251,11 +288,18 @@ void bindModel(nb::module_ &m) {
            "Text, ids, why it ended, tokens of the prompt, those of them that "
            "were in the cache, the seconds of the prompt and after it, and "
            "log-probabilities if they were asked for.")
+      .def("embedding", &Text::embedding,
+           nb::sig("def embedding(self) -> "
+                   "typing.Any"),
+           "The embedding that was asked for, an array of float32.")
       .def("cancel", &Text::cancel, "Ends it after the step that runs.");
 
   nb::class_<ServedModel>(m, "Model", "A model, and the thread that runs it.")
-      .def("submit", &submit, "json"_a, "is_chat"_a.noconvert(),
+      .def("submit", &generate, "json"_a, "is_chat"_a.noconvert(),
            "Asks for a text: a request of OpenAI's API.")
+      .def("embed", &embed, "text"_a.none(), "ids"_a.noconvert(), "pooling"_a,
+           "normalize"_a.none().noconvert(), "dimensions"_a.noconvert(),
+           "Asks for the embedding of a text, or of ids.")
       .def("loss", &lossOf, "text"_a,
            "-log p of a text, its tokens, and the mean's standard error.")
       .def(
@@ -300,6 +344,9 @@ void bindModel(nb::module_ &m) {
       .def_prop_ro(
           "vocabulary",
           [](const ServedModel &model) { return model.facts().vocabulary; })
+      .def_prop_ro(
+          "hidden_size",
+          [](const ServedModel &model) { return model.facts().hiddenSize; })
       .def_prop_ro(
           "eos_ids",
           [](const ServedModel &model) { return model.facts().eosIds; })

@@ -53,6 +53,7 @@ constexpr OptionName kOptions[] = {
     {"--context", "context"},
     {"--device", "device"},
     {"--function", "function"},
+    {"--pooling", "pooling"},
     {"--template", "chat_template"},
     {"--threads", "threads"},
     {"--weights", "weights"},

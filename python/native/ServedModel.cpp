@@ -51,6 +51,7 @@ Status ServedModel::open() {
            .device = session->device().name(),
            .context = session->engine().textLimit(),
            .vocabulary = files.config.vocabSize,
+           .hiddenSize = files.config.hiddenSize,
            .eosIds = files.config.eosIds,
            .hasTokenizer = withTokenizer,
            .hasTemplate = encoder.has_value()};
@@ -190,6 +191,25 @@ Result<TextRequest> ServedModel::readRequest(std::string_view json, bool isChat,
   text.stopTexts = request.stops;
   text.topLogProbs = request.topLogProbs;
   return text;
+}
+
+Result<TextRequest>
+ServedModel::embeddingRequest(const std::optional<std::string> &text,
+                              std::vector<int32_t> ids,
+                              const EmbeddingChoice &choice, int64_t dimensions,
+                              CancelFlag cancelled) const {
+  KF_ASSIGN_OR_RETURN(const Use held, use());
+  const ModelFiles &files = session->files();
+  TextRequest request;
+  request.prompt = std::move(ids);
+  if (text) {
+    KF_RETURN_IF_ERROR(tokenizer().status());
+    KF_ASSIGN_OR_RETURN(request.prompt, encodeText(files, *text, cancelled));
+  }
+  KF_ASSIGN_OR_RETURN(request.embedding,
+                      chooseEmbedding(choice, files.pooling));
+  request.embedding->dimensions = dimensions;
+  return request;
 }
 
 bool ServedModel::isServiceOver() {

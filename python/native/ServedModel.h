@@ -71,6 +71,7 @@ public:
     std::string device;
     int64_t context = 0;    ///< positions of a text
     int64_t vocabulary = 0; ///< ids are below it
+    int64_t hiddenSize = 0; ///< numbers of an embedding
     std::vector<int64_t> eosIds;
     bool hasTokenizer = false, hasTemplate = false;
   };
@@ -81,6 +82,13 @@ public:
   /// drawn.
   Result<TextRequest> readRequest(std::string_view json, bool isChat,
                                   CancelFlag cancelled);
+  /// The embedding of a text, or of token ids as they are where there is none.
+  /// What is left open is as the model's files say.
+  Result<TextRequest> embeddingRequest(const std::optional<std::string> &text,
+                                       std::vector<int32_t> ids,
+                                       const EmbeddingChoice &choice,
+                                       int64_t dimensions,
+                                       CancelFlag cancelled) const;
   /// Asks for a text; nothing while it has to wait for a reservation.
   Result<std::optional<std::unique_ptr<TextHandle>>>
   trySubmit(const TextRequest &request);

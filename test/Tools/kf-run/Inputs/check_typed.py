@@ -153,7 +153,7 @@ COMMANDS = f"""
 2 kf-run serve -m absent --rpc 10.0.0.1:50052 | one device of this machine
 2 kf-run serve -m absent --list-devices | is 'kf-run devices' here
 2 kf-run serve -m absent --log-file x.log | 2> FILE
-2 kf-run serve -m absent --pooling mean | is of embeddings
+2 kf-run generate -m absent --pooling mean | is of embeddings
 # Hugging Face, OpenAI, vLLM
 0 kf-run generate {hub} --prompt Once --max_new_tokens 4 --temperature 0.7 --top_p 0.9 | decode 3 tokens
 0 kf-run generate --model {hub} --prompt Once --max-tokens 4 --max-model-len 64 | decode 3 tokens
