@@ -14,7 +14,7 @@
 #ifndef KF_CONVERSION_KERNELSHAPE_H
 #define KF_CONVERSION_KERNELSHAPE_H
 
-#include "kf/Dialect/KF/IR/KF.h"
+#include "kf/Dialect/KF/IR/MatrixUnits.h"
 
 #include <array>
 #include <optional>
@@ -175,14 +175,18 @@ constexpr int64_t rowRangeBytes(int64_t rows) {
 /// are the rows of the units' tiles, and rows of x their columns. Where a
 /// product is gated, 16 lines are 8 of gate and the same 8 of up.
 struct MmaShape {
-  /// Of the tile that one instruction computes, along lines, rows and K.
-  static constexpr int64_t unitLines = 16, unitRows = 8, unitStep = 16;
-  static constexpr int64_t warp = 32; ///< threads
+  /// Of the tile that a warp's units compute, along lines, rows and K.
+  static constexpr MatrixUnitShape ofWarp = getUnitShape(MatrixUnit::MmaSync);
+  static constexpr int64_t unitLines = ofWarp.lines, unitRows = ofWarp.rows,
+                           unitStep = ofWarp.step, warp = ofWarp.threads;
 
   int64_t rowWarps = 1, lineWarps = 1; ///< that divide rows, and lines
   int64_t rows = 0, lines = 0;         ///< of the workgroup's tile
   int64_t step = 0, stages = 0;        ///< of K
   bool hasOutliers = false;            ///< of rows: see RowRange.h
+  /// Whether 4 warps at a time multiply 64 lines with all rows, which they read
+  /// from workgroup memory themselves: `unit = wgmma`.
+  bool isForWarpgroups = false;
 
   int64_t threads() const { return warp * rowWarps * lineWarps; }
   /// Tiles of a unit that a warp has, along rows of x, and along lines of the
@@ -192,13 +196,6 @@ struct MmaShape {
   /// Sums of a thread.
   int64_t sums() const {
     return rowTiles() * lineTiles() * unitRows * unitLines / warp;
-  }
-  /// Whether 4 warps at a time can multiply 64 lines with all rows, which they
-  /// read from workgroup memory themselves, where the chip has such
-  /// instructions (sm_90a); others multiply the same tile by units.
-  bool isForWarpgroups() const {
-    return rowWarps == 1 && lineWarps % 4 == 0 && lineTiles() == 1 &&
-           rows <= 256 && step == 64 && stages >= 3;
   }
   /// What a stage's address is a multiple of then.
   static constexpr int64_t warpgroupAlignment = 1024;

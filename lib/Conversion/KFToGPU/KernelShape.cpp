@@ -260,7 +260,7 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
   // Blocks are rounded to f16, which holds all of f8E4M3FN.
   const bool becomesHalf = isa<QuantType, Float8E4M3FNType>(w);
   bool fits = becomesHalf ? x.isF16() && !matmul.getScales()
-                          : x == w && (x.isF16() || x.isBF16());
+                          : x == w && multiplies(schedule.getUnit(), x);
   if (!fits)
     return fail("#kf.mma multiplies f16 by f16, f8E4M3FN or blocks, and bf16 "
                 "by bf16, found " +
@@ -279,6 +279,7 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
   mma.lines = shape.columns * shape.groups;
   mma.step = schedule.getReduction();
   mma.stages = schedule.getStages();
+  mma.isForWarpgroups = schedule.getUnit() == MatrixUnit::Wgmma;
   if (mma.rows % (mma.rowWarps * MmaShape::unitRows) != 0 ||
       mma.lines % (mma.lineWarps * MmaShape::unitLines) != 0)
     return fail("a warp's tile is a multiple of [" + Twine(MmaShape::unitRows) +
@@ -286,6 +287,10 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
                 Twine(mma.rowWarps) + " x " + Twine(mma.lineWarps) +
                 " of them make the workgroup's [" + Twine(shape.rows) + ", " +
                 Twine(shape.columns) + "]");
+  if (mma.isForWarpgroups && mma.lineTiles() != 1)
+    return fail("unit = wgmma is for warps of " + Twine(MmaShape::unitLines) +
+                " lines of the weight each, found " +
+                Twine(mma.lines / mma.lineWarps));
   const Type weight = matmul.getW().getType();
   if (becomesHalf && hasFragments(weight) &&
       mma.step % ::kf::FragmentTile::unit != 0)
@@ -300,7 +305,7 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
   shape.workgroupBytes = MmaSums(mma).workgroupBytes();
   mma.hasOutliers = static_cast<bool>(matmul.getOutliers());
   shape.workgroupBytes += mma.rangeBytes();
-  if (mma.isForWarpgroups())
+  if (mma.isForWarpgroups)
     shape.workgroupBytes += MmaShape::warpgroupAlignment;
   return shape;
 }

@@ -252,20 +252,19 @@ double secondsOfMma(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   double groups = groupsOf(op, shape, tokens);
   // Every warp reads its rows and lines from shared memory; warpgroups' units
   // read rows.
-  const bool byWarpgroups = mma.isForWarpgroups() && hasWarpgroups(kernel);
   double warps = mma.rowWarps * mma.lineWarps;
   double ofWarp = mma.rowTiles() * MmaShape::unitRows;
-  if (byWarpgroups)
+  if (mma.isForWarpgroups)
     ofWarp /= 4;
   ofWarp += mma.lineTiles() * MmaShape::unitLines;
   double read = 2.0 * mma.step * warps * ofWarp;
-  double rate = byWarpgroups ? kWarpgroupProducts : kMmaProducts;
+  double rate = mma.isForWarpgroups ? kWarpgroupProducts : kMmaProducts;
   double products = static_cast<double>(mma.rows) * mma.lines * mma.step;
   GroupCost group;
   group.cycles = steps * std::max(products / rate, read / kSharedBytes) +
                  steps * kBarrier / 2 + mma.sums() * warps;
   // Warpgroups still read the stage before the one that they begin with.
-  const double ahead = mma.stages - (byWarpgroups ? 2 : 1);
+  const double ahead = mma.stages - (mma.isForWarpgroups ? 2 : 1);
   group.latency =
       steps * (kMemoryLatency / ahead + kBarrier + 2 * kSharedLatency);
   group.bytes = steps * mma.stageBytes() + 4.0 * shape.rows * shape.columns;

@@ -132,14 +132,14 @@ private:
     int64_t groups = op.getGlu() ? 2 : 1;
     if (rows <= kGpuFewRows)
       return;
-    if (hasWarpgroups(op))
+    if (limits.wgmma)
       for (int64_t height : {64, 128, 192, 256})
         for (int64_t lines : {64, 128})
           for (int64_t stages : {3, 4, 5})
             if (height < 2 * rows)
               add(MmaScheduleAttr::get(context, {height, lines / groups},
                                        {1, lines / MmaShape::unitLines}, 64,
-                                       stages));
+                                       stages, MatrixUnit::Wgmma));
     for (int64_t height : {32, 64, 128, 256})
       for (int64_t lines : {64, 128, 256}) {
         // As many rows more than there are would be padding.
@@ -149,7 +149,8 @@ private:
           for (int64_t step : {32, 64})
             for (int64_t stages : {2, 3, 4})
               add(MmaScheduleAttr::get(context, {height, lines / groups},
-                                       {y, x}, step, stages));
+                                       {y, x}, step, stages,
+                                       MatrixUnit::MmaSync));
       }
   }
 

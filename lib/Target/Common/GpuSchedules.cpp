@@ -53,14 +53,14 @@ constexpr int64_t stagedKeys = 64, wideHead = 128;
 constexpr int64_t stagedRows = 128, fewStagedRows = 64;
 
 /// A tile on matrix units: rows of x and lines of the weight, how long it takes
-/// for its size, relative to the first, measured on an H200, and where it is of
-/// use: everywhere, where there are instructions of warpgroups, or for weights
-/// of codes, which are blocks or 8-bit floats.
+/// for its size, relative to the first, measured on an H200, the unit that
+/// multiplies it, and whether it is for weights of codes alone, which are
+/// blocks or 8-bit floats. Of two that take as long, the first is taken.
 struct MmaTile {
-  enum class Use { Any, Warpgroups, Codes };
   int64_t rows, lines, rowWarps, lineWarps, step, stages;
   double slowness;
-  Use use = Use::Any;
+  MatrixUnit unit = MatrixUnit::MmaSync;
+  bool isForCodes = false;
 };
 constexpr MmaTile mmaTiles[] = {
     {128, 128, 2, 2, 32, 3, 1.0},
@@ -71,11 +71,12 @@ constexpr MmaTile mmaTiles[] = {
     {128, 64, 2, 2, 32, 4, 1.11},
     {64, 64, 2, 2, 32, 4, 1.35},
     {32, 128, 1, 4, 32, 4, 1.4},
+    {32, 64, 1, 4, 64, 3, 1.8, MatrixUnit::Wgmma},
     {32, 64, 1, 4, 64, 3, 1.8},
-    {32, 64, 2, 4, 64, 4, 1.6, MmaTile::Use::Codes},
-    {256, 128, 1, 8, 64, 4, 0.62, MmaTile::Use::Warpgroups},
-    {128, 128, 1, 8, 64, 5, 0.78, MmaTile::Use::Warpgroups},
-    {64, 128, 1, 8, 64, 4, 0.95, MmaTile::Use::Warpgroups}};
+    {32, 64, 2, 4, 64, 4, 1.6, MatrixUnit::MmaSync, /*isForCodes=*/true},
+    {256, 128, 1, 8, 64, 4, 0.62, MatrixUnit::Wgmma},
+    {128, 128, 1, 8, 64, 5, 0.78, MatrixUnit::Wgmma},
+    {64, 128, 1, 8, 64, 4, 0.95, MatrixUnit::Wgmma}};
 /// What it takes longer to dequantize lines for 128 rows.
 constexpr double mmaDequantization = 0.35;
 /// How much longer a workgroup of 4 warps takes alone than where two take
@@ -182,9 +183,8 @@ private:
       const int64_t columns = tile.lines / groups;
       auto schedule = MmaScheduleAttr::get(context, {tile.rows, columns},
                                            {tile.rowWarps, tile.lineWarps},
-                                           tile.step, tile.stages);
-      if ((tile.use == MmaTile::Use::Warpgroups && !hasWarpgroups(kernel)) ||
-          (tile.use == MmaTile::Use::Codes && !hasCodes) ||
+                                           tile.step, tile.stages, tile.unit);
+      if ((tile.isForCodes && !hasCodes) ||
           failed(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
         continue;
       double tiles = llvm::divideCeil(rows, tile.rows) *

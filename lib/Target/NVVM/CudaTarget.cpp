@@ -55,6 +55,7 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
     limits.indexBits = 64;
     limits.mma = true;
     limits.clusters = target.hasClusters();
+    limits.wgmma = target.hasWarpgroups();
     limits.multiprocessors = getMultiprocessors(target);
     return limits;
   }

@@ -38,7 +38,7 @@
 // CHECK-NOT:       memref.store
 // CHECK:         gpu.return
 kf.kernel @aligned(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<?x96xf32>
-    attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 2>} {
+    attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 2, unit = mma_sync>} {
   %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xbf16>
   kf.yield %0 : tensor<?x96xf32>
 }
@@ -55,7 +55,7 @@ kf.kernel @aligned(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<?x96
 // CHECK:         scf.if
 // CHECK:           memref.store
 kf.kernel @gated_odd(%x: tensor<?x37xf16>, %w: tensor<2x50x37xf16>) -> tensor<?x50xf16>
-    attributes {schedule = #kf.mma<workgroup = [16, 16], warps = [1, 2], reduction = 16, stages = 2>} {
+    attributes {schedule = #kf.mma<workgroup = [16, 16], warps = [1, 2], reduction = 16, stages = 2, unit = mma_sync>} {
   %0 = kf.matmul %x, %w glu(silu) : tensor<?x37xf16>, tensor<2x50x37xf16>
   kf.yield %0 : tensor<?x50xf16>
 }
@@ -75,7 +75,7 @@ kf.kernel @gated_odd(%x: tensor<?x37xf16>, %w: tensor<2x50x37xf16>) -> tensor<?x
 // CHECK-COUNT-2:   nvvm.ldmatrix
 // CHECK-COUNT-4:   nvvm.mma.sync
 kf.kernel @packed(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16, #kf.fragments>) -> tensor<?x96xf32>
-    attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 2>} {
+    attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 2, unit = mma_sync>} {
   %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xbf16, #kf.fragments>
   kf.yield %0 : tensor<?x96xf32>
 }
@@ -91,7 +91,7 @@ kf.kernel @packed(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16, #kf.fragments>) 
 // CHECK:         scf.for
 // CHECK:         nvvm.mma.sync A[{{.*}}: (vector<2xf16>, vector<2xf16>, f32)
 kf.kernel @blocks(%x: tensor<?x64xf16>, %w: tensor<96x64x!kf.quant<q8_0>>) -> tensor<?x96xf32>
-    attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 2>} {
+    attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 2, unit = mma_sync>} {
   %0 = kf.matmul %x, %w wide : tensor<?x64xf16>, tensor<96x64x!kf.quant<q8_0>>
   kf.yield %0 : tensor<?x96xf32>
 }
@@ -111,7 +111,7 @@ kf.kernel @blocks(%x: tensor<?x64xf16>, %w: tensor<96x64x!kf.quant<q8_0>>) -> te
 // CHECK-COUNT-4:   llvm.store %{{.*}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<3>
 // CHECK:           nvvm.mma.sync A[{{.*}}: (vector<2xf16>, vector<2xf16>, f32)
 kf.kernel @packed_blocks(%x: tensor<?x64xf16>, %w: tensor<96x64x!kf.quant<q8_0>, #kf.fragments>) -> tensor<?x96xf32>
-    attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 2>} {
+    attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 2, unit = mma_sync>} {
   %0 = kf.matmul %x, %w wide : tensor<?x64xf16>, tensor<96x64x!kf.quant<q8_0>, #kf.fragments>
   kf.yield %0 : tensor<?x96xf32>
 }
@@ -124,7 +124,7 @@ kf.kernel @packed_blocks(%x: tensor<?x64xf16>, %w: tensor<96x64x!kf.quant<q8_0>,
 // CHECK-NOT:     nvvm.cp.async.shared.global
 // CHECK:         gpu.return
 kf.kernel @sliced(%x: tensor<32x80xf16>, %w: tensor<96x44xf16>) -> tensor<32x96xf32>
-    attributes {schedule = #kf.mma<workgroup = [32, 32], warps = [2, 2], reduction = 32, stages = 2>} {
+    attributes {schedule = #kf.mma<workgroup = [32, 32], warps = [2, 2], reduction = 32, stages = 2, unit = mma_sync>} {
   %s = tensor.extract_slice %x[0, 8] [32, 44] [1, 1] : tensor<32x80xf16> to tensor<32x44xf16>
   %0 = kf.matmul %s, %w wide : tensor<32x44xf16>, tensor<96x44xf16>
   kf.yield %0 : tensor<32x96xf32>
@@ -140,7 +140,7 @@ kf.kernel @sliced(%x: tensor<32x80xf16>, %w: tensor<96x44xf16>) -> tensor<32x96x
 // CHECK:         nvvm.mma.sync {{.*}} : (vector<2xf16>, vector<2xf16>, f32)
 // CHECK:         memref.load %[[S]]
 kf.kernel @float8(%x: tensor<?x64xf16>, %w: tensor<32x64xf8E4M3FN, #kf.fragments>, %s: tensor<32xf32>) -> tensor<?x32xf32>
-    attributes {schedule = #kf.mma<workgroup = [32, 32], warps = [1, 2], reduction = 32, stages = 2>} {
+    attributes {schedule = #kf.mma<workgroup = [32, 32], warps = [1, 2], reduction = 32, stages = 2, unit = mma_sync>} {
   %0 = kf.matmul %x, %w weight_scales(%s : tensor<32xf32>) wide : tensor<?x64xf16>, tensor<32x64xf8E4M3FN, #kf.fragments>
   kf.yield %0 : tensor<?x32xf32>
 }

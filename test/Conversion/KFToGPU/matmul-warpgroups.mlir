@@ -18,7 +18,7 @@
 // UNITS:         "wgmma.wait_group.sync.aligned 1;"
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
   kf.kernel @even(%x: tensor<?x256xbf16>, %w: tensor<96x256xbf16, #kf.fragments>) -> tensor<?x96xf32>
-      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 3>} {
+      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 3, unit = wgmma>} {
     %0 = kf.matmul %x, %w wide : tensor<?x256xbf16>, tensor<96x256xbf16, #kf.fragments>
     kf.yield %0 : tensor<?x96xf32>
   }
@@ -36,7 +36,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
 // UNITS:         "wgmma.wait_group.sync.aligned 0;", "~{memory}"
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
   kf.kernel @odd(%x: tensor<?x192xf16>, %w: tensor<96x192x!kf.quant<q8_0>, #kf.fragments>) -> tensor<?x96xf32>
-      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 3>} {
+      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 3, unit = wgmma>} {
     %0 = kf.matmul %x, %w wide : tensor<?x192xf16>, tensor<96x192x!kf.quant<q8_0>, #kf.fragments>
     kf.yield %0 : tensor<?x96xf32>
   }
@@ -51,7 +51,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
 // UNITS-LABEL: gpu.func @others(
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90">} {
   kf.kernel @others(%x: tensor<?x256xbf16>, %w: tensor<96x256xbf16, #kf.fragments>) -> tensor<?x96xf32>
-      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 3>} {
+      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 3, unit = mma_sync>} {
     %0 = kf.matmul %x, %w wide : tensor<?x256xbf16>, tensor<96x256xbf16, #kf.fragments>
     kf.yield %0 : tensor<?x96xf32>
   }

@@ -224,27 +224,27 @@ func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interlea
 // -----
 
 // expected-error @+1 {{schedule: workgroup and warps are [rows, columns]}}
-"test.op"() {a = #kf.mma<workgroup = [64], warps = [2, 2], reduction = 32, stages = 3>} : () -> ()
+"test.op"() {a = #kf.mma<workgroup = [64], warps = [2, 2], reduction = 32, stages = 3, unit = mma_sync>} : () -> ()
 
 // -----
 
 // expected-error @+1 {{schedule: workgroup has 0, which is not in [1, 65536]}}
-"test.op"() {a = #kf.mma<workgroup = [0, 64], warps = [2, 2], reduction = 32, stages = 3>} : () -> ()
+"test.op"() {a = #kf.mma<workgroup = [0, 64], warps = [2, 2], reduction = 32, stages = 3, unit = mma_sync>} : () -> ()
 
 // -----
 
 // expected-error @+1 {{schedule: warps has 33, which is not in [1, 32]}}
-"test.op"() {a = #kf.mma<workgroup = [64, 64], warps = [2, 33], reduction = 32, stages = 3>} : () -> ()
+"test.op"() {a = #kf.mma<workgroup = [64, 64], warps = [2, 33], reduction = 32, stages = 3, unit = mma_sync>} : () -> ()
 
 // -----
 
 // expected-error @+1 {{schedule: reduction must be 16, 32, 64 or 128, found 48}}
-"test.op"() {a = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 48, stages = 3>} : () -> ()
+"test.op"() {a = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 48, stages = 3, unit = mma_sync>} : () -> ()
 
 // -----
 
 // expected-error @+1 {{schedule: stages has 1, which is not in [2, 8]}}
-"test.op"() {a = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 1>} : () -> ()
+"test.op"() {a = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 1, unit = mma_sync>} : () -> ()
 
 // -----
 

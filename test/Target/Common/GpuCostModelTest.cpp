@@ -199,7 +199,7 @@ TEST_F(GpuCostModelTest, moreCopiesOnTheirWayHideMemory) {
   KernelOp many = parseProduct(512, 4096, 4096, "f16", "f16, #kf.fragments");
   ASSERT_TRUE(many);
   const std::string mma = "#kf.mma<workgroup = [64, 128], warps = [1, 4], "
-                          "reduction = 32, stages = ";
+                          "reduction = 32, unit = mma_sync, stages = ";
   EXPECT_LT(predict(many, mma + "4>"), predict(many, mma + "2>"));
 }
 
@@ -208,9 +208,10 @@ TEST_F(GpuCostModelTest, fewWorkgroupsLeaveMultiprocessorsIdle) {
   ASSERT_TRUE(kernel);
   // 32 workgroups for 132 multiprocessors, and 128 of a quarter.
   EXPECT_GT(predict(kernel, "#kf.mma<workgroup = [256, 128], warps = [4, 2], "
-                            "reduction = 64, stages = 3>"),
+                            "reduction = 64, stages = 3, unit = mma_sync>"),
             1.5 * predict(kernel, "#kf.mma<workgroup = [128, 64], warps = [2, "
-                                  "2], reduction = 32, stages = 4>"));
+                                  "2], reduction = 32, stages = 4, unit = "
+                                  "mma_sync>"));
   // Eight KV heads are eight workgroups, and clusters of eight for each 64.
   KernelOp attention = parseAttention(131072);
   ASSERT_TRUE(attention);
@@ -222,15 +223,12 @@ TEST_F(GpuCostModelTest, fewWorkgroupsLeaveMultiprocessorsIdle) {
 
 TEST_F(GpuCostModelTest, warpgroupsMultiplyFaster) {
   const std::string schedule = "#kf.mma<workgroup = [128, 128], warps = [1, "
-                               "8], reduction = 64, stages = 4>";
-  auto seconds = [&](const std::string &target) {
-    KernelOp kernel =
-        parseProduct(2048, 4096, 4096, "bf16", "bf16, #kf.fragments", target);
-    return kernel ? predict(kernel, schedule) : 0;
-  };
-  EXPECT_LT(1.2 * seconds(kHopper),
-            seconds("#kf.cuda_target<chip = \"sm_100\", multiprocessors = 132, "
-                    "memory = 232448>"));
+                               "8], reduction = 64, stages = 4, unit = ";
+  KernelOp kernel =
+      parseProduct(2048, 4096, 4096, "bf16", "bf16, #kf.fragments");
+  ASSERT_TRUE(kernel);
+  EXPECT_LT(1.2 * predict(kernel, schedule + "wgmma>"),
+            predict(kernel, schedule + "mma_sync>"));
 }
 
 TEST_F(GpuCostModelTest, slowerMachinesTakeLonger) {

@@ -57,7 +57,7 @@ kf.kernel @rows(%x: tensor<?x256xf32>) -> tensor<?x256xf32> {
 // Matrix units, or threads. Vulkan has no such schedule.
 // CHECK-LABEL: kernel @many_rows
 // CHECK-DAG:     #kf.mma<workgroup = [{{[0-9]+, [0-9]+}}], warps = {{.*}}> (default)
-// CHECK-DAG:     #kf.mma<workgroup = [64, 128], warps = [1, 4], reduction = 64, stages = 2>
+// CHECK-DAG:     #kf.mma<workgroup = [64, 128], warps = [1, 4], reduction = 64, stages = 2, unit = mma_sync>
 // CHECK-DAG:     #kf.simt<
 // SMALL-LABEL: kernel @many_rows
 // SMALL-NOT:     #kf.mma

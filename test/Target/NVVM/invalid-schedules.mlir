@@ -41,7 +41,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
   // expected-error @below {{schedule cannot run on a GPU: #kf.mma multiplies f16 by f16, f8E4M3FN or blocks, and bf16 by bf16, found bf16 and f16}}
   kf.kernel @k(%x: tensor<?x64xbf16>, %w: tensor<96x64xf16>) -> tensor<?x96xf32>
-      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 3>} {
+      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 3, unit = mma_sync>} {
     %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xf16>
     kf.yield %0 : tensor<?x96xf32>
   }
@@ -52,7 +52,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
   // expected-error @below {{schedule cannot run on a GPU: a warp's tile is a multiple of [8, 16], and 2 x 2 of them make the workgroup's [64, 48]}}
   kf.kernel @k(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<?x96xf32>
-      attributes {schedule = #kf.mma<workgroup = [64, 48], warps = [2, 2], reduction = 32, stages = 3>} {
+      attributes {schedule = #kf.mma<workgroup = [64, 48], warps = [2, 2], reduction = 32, stages = 3, unit = mma_sync>} {
     %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xbf16>
     kf.yield %0 : tensor<?x96xf32>
   }
@@ -63,7 +63,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
   // expected-error @below {{schedule cannot run on a GPU: a warp's tile is a multiple of [8, 8], and 2 x 2 of them make the workgroup's [20, 32]}}
   kf.kernel @k(%x: tensor<?x64xbf16>, %w: tensor<2x96x64xbf16>) -> tensor<?x96xf32>
-      attributes {schedule = #kf.mma<workgroup = [20, 32], warps = [2, 2], reduction = 32, stages = 3>} {
+      attributes {schedule = #kf.mma<workgroup = [20, 32], warps = [2, 2], reduction = 32, stages = 3, unit = mma_sync>} {
     %0 = kf.matmul %x, %w glu(silu) wide : tensor<?x64xbf16>, tensor<2x96x64xbf16>
     kf.yield %0 : tensor<?x96xf32>
   }
@@ -74,7 +74,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
   // expected-error @below {{schedule cannot run on a GPU: a thread has 256 sums, and registers for 128}}
   kf.kernel @k(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<?x96xf32>
-      attributes {schedule = #kf.mma<workgroup = [128, 256], warps = [2, 2], reduction = 16, stages = 2>} {
+      attributes {schedule = #kf.mma<workgroup = [128, 256], warps = [2, 2], reduction = 16, stages = 2, unit = mma_sync>} {
     %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xbf16>
     kf.yield %0 : tensor<?x96xf32>
   }
@@ -85,7 +85,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
   // expected-error @below {{schedule cannot run on this device: it needs 65536 bytes of workgroup memory, the device has 49152}}
   kf.kernel @k(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<?x96xf32>
-      attributes {schedule = #kf.mma<workgroup = [128, 128], warps = [2, 2], reduction = 32, stages = 4>} {
+      attributes {schedule = #kf.mma<workgroup = [128, 128], warps = [2, 2], reduction = 32, stages = 4, unit = mma_sync>} {
     %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xbf16>
     kf.yield %0 : tensor<?x96xf32>
   }
@@ -96,7 +96,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
   // expected-error @below {{schedule cannot run on a GPU: #kf.mma is for matmul}}
   kf.kernel @k(%x: tensor<?x64xf32>) -> tensor<?x64xf32>
-      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 3>} {
+      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 3, unit = mma_sync>} {
     %0 = kf.softmax %x : tensor<?x64xf32>
     kf.yield %0 : tensor<?x64xf32>
   }
@@ -107,7 +107,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
   // expected-error @below {{schedule cannot run on a GPU: #kf.mma reads rows from memory; norms are kernels of their own}}
   kf.kernel @k(%x: tensor<?x64xf16>, %g: tensor<64xf32>, %w: tensor<96x64xf16>) -> tensor<?x96xf16>
-      attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 3>} {
+      attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 3, unit = mma_sync>} {
     %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x64xf16>, tensor<64xf32>
     %1 = kf.matmul %0, %w : tensor<?x64xf16>, tensor<96x64xf16>
     kf.yield %1 : tensor<?x96xf16>
@@ -218,8 +218,30 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
   // expected-error @below {{schedule cannot run on a GPU: blocks and f8E4M3FN with #kf.fragments take steps of a multiple of 32, found 16}}
   kf.kernel @k(%x: tensor<?x256xf16>, %w: tensor<64x256x!kf.quant<q4_k>, #kf.fragments>) -> tensor<?x64xf32>
-      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 16, stages = 3>} {
+      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 16, stages = 3, unit = mma_sync>} {
     %0 = kf.matmul %x, %w wide : tensor<?x256xf16>, tensor<64x256x!kf.quant<q4_k>, #kf.fragments>
     kf.yield %0 : tensor<?x64xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90">} {
+  // expected-error @below {{schedule cannot run on this device: unit = wgmma is of sm_90a; use unit = mma_sync}}
+  kf.kernel @k(%x: tensor<64x256xbf16>, %w: tensor<96x256xbf16>) -> tensor<64x96xf32>
+      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 3, unit = wgmma>} {
+    %0 = kf.matmul %x, %w wide : tensor<64x256xbf16>, tensor<96x256xbf16>
+    kf.yield %0 : tensor<64x96xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  // expected-error @below {{schedule cannot run on a GPU: unit = wgmma is for warps of 16 lines of the weight each, found 32}}
+  kf.kernel @k(%x: tensor<64x256xbf16>, %w: tensor<128x256xbf16>) -> tensor<64x128xf32>
+      attributes {schedule = #kf.mma<workgroup = [64, 128], warps = [1, 4], reduction = 64, stages = 3, unit = wgmma>} {
+    %0 = kf.matmul %x, %w wide : tensor<64x256xbf16>, tensor<128x256xbf16>
+    kf.yield %0 : tensor<64x128xf32>
   }
 }

@@ -139,7 +139,7 @@ kf.kernel @k(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
 
 // expected-error @below {{schedule cannot run on this device: #kf.mma is for the matrix units of NVIDIA GPUs}}
 kf.kernel @k(%x: tensor<?x64xf16>, %w: tensor<96x64xf16>) -> tensor<?x96xf16>
-    attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 2>} {
+    attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 2, unit = mma_sync>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf16>, tensor<96x64xf16>
   kf.yield %0 : tensor<?x96xf16>
 }

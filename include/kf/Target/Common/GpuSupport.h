@@ -21,6 +21,7 @@ struct GpuLimits {
   int64_t indexBits = 64; ///< of an index into a buffer
   bool mma = false;       ///< #kf.mma: matrix units of 16-bit floats
   bool clusters = false;  ///< of workgroups
+  bool wgmma = false;     ///< matrix units of four warps
   /// A usual GPU's where it does not say.
   int64_t multiprocessors = 64;
   /// Bits of the integers in registers beside 1 and 32; all where it is empty.

@@ -36,7 +36,7 @@ private:
       range.emplace(e, mma.rows);
       range->reset();
     }
-    if (mma.isForWarpgroups() && hasWarpgroups(e.kernel))
+    if (mma.isForWarpgroups)
       ring = code.align(ring, MmaShape::warpgroupAlignment);
     factor = cast<RankedTensorType>(op.getX().getType()).getElementType();
     FailureOr<SmallVector<Value>> sums = sumUpTile();
@@ -69,7 +69,7 @@ private:
     lines = createMmaLines(e, op, product, columns, mma.rowBytes());
     if (!lines)
       return failure();
-    if (mma.isForWarpgroups() && hasWarpgroups(e.kernel))
+    if (mma.isForWarpgroups)
       return sumUpWarpgroups(x);
     findTiles(x);
     return sumUp(x);

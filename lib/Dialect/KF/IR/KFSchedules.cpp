@@ -8,6 +8,8 @@
 
 #include "OpChecks.h"
 
+#include "kf/Dialect/KF/IR/MatrixUnits.h"
+
 using namespace mlir;
 using namespace mlir::kf;
 
@@ -16,7 +18,7 @@ using namespace mlir::kf;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Checks the fields of a schedule; `failed` says whether it has reported one.
+/// Checks the fields of a schedule, and reports the first that is wrong.
 class FieldChecks {
 public:
   explicit FieldChecks(function_ref<InFlightDiagnostic()> emitError)
@@ -33,17 +35,18 @@ public:
     if (!holds)
       report(message);
   }
-  LogicalResult result() const { return success(!hasFailed); }
+  bool hasFailed() const { return hasReported; }
+  LogicalResult result() const { return success(!hasReported); }
 
 private:
   void report(const Twine &message) {
-    if (!hasFailed)
+    if (!hasReported)
       emitError() << "schedule: " << message;
-    hasFailed = true;
+    hasReported = true;
   }
 
   function_ref<InFlightDiagnostic()> emitError;
-  bool hasFailed = false;
+  bool hasReported = false;
 };
 } // namespace
 
@@ -88,7 +91,7 @@ SimtScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult
 MmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                         ArrayRef<int64_t> workgroup, ArrayRef<int64_t> warps,
-                        int64_t reduction, int64_t stages) {
+                        int64_t reduction, int64_t stages, MatrixUnit unit) {
   FieldChecks checks(emitError);
   checks.check(workgroup.size() == 2 && warps.size() == 2,
                "workgroup and warps are [rows, columns]");
@@ -98,6 +101,21 @@ MmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       llvm::isPowerOf2_64(reduction) && reduction >= 16 && reduction <= 128,
       "reduction must be 16, 32, 64 or 128, found " + Twine(reduction));
   checks.inRange("stages", stages, 2, 8);
+  checks.check(unit == MatrixUnit::MmaSync || unit == MatrixUnit::Wgmma,
+               "unit is mma_sync or wgmma, found " + stringifyMatrixUnit(unit));
+  if (unit != MatrixUnit::Wgmma || checks.hasFailed())
+    return checks.result();
+  const int64_t most = getUnitShape(unit).mostRows;
+  checks.check(warps[0] == 1 && warps[1] % 4 == 0,
+               "unit = wgmma needs warps = [1, a multiple of 4], found [" +
+                   Twine(warps[0]) + ", " + Twine(warps[1]) + "]");
+  checks.check(workgroup[0] <= most,
+               "unit = wgmma needs at most " + Twine(most) +
+                   " rows in workgroup, found " + Twine(workgroup[0]));
+  checks.check(reduction == 64,
+               "unit = wgmma needs reduction = 64, found " + Twine(reduction));
+  checks.check(stages >= 3, "unit = wgmma needs stages of 3 or more, found " +
+                                Twine(stages));
   return checks.result();
 }
 

@@ -127,6 +127,13 @@ def KF_SimtScheduleAttr : KF_ScheduleAttr<"Simt", "simt"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
+/// Shapes and types are in MatrixUnits.h.
+def KF_MatrixUnit
+    : KF_I32Enum<"MatrixUnit", "the matrix unit that multiplies",
+                 [I32EnumAttrCase<"MmaSync", 0, "mma_sync">,
+                  I32EnumAttrCase<"Wgmma", 1, "wgmma">,
+                  I32EnumAttrCase<"Tf32Pairs", 2, "tf32_pairs">]>;
+
 def KF_MmaScheduleAttr : KF_ScheduleAttr<"Mma", "mma"> {
   let summary = "a product of many rows on the matrix units of NVIDIA GPUs";
   let description = [{
@@ -138,13 +145,19 @@ def KF_MmaScheduleAttr : KF_ScheduleAttr<"Mma", "mma"> {
       own, of whole 16 x 8 products.
     - `reduction`: 16, 32, 64 or 128 elements of K.
     - `stages`: steps that shared memory holds, 2 to 8.
+    - `unit`: `mma_sync`, of a warp, whose operands are in registers; or `wgmma`
+      (sm_90a), of four warps, which reads rows from shared memory itself. Of
+      the latter, `warps` is [1, a multiple of 4], each with 16 lines of the
+      weight, rows are at most 256, `reduction` is 64 and `stages` 3 or more.
 
     ```mlir
-    #kf.mma<workgroup = [128, 128], warps = [2, 2], reduction = 32, stages = 3>
+    #kf.mma<workgroup = [128, 128], warps = [2, 2], reduction = 32, stages = 3, unit = mma_sync>
+    #kf.mma<workgroup = [256, 128], warps = [1, 8], reduction = 64, stages = 4, unit = wgmma>
     ```
   }];
   let parameters = (ins KF_Sizes:$workgroup, KF_Sizes:$warps,
-      "int64_t":$reduction, "int64_t":$stages);
+      "int64_t":$reduction, "int64_t":$stages,
+      "::mlir::kf::MatrixUnit":$unit);
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{
     ::llvm::ArrayRef<int64_t> getThreads() const { return {}; }
