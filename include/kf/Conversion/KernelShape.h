@@ -236,6 +236,7 @@ struct StreamShape {
   };
 
   int64_t warps = 1, tiles = 2, stages = 2;
+  MatrixUnit unit = MatrixUnit::MmaSync;
   int64_t tileColumns = 16, tileBytes = 512; ///< of FragmentTile
   Sums sumsOfX = Sums::None;
   int64_t rows = 1;         ///< of x, at most
@@ -320,10 +321,9 @@ struct StreamShape {
   }
 };
 
-/// Whether `#kf.stream` multiplies `rows` rows of x as they are, which warps
-/// hold (HeldShape), and does not split them (StreamShape): more than a few, of
-/// what matrix units multiply with the weight.
-bool holdsRows(MatmulOp op, int64_t rows);
+/// Whether `#kf.stream` can take rows of x as they are, `rows = rounded`: of
+/// what matrix units multiply with the weight, in memory.
+bool canHoldRows(MatmulOp op);
 
 /// What a workgroup of a product of few rows of 16-bit floats does at a time;
 /// see lib/Conversion/KFToGPU/Products/HeldMatmulEmitter.cpp. Tiles are those
@@ -418,8 +418,8 @@ struct KernelShape {
   std::optional<FlashShape> flash; ///< of attention
   /// Of attention on matrix units; `flash` is for what it leaves, then.
   std::optional<FlashMmaShape> flashMma;
-  std::optional<StreamShape> stream; ///< of a product of few rows of f32
-  std::optional<HeldShape> held;     ///< of one of few rows of 16 bits
+  std::optional<StreamShape> stream; ///< of a product of few rows
+  std::optional<HeldShape> held;     ///< of one with rows in registers
   std::optional<MmaShape> mma;       ///< of one of many rows, on matrix units
   int64_t adjustmentWords = 0;       ///< of bits of kf.sample, one for some ids
   int64_t batch = 1; ///< elements that a thread asks for at a time

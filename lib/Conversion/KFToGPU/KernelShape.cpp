@@ -335,11 +335,10 @@ static std::optional<StreamShape::Sums> findStreamSums(Type element) {
   }
 }
 
-bool mlir::kf::holdsRows(MatmulOp op, int64_t rows) {
+bool mlir::kf::canHoldRows(MatmulOp op) {
   const Type w = elementOf(op.getW());
-  return rows > StreamShape::mostSplitRows && !w.isF32() &&
-         elementOf(op.getX()) ==
-             (isa<QuantType>(w) ? Float16Type::get(op.getContext()) : w) &&
+  const Type x = isa<QuantType>(w) ? Float16Type::get(op.getContext()) : w;
+  return multiplies(MatrixUnit::MmaSync, x) && elementOf(op.getX()) == x &&
          statisticsOf(op.getX().getDefiningOp()) == 0;
 }
 
@@ -406,8 +405,6 @@ static FailureOr<KernelShape> getHeldShape(MatmulOp op,
     return fail("parts (" + Twine(held.parts) + ") cannot each have some of " +
                 Twine(slices) + " slices of " + Twine(held.sliceColumns()) +
                 " columns of K");
-  if (held.parts > 1 && !hasClusters(op))
-    return fail(noClusters);
   const int64_t registers = countHeldRegisters(held);
   if (held.words() > registers)
     return fail("a lane holds " + Twine(held.words()) +
@@ -434,6 +431,13 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
                 "q4_0, q4_k or q6_k with #kf.fragments, found " +
                 debugString(w));
   StreamShape stream;
+  stream.unit = schedule.getUnit();
+  if ((stream.unit == MatrixUnit::Tf32Pairs) != w.getElementType().isF32())
+    return fail(Twine("unit = ") + stringifyMatrixUnit(stream.unit) +
+                (w.getElementType().isF32()
+                     ? " is for weights of 16 bits or less"
+                     : " is for weights of f32") +
+                ", found " + debugString(w.getElementType()));
   stream.sumsOfX = *sums;
   stream.rows = schedule.getWorkgroup()[0];
   if (stream.rows > mostStreamRows)
@@ -460,12 +464,15 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
                 Twine(StreamShape::pairColumns / tile.columns) +
                 " where they have " + Twine(tile.columns) + " columns of K");
   stream.tilesOfRow = tile.tilesOf(w.getShape().back());
-  if (holdsRows(op, schedule.getWorkgroup()[0]))
+  if (schedule.getHeld() == OperandPlace::Registers) {
+    if (!canHoldRows(op))
+      return fail(
+          "rows = rounded is for rows in memory of the 16-bit floats "
+          "that go with the weight, found " +
+          debugString(x.getElementType()) +
+          (statisticsOf(op.getX().getDefiningOp()) > 0 ? " of a norm" : ""));
     return getHeldShape(op, schedule, stream, fail);
-  if (schedule.getParts() > 1)
-    return fail("parts are for rows that are held: more than " +
-                Twine(StreamShape::mostSplitRows) +
-                ", of the 16-bit floats that go with the weight");
+  }
   // With more rows, or parts of them, warps have row blocks of their own, and
   // what they read of x is for two where tiles are small.
   if (stream.rows > StreamShape::mostSplitRows ||

@@ -164,15 +164,16 @@ private:
       if (width >= ofBlock)
         widths.insert(llvm::alignTo(width, ofBlock));
     auto shape = getKernelShape(kernel, first, nullptr);
-    if (succeeded(shape) && shape->held)
+    if (first.getHeld() == OperandPlace::Registers && succeeded(shape))
       return addHeld(*shape->held, first, widths);
     for (int64_t width : widths)
       for (int64_t warps : {4, 8, 12, 16})
         for (int64_t tiles : {1, 2, 4, 8})
           for (int64_t stages : {2, 3, 4, 6})
             for (int64_t reduction : {int64_t(0), first.getReduction()})
-              add(StreamScheduleAttr::get(context, {rows, width}, warps, tiles,
-                                          stages, reduction, /*parts=*/1));
+              add(StreamScheduleAttr::get(
+                  context, {rows, width}, warps, tiles, stages, first.getUnit(),
+                  first.getRows(), first.getHeld(), reduction, /*parts=*/1));
   }
 
   /// Where warps hold rows: other parts of them, too, and clusters that divide
@@ -194,8 +195,9 @@ private:
               for (int64_t stages : {2, 3, 4, 6})
                 if (ofWarp % (tiles * held.tileColumns) == 0)
                   add(StreamScheduleAttr::get(context, {rows, columns}, warps,
-                                              tiles, stages, warps * ofWarp,
-                                              parts));
+                                              tiles, stages, first.getUnit(),
+                                              first.getRows(), first.getHeld(),
+                                              warps * ofWarp, parts));
       }
   }
 

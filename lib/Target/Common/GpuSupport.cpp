@@ -225,6 +225,9 @@ mlir::kf::verifyGpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
     return fail("unit = wgmma is of sm_90a; use unit = mma_sync");
   if ((shape->stream || shape->held) && !limits.mma)
     return fail("#kf.stream needs the matrix units of NVIDIA GPUs");
+  if (schedule.getParts() > 1 && !limits.clusters)
+    return fail(
+        "parts are a cluster of workgroups, which sm_90 and later have");
   if (shape->threadCount > limits.threads)
     return fail("threads are " + Twine(shape->threadCount) +
                 " a workgroup, the device allows " + Twine(limits.threads));

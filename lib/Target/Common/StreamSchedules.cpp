@@ -38,7 +38,7 @@ public:
   }
 
   StreamScheduleAttr select() {
-    if (holdsRows(op, rows))
+    if (rows > StreamShape::mostSplitRows && canHoldRows(op))
       return selectHeld();
     if (rows > 8 && limits.memory <= streamMemory)
       rows = llvm::divideCeil(rows, 2);
@@ -62,9 +62,16 @@ private:
     return std::max<int64_t>(least, limits.memory >= 2 * streamMemory ? 4 : 2);
   }
 
+  bool isSingle() { return op.getW().getType().getElementType().isF32(); }
+  MatrixUnit unit() {
+    return isSingle() ? MatrixUnit::Tf32Pairs : MatrixUnit::MmaSync;
+  }
+  RowForm form() { return isSingle() ? RowForm::F32 : RowForm::Split; }
+
   StreamScheduleAttr get(int64_t width, int64_t stages, int64_t reduction) {
     return StreamScheduleAttr::get(kernel.getContext(), {rows, width * ofBlock},
-                                   warps, tiles(), stages, reduction,
+                                   warps, tiles(), stages, unit(), form(),
+                                   OperandPlace::Shared, reduction,
                                    /*parts=*/1);
   }
   FailureOr<KernelShape> shapeOf(StreamScheduleAttr schedule) {
@@ -230,7 +237,8 @@ private:
                          llvm::divideCeil(blocks, groupsPerDimension));
             return StreamScheduleAttr::get(
                 kernel.getContext(), {rows, width * ofBlock}, division.warps,
-                tiles, stages, reduction, parts);
+                tiles, stages, MatrixUnit::MmaSync, RowForm::Rounded,
+                OperandPlace::Registers, reduction, parts);
           };
           auto bytesOf = [&](StreamScheduleAttr schedule) {
             auto shape = shapeOf(schedule);

@@ -6,7 +6,7 @@
 // they are there, and leave theirs until they are read.
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors = 132>} {
 kf.kernel @parts(%x: tensor<16x192xbf16>, %w: tensor<48x192xbf16, #kf.fragments>) -> tensor<16x48xf32>
-    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 1, tiles = 2, stages = 2, reduction = 64, parts = 2>} {
+    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 1, tiles = 2, stages = 2, unit = mma_sync, rows = rounded, held = registers, reduction = 64, parts = 2>} {
   %0 = kf.matmul %x, %w wide : tensor<16x192xbf16>, tensor<48x192xbf16, #kf.fragments>
   kf.yield %0 : tensor<16x48xf32>
 }
@@ -43,7 +43,7 @@ kf.kernel @parts(%x: tensor<16x192xbf16>, %w: tensor<48x192xbf16, #kf.fragments>
 // Three, which are no power of two, have two slices each, and an odd last one.
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors = 132>} {
 kf.kernel @thirds(%x: tensor<16x320xbf16>, %w: tensor<48x320xbf16, #kf.fragments>) -> tensor<16x48xf32>
-    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 1, tiles = 2, stages = 2, reduction = 64, parts = 3>} {
+    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 1, tiles = 2, stages = 2, unit = mma_sync, rows = rounded, held = registers, reduction = 64, parts = 3>} {
   %0 = kf.matmul %x, %w wide : tensor<16x320xbf16>, tensor<48x320xbf16, #kf.fragments>
   kf.yield %0 : tensor<16x48xf32>
 }
@@ -66,7 +66,7 @@ kf.kernel @thirds(%x: tensor<16x320xbf16>, %w: tensor<48x320xbf16, #kf.fragments
 // Eight, the most, with a slice each, which they go through once.
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors = 132>} {
 kf.kernel @eighths(%x: tensor<16x512xbf16>, %w: tensor<48x512xbf16, #kf.fragments>) -> tensor<16x48xf32>
-    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 1, tiles = 2, stages = 2, reduction = 64, parts = 8>} {
+    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 1, tiles = 2, stages = 2, unit = mma_sync, rows = rounded, held = registers, reduction = 64, parts = 8>} {
   %0 = kf.matmul %x, %w wide : tensor<16x512xbf16>, tensor<48x512xbf16, #kf.fragments>
   kf.yield %0 : tensor<16x48xf32>
 }

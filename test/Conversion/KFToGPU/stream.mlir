@@ -5,7 +5,7 @@
 // waits for the oldest, starts those of a later step and multiplies: two tiles,
 // which share a load of x.
 kf.kernel @plain(%x: tensor<1x256xf32>, %w: tensor<96x256xbf16, #kf.fragments>) -> tensor<1x96xf32>
-    attributes {schedule = #kf.stream<workgroup = [1, 32], warps = 4, tiles = 2, stages = 3>} {
+    attributes {schedule = #kf.stream<workgroup = [1, 32], warps = 4, tiles = 2, stages = 3, unit = mma_sync, rows = split, held = shared>} {
   %0 = kf.matmul %x, %w : tensor<1x256xf32>, tensor<96x256xbf16, #kf.fragments>
   kf.yield %0 : tensor<1x96xf32>
 }
@@ -47,7 +47,7 @@ kf.kernel @plain(%x: tensor<1x256xf32>, %w: tensor<96x256xbf16, #kf.fragments>) 
 // are tiles, which are not read then. x comes in parts, between which copies go
 // on. Rows 8 to 15 have columns of their own.
 kf.kernel @norm_in_parts(%x: tensor<?x300xf32>, %g: tensor<300xf32>, %w: tensor<2x40x300xf16, #kf.fragments>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.stream<workgroup = [16, 8], warps = 2, tiles = 2, stages = 2, reduction = 256>} {
+    attributes {schedule = #kf.stream<workgroup = [16, 8], warps = 2, tiles = 2, stages = 2, unit = mma_sync, rows = split, held = shared, reduction = 256>} {
   %n = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x300xf32>, tensor<300xf32>
   %0 = kf.matmul %n, %w glu(silu) : tensor<?x300xf32>, tensor<2x40x300xf16, #kf.fragments>
   kf.yield %0 : tensor<?x40xf32>
@@ -85,7 +85,7 @@ kf.kernel @norm_in_parts(%x: tensor<?x300xf32>, %g: tensor<300xf32>, %w: tensor<
 // of each element. A load of x is for both row blocks, and a row block that
 // there is not is neither read nor stored.
 kf.kernel @blocks_of_warps(%x: tensor<8x128xf32>, %w: tensor<48x128xbf16, #kf.fragments>) -> tensor<8x48xf32>
-    attributes {schedule = #kf.stream<workgroup = [8, 48], warps = 2, tiles = 2, stages = 2>} {
+    attributes {schedule = #kf.stream<workgroup = [8, 48], warps = 2, tiles = 2, stages = 2, unit = mma_sync, rows = split, held = shared>} {
   %0 = kf.matmul %x, %w : tensor<8x128xf32>, tensor<48x128xbf16, #kf.fragments>
   kf.yield %0 : tensor<8x48xf32>
 }
@@ -114,7 +114,7 @@ kf.kernel @blocks_of_warps(%x: tensor<8x128xf32>, %w: tensor<48x128xbf16, #kf.fr
 
 // Other norms are computed before.
 kf.kernel @layer_norm(%x: tensor<2x64xf32>, %g: tensor<64xf32>, %w: tensor<16x64xf16, #kf.fragments>) -> tensor<2x16xf32>
-    attributes {schedule = #kf.stream<workgroup = [2, 16], warps = 2, tiles = 2, stages = 2>} {
+    attributes {schedule = #kf.stream<workgroup = [2, 16], warps = 2, tiles = 2, stages = 2, unit = mma_sync, rows = split, held = shared>} {
   %n = kf.layer_norm %x, %g eps(1.0e-5) : tensor<2x64xf32>, tensor<64xf32>
   %0 = kf.matmul %n, %w : tensor<2x64xf32>, tensor<16x64xf16, #kf.fragments>
   kf.yield %0 : tensor<2x16xf32>
@@ -129,7 +129,7 @@ kf.kernel @layer_norm(%x: tensor<2x64xf32>, %g: tensor<64xf32>, %w: tensor<16x64
 // Of blocks, lanes share what they have copied. A unit's two products begin with
 // what its sums of x subtract, and are scaled before they are added.
 kf.kernel @blocks(%x: tensor<1x256xf32>, %w: tensor<16x256x!kf.quant<q4_0>, #kf.fragments>) -> tensor<1x16xf32>
-    attributes {schedule = #kf.stream<workgroup = [1, 16], warps = 1, tiles = 1, stages = 2>} {
+    attributes {schedule = #kf.stream<workgroup = [1, 16], warps = 1, tiles = 1, stages = 2, unit = mma_sync, rows = split, held = shared>} {
   %0 = kf.matmul %x, %w : tensor<1x256xf32>, tensor<16x256x!kf.quant<q4_0>, #kf.fragments>
   kf.yield %0 : tensor<1x16xf32>
 }
@@ -165,7 +165,7 @@ kf.kernel @blocks(%x: tensor<1x256xf32>, %w: tensor<16x256x!kf.quant<q4_0>, #kf.
 // warps multiply two tiles of each row block, and what they have of two of them
 // is added behind one barrier.
 kf.kernel @held(%x: tensor<16x64xbf16>, %w: tensor<48x64xbf16, #kf.fragments>) -> tensor<16x48xf32>
-    attributes {schedule = #kf.stream<workgroup = [16, 48], warps = 2, tiles = 2, stages = 3>} {
+    attributes {schedule = #kf.stream<workgroup = [16, 48], warps = 2, tiles = 2, stages = 3, unit = mma_sync, rows = rounded, held = registers>} {
   %0 = kf.matmul %x, %w wide : tensor<16x64xbf16>, tensor<48x64xbf16, #kf.fragments>
   kf.yield %0 : tensor<16x48xf32>
 }
@@ -205,7 +205,7 @@ kf.kernel @held(%x: tensor<16x64xbf16>, %w: tensor<48x64xbf16, #kf.fragments>) -
 // slices, whose sums are in workgroup memory; x past its end is zero, and there
 // are fewer rows than 8.
 kf.kernel @held_blocks(%x: tensor<?x544xf16>, %w: tensor<2x8x544x!kf.quant<q4_0>, #kf.fragments>) -> tensor<?x8xf32>
-    attributes {schedule = #kf.stream<workgroup = [7, 8], warps = 1, tiles = 1, stages = 2, reduction = 256>} {
+    attributes {schedule = #kf.stream<workgroup = [7, 8], warps = 1, tiles = 1, stages = 2, unit = mma_sync, rows = rounded, held = registers, reduction = 256>} {
   %0 = kf.matmul %x, %w glu(silu) wide : tensor<?x544xf16>, tensor<2x8x544x!kf.quant<q4_0>, #kf.fragments>
   kf.yield %0 : tensor<?x8xf32>
 }
@@ -245,7 +245,7 @@ kf.kernel @by_element(%x: tensor<1x40xf32>, %w: tensor<30x40xbf16, #kf.fragments
 // products of f16; its sums are scaled where they are stored. Where the chip
 // does not convert codes, bits are moved.
 kf.kernel @float8(%x: tensor<1x256xf32>, %w: tensor<16x256xf8E4M3FN, #kf.fragments>, %s: tensor<16xf32>) -> tensor<1x16xf32>
-    attributes {schedule = #kf.stream<workgroup = [1, 16], warps = 4, tiles = 2, stages = 2>} {
+    attributes {schedule = #kf.stream<workgroup = [1, 16], warps = 4, tiles = 2, stages = 2, unit = mma_sync, rows = split, held = shared>} {
   %0 = kf.matmul %x, %w weight_scales(%s : tensor<16xf32>) : tensor<1x256xf32>, tensor<16x256xf8E4M3FN, #kf.fragments>
   kf.yield %0 : tensor<1x16xf32>
 }
@@ -271,7 +271,7 @@ kf.kernel @float8(%x: tensor<1x256xf32>, %w: tensor<16x256xf8E4M3FN, #kf.fragmen
 // multiply it with: a load of x is for two tiles, and each tile's rest and its
 // larger part are multiplied one after the other.
 kf.kernel @singles(%x: tensor<1x256xf32>, %w: tensor<96x256xf32, #kf.fragments>) -> tensor<1x96xf32>
-    attributes {schedule = #kf.stream<workgroup = [1, 32], warps = 4, tiles = 4, stages = 3>} {
+    attributes {schedule = #kf.stream<workgroup = [1, 32], warps = 4, tiles = 4, stages = 3, unit = tf32_pairs, rows = f32, held = shared>} {
   %0 = kf.matmul %x, %w : tensor<1x256xf32>, tensor<96x256xf32, #kf.fragments>
   kf.yield %0 : tensor<1x96xf32>
 }
@@ -298,7 +298,7 @@ kf.kernel @singles(%x: tensor<1x256xf32>, %w: tensor<96x256xf32, #kf.fragments>)
 
 // Both parts of 16 rows have columns of their own.
 kf.kernel @rows_of_singles(%x: tensor<16x256xf32>, %w: tensor<96x256xf32, #kf.fragments>) -> tensor<16x96xf32>
-    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 4, tiles = 4, stages = 3>} {
+    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 4, tiles = 4, stages = 3, unit = tf32_pairs, rows = f32, held = shared>} {
   %0 = kf.matmul %x, %w : tensor<16x256xf32>, tensor<96x256xf32, #kf.fragments>
   kf.yield %0 : tensor<16x96xf32>
 }

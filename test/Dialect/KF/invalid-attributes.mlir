@@ -249,42 +249,42 @@ func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interlea
 // -----
 
 // expected-error @+1 {{schedule: workgroup is [rows, columns]}}
-"test.op"() {a = #kf.stream<workgroup = [16], warps = 8, tiles = 4, stages = 3>} : () -> ()
+"test.op"() {a = #kf.stream<workgroup = [16], warps = 8, tiles = 4, stages = 3, unit = mma_sync, rows = split, held = shared>} : () -> ()
 
 // -----
 
 // expected-error @+1 {{schedule: workgroup has 0, which is not in [1, 65536]}}
-"test.op"() {a = #kf.stream<workgroup = [1, 0], warps = 8, tiles = 4, stages = 3>} : () -> ()
+"test.op"() {a = #kf.stream<workgroup = [1, 0], warps = 8, tiles = 4, stages = 3, unit = mma_sync, rows = split, held = shared>} : () -> ()
 
 // -----
 
 // expected-error @+1 {{schedule: warps has 33, which is not in [1, 32]}}
-"test.op"() {a = #kf.stream<workgroup = [1, 16], warps = 33, tiles = 4, stages = 3>} : () -> ()
+"test.op"() {a = #kf.stream<workgroup = [1, 16], warps = 33, tiles = 4, stages = 3, unit = mma_sync, rows = split, held = shared>} : () -> ()
 
 // -----
 
 // expected-error @+1 {{schedule: tiles has 34, which is not in [1, 32]}}
-"test.op"() {a = #kf.stream<workgroup = [1, 16], warps = 8, tiles = 34, stages = 3>} : () -> ()
+"test.op"() {a = #kf.stream<workgroup = [1, 16], warps = 8, tiles = 34, stages = 3, unit = mma_sync, rows = split, held = shared>} : () -> ()
 
 // -----
 
 // expected-error @+1 {{schedule: stages has 1, which is not in [2, 16]}}
-"test.op"() {a = #kf.stream<workgroup = [1, 16], warps = 8, tiles = 4, stages = 1>} : () -> ()
+"test.op"() {a = #kf.stream<workgroup = [1, 16], warps = 8, tiles = 4, stages = 1, unit = mma_sync, rows = split, held = shared>} : () -> ()
 
 // -----
 
 // expected-error @+1 {{schedule: reduction has -16, which is not in}}
-"test.op"() {a = #kf.stream<workgroup = [1, 16], warps = 8, tiles = 4, stages = 2, reduction = -16>} : () -> ()
+"test.op"() {a = #kf.stream<workgroup = [1, 16], warps = 8, tiles = 4, stages = 2, unit = mma_sync, rows = split, held = shared, reduction = -16>} : () -> ()
 
 // -----
 
 // expected-error @+1 {{schedule: parts has 0, which is not in [1, 8]}}
-"test.op"() {a = #kf.stream<workgroup = [16, 16], warps = 8, tiles = 4, stages = 2, parts = 0>} : () -> ()
+"test.op"() {a = #kf.stream<workgroup = [16, 16], warps = 8, tiles = 4, stages = 2, unit = mma_sync, rows = rounded, held = registers, parts = 0>} : () -> ()
 
 // -----
 
 // expected-error @+1 {{schedule: parts has 9, which is not in [1, 8]}}
-"test.op"() {a = #kf.stream<workgroup = [16, 16], warps = 8, tiles = 4, stages = 2, parts = 9>} : () -> ()
+"test.op"() {a = #kf.stream<workgroup = [16, 16], warps = 8, tiles = 4, stages = 2, unit = mma_sync, rows = rounded, held = registers, parts = 9>} : () -> ()
 
 // -----
 

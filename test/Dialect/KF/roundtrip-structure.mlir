@@ -33,8 +33,8 @@ func.func @weights(%x: tensor<96x64xbf16>) {
 // CHECK-SAME: b8 = #kf.vector<tile = [6, 32], lanes = 16, dot = i8>
 // CHECK-SAME: c = #kf.simt<workgroup = [0, 1], threads = [16, 16, 1], tile = [4], reduction = 64, unroll = 8>
 // CHECK-SAME: c2 = #kf.flash<workgroup = [4, 8], keys = 32, threads = [64]>
-// CHECK-SAME: c3 = #kf.stream<workgroup = [1, 32], warps = 8, tiles = 4, stages = 3>
-// CHECK-SAME: c4 = #kf.stream<workgroup = [16, 16], warps = 4, tiles = 2, stages = 2, reduction = 256>
+// CHECK-SAME: c3 = #kf.stream<workgroup = [1, 32], warps = 8, tiles = 4, stages = 3, unit = mma_sync, rows = split, held = shared>
+// CHECK-SAME: c4 = #kf.stream<workgroup = [16, 16], warps = 4, tiles = 2, stages = 2, unit = mma_sync, rows = rounded, held = registers, reduction = 256>
 // CHECK-SAME: c5 = #kf.mma<workgroup = [128, 64], warps = [2, 4], reduction = 32, stages = 3, unit = mma_sync>
 // CHECK-SAME: c6 = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8]>
 // CHECK-SAME: c7 = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8], parts = 8>
@@ -45,8 +45,8 @@ func.func private @schedules() attributes {
   b8 = #kf.vector<dot = i8, tile = [6, 32], lanes = 16>,
   c = #kf.simt<tile = [4], reduction = 64, unroll = 8, threads = [16, 16, 1], workgroup = [0, 1]>,
   c2 = #kf.flash<threads = [64], keys = 32, workgroup = [4, 8]>,
-  c3 = #kf.stream<stages = 3, tiles = 4, warps = 8, workgroup = [1, 32], reduction = 0>,
-  c4 = #kf.stream<workgroup = [16, 16], warps = 4, tiles = 2, stages = 2, reduction = 256>,
+  c3 = #kf.stream<stages = 3, unit = mma_sync, rows = split, held = shared, tiles = 4, warps = 8, workgroup = [1, 32], reduction = 0>,
+  c4 = #kf.stream<workgroup = [16, 16], warps = 4, tiles = 2, stages = 2, unit = mma_sync, rows = rounded, held = registers, reduction = 256>,
   c5 = #kf.mma<stages = 3, warps = [2, 4], reduction = 32, workgroup = [128, 64], unit = mma_sync>,
   c6 = #kf.flash_mma<threads = [32, 1, 8], keys = 16, workgroup = [1, 4], parts = 1>,
   c7 = #kf.flash_mma<parts = 8, threads = [32, 1, 8], keys = 16, workgroup = [1, 4]>,

@@ -185,7 +185,8 @@ TEST_F(GpuCostModelTest, rowsInSlicesAreReadAgain) {
   KernelOp kernel = parseProduct(1, 4096, 14336, "f32", "bf16, #kf.fragments");
   ASSERT_TRUE(kernel);
   const std::string whole = "#kf.stream<workgroup = [1, 16], warps = 8, "
-                            "tiles = 2, stages = 4";
+                            "tiles = 2, stages = 4, unit = mma_sync, rows = "
+                            "split, held = shared";
   EXPECT_LT(predict(kernel, whole + ">"),
             predict(kernel, whole + ", reduction = 256>"));
 }
@@ -194,7 +195,8 @@ TEST_F(GpuCostModelTest, moreCopiesOnTheirWayHideMemory) {
   KernelOp few = parseProduct(1, 4096, 4096, "f32", "bf16, #kf.fragments");
   ASSERT_TRUE(few);
   const std::string stream =
-      "#kf.stream<workgroup = [1, 32], warps = 8, tiles = 2, stages = ";
+      "#kf.stream<workgroup = [1, 32], warps = 8, tiles = 2, unit = mma_sync, "
+      "rows = split, held = shared, stages = ";
   EXPECT_LT(predict(few, stream + "4>"), predict(few, stream + "2>"));
   KernelOp many = parseProduct(512, 4096, 4096, "f16", "f16, #kf.fragments");
   ASSERT_TRUE(many);

@@ -7,7 +7,7 @@
 // Eight slices of K among three workgroups, the last of which has two. The last
 // one goes behind the end of K, and the last columns are no whole block.
 kf.kernel @thirds_bf16_kernel(%x: tensor<?x1000xbf16>, %w: tensor<77x1000xbf16>, %r: tensor<?x77xf32>) -> tensor<?x77xf32>
-    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 2, tiles = 2, stages = 2, reduction = 128, parts = 3>} {
+    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 2, tiles = 2, stages = 2, unit = mma_sync, rows = rounded, held = registers, reduction = 128, parts = 3>} {
   %0 = kf.matmul %x, %w wide : tensor<?x1000xbf16>, tensor<77x1000xbf16>
   %1 = arith.addf %r, %0 : tensor<?x77xf32>
   kf.yield %1 : tensor<?x77xf32>
@@ -20,7 +20,7 @@ kf.program @thirds_bf16(%x: tensor<?x1000xbf16>, %r: tensor<?x77xf32>) -> tensor
 
 // One slice each; rows for two clusters.
 kf.kernel @thirds_f16_kernel(%x: tensor<?x280xf16>, %w: tensor<48x280xf16>) -> tensor<?x48xf32>
-    attributes {schedule = #kf.stream<workgroup = [8, 48], warps = 3, tiles = 2, stages = 3, reduction = 96, parts = 3>} {
+    attributes {schedule = #kf.stream<workgroup = [8, 48], warps = 3, tiles = 2, stages = 3, unit = mma_sync, rows = rounded, held = registers, reduction = 96, parts = 3>} {
   %0 = kf.matmul %x, %w wide : tensor<?x280xf16>, tensor<48x280xf16>
   kf.yield %0 : tensor<?x48xf32>
 }
@@ -32,7 +32,7 @@ kf.program @thirds_f16(%x: tensor<?x280xf16>) -> tensor<?x48xf32> attributes {ma
 
 // Both products of a gate.
 kf.kernel @thirds_gated_kernel(%x: tensor<?x640xbf16>, %w: tensor<2x44x640xbf16>) -> tensor<?x44xf32>
-    attributes {schedule = #kf.stream<workgroup = [16, 24], warps = 2, tiles = 2, stages = 2, reduction = 64, parts = 3>} {
+    attributes {schedule = #kf.stream<workgroup = [16, 24], warps = 2, tiles = 2, stages = 2, unit = mma_sync, rows = rounded, held = registers, reduction = 64, parts = 3>} {
   %0 = kf.matmul %x, %w glu(silu) wide : tensor<?x640xbf16>, tensor<2x44x640xbf16>
   kf.yield %0 : tensor<?x44xf32>
 }
@@ -44,7 +44,7 @@ kf.program @thirds_gated(%x: tensor<?x640xbf16>) -> tensor<?x44xf32> attributes 
 
 // As many workgroups as a cluster has: fifteen slices, and one behind the end.
 kf.kernel @eighths_bf16_kernel(%x: tensor<?x1900xbf16>, %w: tensor<77x1900xbf16>, %r: tensor<?x77xf32>) -> tensor<?x77xf32>
-    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 2, tiles = 2, stages = 2, reduction = 128, parts = 8>} {
+    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 2, tiles = 2, stages = 2, unit = mma_sync, rows = rounded, held = registers, reduction = 128, parts = 8>} {
   %0 = kf.matmul %x, %w wide : tensor<?x1900xbf16>, tensor<77x1900xbf16>
   %1 = arith.addf %r, %0 : tensor<?x77xf32>
   kf.yield %1 : tensor<?x77xf32>
@@ -57,7 +57,7 @@ kf.program @eighths_bf16(%x: tensor<?x1900xbf16>, %r: tensor<?x77xf32>) -> tenso
 
 // One slice each.
 kf.kernel @eighths_f16_kernel(%x: tensor<?x1000xf16>, %w: tensor<27x1000xf16>) -> tensor<?x27xf32>
-    attributes {schedule = #kf.stream<workgroup = [16, 16], warps = 4, tiles = 2, stages = 4, reduction = 128, parts = 8>} {
+    attributes {schedule = #kf.stream<workgroup = [16, 16], warps = 4, tiles = 2, stages = 4, unit = mma_sync, rows = rounded, held = registers, reduction = 128, parts = 8>} {
   %0 = kf.matmul %x, %w wide : tensor<?x1000xf16>, tensor<27x1000xf16>
   kf.yield %0 : tensor<?x27xf32>
 }
@@ -68,7 +68,7 @@ kf.program @eighths_f16(%x: tensor<?x1000xf16>) -> tensor<?x27xf32> attributes {
 }
 
 kf.kernel @eighths_gated_kernel(%x: tensor<?x1024xbf16>, %w: tensor<2x44x1024xbf16>) -> tensor<?x44xf32>
-    attributes {schedule = #kf.stream<workgroup = [8, 16], warps = 2, tiles = 2, stages = 2, reduction = 64, parts = 8>} {
+    attributes {schedule = #kf.stream<workgroup = [8, 16], warps = 2, tiles = 2, stages = 2, unit = mma_sync, rows = rounded, held = registers, reduction = 64, parts = 8>} {
   %0 = kf.matmul %x, %w glu(silu) wide : tensor<?x1024xbf16>, tensor<2x44x1024xbf16>
   kf.yield %0 : tensor<?x44xf32>
 }
@@ -80,7 +80,7 @@ kf.program @eighths_gated(%x: tensor<?x1024xbf16>) -> tensor<?x44xf32> attribute
 
 // Weights of blocks: seven slices, sixteen.
 kf.kernel @thirds_q8_0_kernel(%x: tensor<?x3136xf16>, %w: tensor<77x3136x!kf.quant<q8_0>>) -> tensor<?x77xf32>
-    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 2, tiles = 1, stages = 2, reduction = 512, parts = 3>} {
+    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 2, tiles = 1, stages = 2, unit = mma_sync, rows = rounded, held = registers, reduction = 512, parts = 3>} {
   %0 = kf.matmul %x, %w wide : tensor<?x3136xf16>, tensor<77x3136x!kf.quant<q8_0>>
   kf.yield %0 : tensor<?x77xf32>
 }
@@ -91,7 +91,7 @@ kf.program @thirds_q8_0(%x: tensor<?x3136xf16>) -> tensor<?x77xf32> attributes {
 }
 
 kf.kernel @eighths_q8_0_kernel(%x: tensor<?x7904xf16>, %w: tensor<40x7904x!kf.quant<q8_0>>, %r: tensor<?x40xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.stream<workgroup = [16, 16], warps = 2, tiles = 1, stages = 3, reduction = 512, parts = 8>} {
+    attributes {schedule = #kf.stream<workgroup = [16, 16], warps = 2, tiles = 1, stages = 3, unit = mma_sync, rows = rounded, held = registers, reduction = 512, parts = 8>} {
   %0 = kf.matmul %x, %w wide : tensor<?x7904xf16>, tensor<40x7904x!kf.quant<q8_0>>
   %1 = arith.addf %r, %0 : tensor<?x40xf32>
   kf.yield %1 : tensor<?x40xf32>
@@ -103,7 +103,7 @@ kf.program @eighths_q8_0(%x: tensor<?x7904xf16>, %r: tensor<?x40xf32>) -> tensor
 }
 
 kf.kernel @thirds_q4_0_kernel(%x: tensor<?x3136xf16>, %w: tensor<77x3136x!kf.quant<q4_0>>) -> tensor<?x77xf32>
-    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 2, tiles = 1, stages = 2, reduction = 512, parts = 3>} {
+    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 2, tiles = 1, stages = 2, unit = mma_sync, rows = rounded, held = registers, reduction = 512, parts = 3>} {
   %0 = kf.matmul %x, %w wide : tensor<?x3136xf16>, tensor<77x3136x!kf.quant<q4_0>>
   kf.yield %0 : tensor<?x77xf32>
 }
@@ -114,7 +114,7 @@ kf.program @thirds_q4_0(%x: tensor<?x3136xf16>) -> tensor<?x77xf32> attributes {
 }
 
 kf.kernel @eighths_q4_0_kernel(%x: tensor<?x7904xf16>, %w: tensor<40x7904x!kf.quant<q4_0>>, %r: tensor<?x40xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.stream<workgroup = [16, 16], warps = 2, tiles = 1, stages = 3, reduction = 512, parts = 8>} {
+    attributes {schedule = #kf.stream<workgroup = [16, 16], warps = 2, tiles = 1, stages = 3, unit = mma_sync, rows = rounded, held = registers, reduction = 512, parts = 8>} {
   %0 = kf.matmul %x, %w wide : tensor<?x7904xf16>, tensor<40x7904x!kf.quant<q4_0>>
   %1 = arith.addf %r, %0 : tensor<?x40xf32>
   kf.yield %1 : tensor<?x40xf32>
@@ -126,7 +126,7 @@ kf.program @eighths_q4_0(%x: tensor<?x7904xf16>, %r: tensor<?x40xf32>) -> tensor
 }
 
 kf.kernel @thirds_q4_k_kernel(%x: tensor<?x3328xf16>, %w: tensor<77x3328x!kf.quant<q4_k>>) -> tensor<?x77xf32>
-    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 2, tiles = 1, stages = 2, reduction = 512, parts = 3>} {
+    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 2, tiles = 1, stages = 2, unit = mma_sync, rows = rounded, held = registers, reduction = 512, parts = 3>} {
   %0 = kf.matmul %x, %w wide : tensor<?x3328xf16>, tensor<77x3328x!kf.quant<q4_k>>
   kf.yield %0 : tensor<?x77xf32>
 }
@@ -137,7 +137,7 @@ kf.program @thirds_q4_k(%x: tensor<?x3328xf16>) -> tensor<?x77xf32> attributes {
 }
 
 kf.kernel @eighths_q4_k_kernel(%x: tensor<?x7936xf16>, %w: tensor<40x7936x!kf.quant<q4_k>>, %r: tensor<?x40xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.stream<workgroup = [16, 16], warps = 2, tiles = 1, stages = 3, reduction = 512, parts = 8>} {
+    attributes {schedule = #kf.stream<workgroup = [16, 16], warps = 2, tiles = 1, stages = 3, unit = mma_sync, rows = rounded, held = registers, reduction = 512, parts = 8>} {
   %0 = kf.matmul %x, %w wide : tensor<?x7936xf16>, tensor<40x7936x!kf.quant<q4_k>>
   %1 = arith.addf %r, %0 : tensor<?x40xf32>
   kf.yield %1 : tensor<?x40xf32>
@@ -149,7 +149,7 @@ kf.program @eighths_q4_k(%x: tensor<?x7936xf16>, %r: tensor<?x40xf32>) -> tensor
 }
 
 kf.kernel @thirds_q6_k_kernel(%x: tensor<?x3328xf16>, %w: tensor<77x3328x!kf.quant<q6_k>>) -> tensor<?x77xf32>
-    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 2, tiles = 1, stages = 2, reduction = 512, parts = 3>} {
+    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 2, tiles = 1, stages = 2, unit = mma_sync, rows = rounded, held = registers, reduction = 512, parts = 3>} {
   %0 = kf.matmul %x, %w wide : tensor<?x3328xf16>, tensor<77x3328x!kf.quant<q6_k>>
   kf.yield %0 : tensor<?x77xf32>
 }
@@ -160,7 +160,7 @@ kf.program @thirds_q6_k(%x: tensor<?x3328xf16>) -> tensor<?x77xf32> attributes {
 }
 
 kf.kernel @eighths_q6_k_kernel(%x: tensor<?x7936xf16>, %w: tensor<40x7936x!kf.quant<q6_k>>, %r: tensor<?x40xf32>) -> tensor<?x40xf32>
-    attributes {schedule = #kf.stream<workgroup = [16, 16], warps = 2, tiles = 1, stages = 3, reduction = 512, parts = 8>} {
+    attributes {schedule = #kf.stream<workgroup = [16, 16], warps = 2, tiles = 1, stages = 3, unit = mma_sync, rows = rounded, held = registers, reduction = 512, parts = 8>} {
   %0 = kf.matmul %x, %w wide : tensor<?x7936xf16>, tensor<40x7936x!kf.quant<q6_k>>
   %1 = arith.addf %r, %0 : tensor<?x40xf32>
   kf.yield %1 : tensor<?x40xf32>

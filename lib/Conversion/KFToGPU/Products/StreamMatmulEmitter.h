@@ -80,7 +80,7 @@ private:
   /// Whether a lane's columns are neighbours of 4, as codes in its words are.
   bool hasQuads() const { return blockTiles || isFloat8; }
   /// Whether elements are split when they are multiplied, and not before.
-  bool isSingle() const { return element.isF32(); }
+  bool isSingle() const { return stream.unit == MatrixUnit::Tf32Pairs; }
   void stageX(Value round, Value slice);
   int64_t columnInPair(int64_t number) const;
   XRun loadRun(Value number, int64_t runs, Value round, Value slice);

@@ -119,11 +119,10 @@ MmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return checks.result();
 }
 
-LogicalResult
-StreamScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                           ArrayRef<int64_t> workgroup, int64_t warps,
-                           int64_t tiles, int64_t stages, int64_t reduction,
-                           int64_t parts) {
+LogicalResult StreamScheduleAttr::verify(
+    function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> workgroup,
+    int64_t warps, int64_t tiles, int64_t stages, MatrixUnit unit, RowForm rows,
+    OperandPlace held, int64_t reduction, int64_t parts) {
   FieldChecks checks(emitError);
   checks.check(workgroup.size() == 2, "workgroup is [rows, columns]");
   checks.inRange("workgroup", workgroup, 1, maxTile);
@@ -132,6 +131,25 @@ StreamScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   checks.inRange("stages", stages, 2, 16);
   checks.inRange("reduction", reduction, 0, maxSize);
   checks.inRange("parts", parts, 1, kMostClusterParts);
+  const bool isSingle = unit == MatrixUnit::Tf32Pairs;
+  checks.check(isSingle || unit == MatrixUnit::MmaSync,
+               "unit is mma_sync or tf32_pairs, found " +
+                   stringifyMatrixUnit(unit));
+  checks.check(
+      isSingle == (rows == RowForm::F32),
+      Twine("unit = ") + stringifyMatrixUnit(unit) +
+          (isSingle ? " takes rows = f32" : " takes rows = split or rounded") +
+          ", found rows = " + stringifyRowForm(rows));
+  const OperandPlace place =
+      rows == RowForm::Rounded ? OperandPlace::Registers : OperandPlace::Shared;
+  checks.check(held == place,
+               Twine("rows = ") + stringifyRowForm(rows) +
+                   " are held = " + stringifyOperandPlace(place) +
+                   ", found held = " + stringifyOperandPlace(held));
+  checks.check(
+      parts == 1 || held == OperandPlace::Registers,
+      "parts are for held = registers, found held = shared and parts = " +
+          Twine(parts));
   return checks.result();
 }
 

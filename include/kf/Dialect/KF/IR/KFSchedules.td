@@ -134,6 +134,17 @@ def KF_MatrixUnit
                   I32EnumAttrCase<"Wgmma", 1, "wgmma">,
                   I32EnumAttrCase<"Tf32Pairs", 2, "tf32_pairs">]>;
 
+def KF_RowForm
+    : KF_I32Enum<"RowForm", "how a product takes rows",
+                 [I32EnumAttrCase<"F32", 0, "f32">,
+                  I32EnumAttrCase<"Split", 1, "split">,
+                  I32EnumAttrCase<"Rounded", 2, "rounded">]>;
+
+def KF_OperandPlace
+    : KF_I32Enum<"OperandPlace", "where units find their right operand",
+                 [I32EnumAttrCase<"Registers", 0, "registers">,
+                  I32EnumAttrCase<"Shared", 1, "shared">]>;
+
 def KF_MmaScheduleAttr : KF_ScheduleAttr<"Mma", "mma"> {
   let summary = "a product of many rows on the matrix units of NVIDIA GPUs";
   let description = [{
@@ -170,37 +181,44 @@ def KF_StreamScheduleAttr : KF_ScheduleAttr<"Stream", "stream"> {
     For a matmul of up to 16 rows whose weight has `#kf.fragments`: the weight
     is read once, in long runs, and multiplied as it lies there. A workgroup
     owns the row blocks of its columns; its warps share K, and what they have
-    is added in workgroup memory, in an order that is always the same. x is
-    split into two numbers of 16 bits, so that products are about as exact as
-    those of f32; but with more than 4 rows in a workgroup's tile, and x of
-    what matrix units multiply with the weight (its type of 16 bits, f16 with
-    blocks), each warp holds its part of x in registers. Where the weight is
-    f32, both are split into two numbers of TF32. An infinity in a row makes
-    NaNs where the weight has blocks, and one in a weight where x is split.
+    is added in workgroup memory, in an order that is always the same. An
+    infinity in a row makes NaNs where the weight has blocks, and one in a weight
+    where x is split.
 
     - `workgroup`: [rows, columns]; a row block has 16 columns, or 8 with glu.
     - `warps`: of a workgroup. Along K, warps take tiles in turn.
     - `tiles`: of the weight that a warp takes at a time; of 16-bit floats a
       multiple of 2, and of f32 of 4.
     - `stages`: those that are on their way or at hand in workgroup memory.
+    - `unit`: `mma_sync`, for weights of 16 bits or less; or `tf32_pairs`, for
+      those of f32, which are split into two numbers of TF32, as x is.
+    - `rows`: how x is taken. `split`, it becomes two numbers of 16 bits, so that
+      products are about as exact as those of f32; `rounded`, it is what matrix
+      units multiply with the weight (its type of 16 bits, f16 with blocks);
+      `f32`, by `tf32_pairs`.
+    - `held`: where x is while the weight goes past. In `registers` of each warp,
+      which has a part of K, where x is rounded; `shared`, in workgroup memory,
+      otherwise.
     - `reduction`: K of the part of x that is in workgroup memory, or registers,
       at a time; 0 means whole. It is a multiple of that of `tiles` tiles for
       each warp that has the same row blocks. With more than 4 rows, or parts of
       x in workgroup memory, these may be fewer than all.
-    - `parts`: workgroups, up to 8, that divide K where rows are held, and have
+    - `parts`: workgroups, up to 8, that divide K where registers hold x, and have
       sums of the same columns. They are a cluster (sm_90), and add up what the
       others have found from their workgroup memory, in their order.
 
     Sums depend on `warps` and `tiles` alone, and on `reduction` and `parts`
-    where rows are held.
+    where registers hold rows.
 
     ```mlir
-    #kf.stream<workgroup = [1, 32], warps = 8, tiles = 4, stages = 3>
-    #kf.stream<workgroup = [16, 128], warps = 14, tiles = 1, stages = 4, reduction = 3584, parts = 4>
+    #kf.stream<workgroup = [1, 32], warps = 8, tiles = 4, stages = 3, unit = mma_sync, rows = split, held = shared>
+    #kf.stream<workgroup = [16, 128], warps = 14, tiles = 1, stages = 4, unit = mma_sync, rows = rounded, held = registers, reduction = 3584, parts = 4>
     ```
   }];
   let parameters = (ins KF_Sizes:$workgroup, "int64_t":$warps, "int64_t":$tiles,
-      "int64_t":$stages, DefaultValuedParameter<"int64_t", "0">:$reduction,
+      "int64_t":$stages, "::mlir::kf::MatrixUnit":$unit,
+      "::mlir::kf::RowForm":$rows, "::mlir::kf::OperandPlace":$held,
+      DefaultValuedParameter<"int64_t", "0">:$reduction,
       DefaultValuedParameter<"int64_t", "1">:$parts);
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{
