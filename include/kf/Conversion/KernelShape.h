@@ -81,10 +81,10 @@ struct FlashMmaShape {
   /// Whether 16 rows of a unit's tile are the two terms of 8 query rows.
   bool isPacked = false;
   /// Whether keys and values are copied to workgroup memory, for all warps, and
-  /// queries and weights are rounded, not split.
+  /// queries and weights are rounded, not split: `held = shared`.
   bool isStaged = false;
   /// Whether 4 warps at a time multiply their rows with what is staged, which
-  /// they read from workgroup memory themselves (sm_90a).
+  /// they read from workgroup memory themselves: `unit = wgmma`.
   bool isForWarpgroups = false;
 
   int64_t rowsOfWarp() const { return isPacked ? 8 : 16; }
@@ -206,14 +206,14 @@ struct MmaShape {
   int64_t stageBytes() const { return 2 * (rows + lines) * step; }
 };
 
-/// Whether the target of `op`'s module has the instructions of warpgroups,
-/// clusters of workgroups, or an instruction that converts f8E4M3FN.
-bool hasWarpgroups(Operation *op);
-bool hasClusters(Operation *op);
+/// Whether the target of `op`'s module has an instruction that converts
+/// f8E4M3FN.
 bool convertsFloat8(Operation *op);
 
 /// Whether matrix units multiply what attention to the cache takes of it.
 bool isForMatrixUnits(KVCacheType cache);
+/// Whether warpgroups multiply heads of `headDim` columns.
+bool isForWarpgroups(int64_t headDim);
 
 /// What a workgroup of a product of few rows does at a time; see
 /// lib/Conversion/KFToGPU/Products/StreamMatmulEmitter.cpp. Tiles are those of

@@ -89,9 +89,6 @@ static constexpr int64_t mostAdjustmentWords = 2048;
 
 using FailFn = function_ref<LogicalResult(const Twine &)>;
 
-static constexpr StringLiteral noClusters =
-    "parts are a cluster of workgroups, which sm_90 and later have";
-
 /// The dialect bounds tiles, keys and threads by less.
 static LogicalResult checkSizes(ArrayRef<int64_t> workgroup, FailFn fail) {
   for (int64_t size : workgroup)
@@ -175,6 +172,10 @@ bool mlir::kf::isForMatrixUnits(KVCacheType cache) {
   return cache.getType().isF16() || cache.getType().isBF16();
 }
 
+bool mlir::kf::isForWarpgroups(int64_t headDim) {
+  return headDim == 64 || headDim == 128;
+}
+
 /// The shape of a kernel of attention on matrix units.
 static FailureOr<KernelShape>
 getShape(KernelOp kernel, FlashMmaScheduleAttr schedule, FailFn fail) {
@@ -198,19 +199,20 @@ getShape(KernelOp kernel, FlashMmaScheduleAttr schedule, FailFn fail) {
   mma.isQuantized = tile->cache.isQuantized();
   mma.isPacked = tile->rows <= 8;
   mma.parts = schedule.getParts();
-  mma.isStaged = mma.rowWarps > 1 && mma.keyWarps == 1 && !mma.isPacked;
-  mma.isForWarpgroups = mma.isStaged && mma.rowWarps % 4 == 0 &&
-                        mma.headDim % 64 == 0 && mma.isNarrow() &&
-                        hasWarpgroups(kernel);
+  mma.isStaged = schedule.getHeld() == OperandPlace::Shared;
+  mma.isForWarpgroups = schedule.getUnit() == MatrixUnit::Wgmma;
+  if (mma.isStaged && mma.isPacked)
+    return fail("held = shared is for more than 8 rows, found " +
+                Twine(tile->rows));
+  if (mma.isForWarpgroups && !isForWarpgroups(mma.headDim))
+    return fail("unit = wgmma takes heads of 64 or 128 columns, found " +
+                Twine(mma.headDim));
   if (mma.parts > 1) {
     if (isa<AttentionPartialOp>(tile->op.getOperation()))
       return fail("kf.attention_partial has its parts; parts are for "
                   "kf.attention");
-    if (tile->tokens != 1 || mma.isStaged)
-      return fail("parts are for one token's keys: workgroup = [1, heads], and "
-                  "warps that divide the keys or one for all");
-    if (!hasClusters(kernel))
-      return fail(noClusters);
+    if (tile->tokens != 1)
+      return fail("parts are for one token's keys: workgroup = [1, heads]");
   }
   // What it computes again goes by the widest blocks that there is room for.
   int64_t keys = std::gcd(tile->cache.getPage(), flashMmaSpareKeys);
@@ -233,16 +235,6 @@ static Type elementOf(Value tensor) {
 static CudaTargetAttr cudaTargetOf(Operation *op) {
   return op->getParentOfType<ModuleOp>()->getAttrOfType<CudaTargetAttr>(
       kTargetAttrName);
-}
-
-bool mlir::kf::hasWarpgroups(Operation *op) {
-  CudaTargetAttr target = cudaTargetOf(op);
-  return target && target.hasWarpgroups();
-}
-
-bool mlir::kf::hasClusters(Operation *op) {
-  CudaTargetAttr target = cudaTargetOf(op);
-  return target && target.hasClusters();
 }
 
 bool mlir::kf::convertsFloat8(Operation *op) {

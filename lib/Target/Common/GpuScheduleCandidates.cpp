@@ -234,8 +234,8 @@ private:
         if (x < 2 * rowWarps && x * y <= 16)
           for (int64_t keys : {16, 32, 64})
             for (int64_t parts = mostParts; parts > 0; parts /= 2)
-              add(FlashMmaScheduleAttr::get(context, workgroup, keys,
-                                            {32, x, y}, parts));
+              add(getFlashMmaSchedule(find<CacheAttentionInterface>(), limits,
+                                      workgroup, keys, x, y, parts));
   }
 
   /// Other numbers of threads and of what they ask for at a time, and

@@ -241,10 +241,8 @@ private:
     // Many rows for each copy of the keys, where all multiprocessors have some.
     // Warpgroups do better alone: one is at products while the other of a
     // multiprocessor weighs scores.
-    const bool isForWarpgroups = hasWarpgroups(kernel) &&
-                                 q.getDimSize(2) <= wideHead &&
-                                 q.getDimSize(2) % 64 == 0;
-    int64_t most = isForWarpgroups ? fewStagedRows : stagedRows;
+    const bool byWarpgroups = limits.wgmma && isForWarpgroups(q.getDimSize(2));
+    int64_t most = byWarpgroups ? fewStagedRows : stagedRows;
     int64_t groups = llvm::divideCeil(rows * group, most) * cache.getKvHeads();
     // Sums of wider heads leave no registers for what fewer warps would copy.
     const bool isWider = q.getDimSize(2) > wideHead;
@@ -266,9 +264,9 @@ private:
     const bool isTurned = !kernel.getBody().getOps<RopeOp>().empty();
     const bool hasSequences =
         cast<RankedTensorType>(op.getPageTable().getType()).getDimSize(0) != 1;
-    const int64_t widest = !hasSequences || isForWarpgroups ? wideHead
-                           : cache.isQuantized()            ? wideHead / 2
-                                                            : wideHead - 1;
+    const int64_t widest = !hasSequences || byWarpgroups ? wideHead
+                           : cache.isQuantized()         ? wideHead / 2
+                                                         : wideHead - 1;
     if (!isFew && !isWider)
       keys = isTurned || q.getDimSize(2) > widest ? stagedKeys / 2 : stagedKeys;
     while (keys > mmaKeys && cache.getPage() % keys != 0)
@@ -279,8 +277,8 @@ private:
             : 1;
     // Memory may be too small for as many: whichever there are more of.
     while (true) {
-      auto schedule = FlashMmaScheduleAttr::get(
-          context, workgroup, keys, {32, rowWarps, keyWarps}, parts);
+      FlashMmaScheduleAttr schedule = getFlashMmaSchedule(
+          op, limits, workgroup, keys, rowWarps, keyWarps, parts);
       if (succeeded(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
         return schedule;
       if (keys > mmaKeys) {
@@ -481,6 +479,26 @@ FusionRules mlir::kf::getGpuFusionRules(int64_t rows) {
   rules.normIntoMatmul = rows <= kGpuFewRows;
   rules.roundingIntoAttention = true;
   return rules;
+}
+
+FlashMmaScheduleAttr mlir::kf::getFlashMmaSchedule(
+    CacheAttentionInterface op, const GpuLimits &limits,
+    ArrayRef<int64_t> workgroup, int64_t keys, int64_t rowWarps,
+    int64_t keyWarps, int64_t parts) {
+  auto q = cast<RankedTensorType>(op.getQ().getType());
+  int64_t tokens = workgroup[0];
+  if (!q.isDynamicDim(0))
+    tokens = std::clamp<int64_t>(q.getDimSize(0), 1, tokens);
+  const bool isShared =
+      rowWarps > 1 && keyWarps == 1 && tokens * workgroup[1] > 8;
+  const bool byWarpgroups = isShared && limits.wgmma && rowWarps % 4 == 0 &&
+                            isForWarpgroups(q.getDimSize(2));
+  return FlashMmaScheduleAttr::get(
+      op.getContext(), workgroup, keys, {32, rowWarps, keyWarps},
+      byWarpgroups ? MatrixUnit::Wgmma : MatrixUnit::MmaSync,
+      isShared ? RowForm::Rounded : RowForm::Split,
+      isShared ? OperandPlace::Shared : OperandPlace::Registers,
+      isShared ? 1 : parts);
 }
 
 ScheduleAttrInterface mlir::kf::selectGpuSchedule(KernelOp kernel,

@@ -221,7 +221,9 @@ mlir::kf::verifyGpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
                 "#kf.flash");
   if (shape->mma && !limits.mma)
     return fail("#kf.mma is for the matrix units of NVIDIA GPUs");
-  if (shape->mma && shape->mma->isForWarpgroups && !limits.wgmma)
+  if (((shape->mma && shape->mma->isForWarpgroups) ||
+       (shape->flashMma && shape->flashMma->isForWarpgroups)) &&
+      !limits.wgmma)
     return fail("unit = wgmma is of sm_90a; use unit = mma_sync");
   if ((shape->stream || shape->held) && !limits.mma)
     return fail("#kf.stream needs the matrix units of NVIDIA GPUs");

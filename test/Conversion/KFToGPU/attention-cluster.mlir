@@ -6,7 +6,7 @@
 // all, in their order, and what is not finite is for the first.
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors = 132>} {
 kf.kernel @parts(%q: tensor<1x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f16>, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x8xi32>) -> tensor<1x4x64xf32>
-    attributes {schedule = #kf.flash_mma<workgroup = [1, 2], keys = 16, threads = [32, 1, 4], parts = 3>} {
+    attributes {schedule = #kf.flash_mma<workgroup = [1, 2], keys = 16, threads = [32, 1, 4], unit = mma_sync, rows = split, held = registers, parts = 3>} {
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<1x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f16>, tensor<1xi32>, tensor<1x8xi32>
   kf.yield %0 : tensor<1x4x64xf32>
 }

@@ -5,7 +5,7 @@
 // which are added up. Warps that divide the keys meet in workgroup memory, and
 // what is not finite is computed again.
 kf.kernel @decode(%q: tensor<1x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f16>, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x8xi32>) -> tensor<1x4x64xf32>
-    attributes {schedule = #kf.flash_mma<workgroup = [1, 2], keys = 16, threads = [32, 1, 4]>} {
+    attributes {schedule = #kf.flash_mma<workgroup = [1, 2], keys = 16, threads = [32, 1, 4], unit = mma_sync, rows = split, held = registers>} {
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<1x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f16>, tensor<1xi32>, tensor<1x8xi32>
   kf.yield %0 : tensor<1x4x64xf32>
 }
@@ -47,7 +47,7 @@ kf.kernel @decode(%q: tensor<1x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads 
 
 // More rows: both parts are multiplied. No warp waits for another.
 kf.kernel @apart(%q: tensor<?x4x80xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 80, type = bf16>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>) -> tensor<?x4x80xf32>
-    attributes {schedule = #kf.flash_mma<workgroup = [8, 4], keys = 32, threads = [32, 2, 2]>} {
+    attributes {schedule = #kf.flash_mma<workgroup = [8, 4], keys = 32, threads = [32, 2, 2], unit = mma_sync, rows = split, held = registers>} {
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32, window = 100 : i64} : tensor<?x4x80xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 80, type = bf16>, tensor<?xi32>, tensor<1x8xi32>
   kf.yield %0 : tensor<?x4x80xf32>
 }
@@ -63,7 +63,7 @@ kf.kernel @apart(%q: tensor<?x4x80xf32>, %c: !kf.kv_cache<layers = 1, kv_heads =
 
 // Codes become bf16 in registers; scales go to scores and to weights.
 kf.kernel @blocks(%q: tensor<1x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = !kf.quant<q8_0>>, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x8xi32>) -> (tensor<1x4x2xf32>, tensor<1x4x2xf32>, tensor<1x4x2x64xf32>)
-    attributes {schedule = #kf.flash_mma<workgroup = [1, 2, 1], keys = 16, threads = [32, 1, 1]>} {
+    attributes {schedule = #kf.flash_mma<workgroup = [1, 2, 1], keys = 16, threads = [32, 1, 1], unit = mma_sync, rows = split, held = registers>} {
   %0, %1, %2 = kf.attention_partial %q, %c, %p, %s, %t splits(2) {layer = 0 : i64, scale = 0.125 : f32} : tensor<1x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = !kf.quant<q8_0>>, tensor<1xi32>, tensor<1x8xi32>
   kf.yield %0, %1, %2 : tensor<1x4x2xf32>, tensor<1x4x2xf32>, tensor<1x4x2x64xf32>
 }
@@ -81,7 +81,7 @@ kf.kernel @blocks(%q: tensor<1x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads 
 // and values, rows of 80 columns in 11 chunks. Positions of all warps say which
 // keys these are. The last tokens come first.
 kf.kernel @prefill(%q: tensor<?x4x80xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 80, type = bf16>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>) -> tensor<?x4x80xf32>
-    attributes {schedule = #kf.flash_mma<workgroup = [16, 2], keys = 32, threads = [32, 2, 1]>} {
+    attributes {schedule = #kf.flash_mma<workgroup = [16, 2], keys = 32, threads = [32, 2, 1], unit = mma_sync, rows = rounded, held = shared>} {
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = -0.125 : f32, window = 100 : i64} : tensor<?x4x80xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 80, type = bf16>, tensor<?xi32>, tensor<1x8xi32>
   kf.yield %0 : tensor<?x4x80xf32>
 }
@@ -123,7 +123,7 @@ kf.kernel @prefill(%q: tensor<?x4x80xf32>, %c: !kf.kv_cache<layers = 1, kv_heads
 
 // Codes go through registers, and are f16 in the stages.
 kf.kernel @prefill_blocks(%q: tensor<?x4x96xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 96, type = !kf.quant<q8_0>>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>) -> tensor<?x4x96xf32>
-    attributes {schedule = #kf.flash_mma<workgroup = [8, 4], keys = 16, threads = [32, 2, 1]>} {
+    attributes {schedule = #kf.flash_mma<workgroup = [8, 4], keys = 16, threads = [32, 2, 1], unit = mma_sync, rows = rounded, held = shared>} {
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x96xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 96, type = !kf.quant<q8_0>>, tensor<?xi32>, tensor<1x8xi32>
   kf.yield %0 : tensor<?x4x96xf32>
 }
@@ -145,7 +145,7 @@ kf.kernel @prefill_blocks(%q: tensor<?x4x96xf32>, %c: !kf.kv_cache<layers = 1, k
 // of 64 columns, which begin at a multiple of 1 KiB.
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
   kf.kernel @warpgroups(%q: tensor<?x4x128xf16>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 128, type = f16>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>) -> tensor<?x4x128xf16>
-      attributes {schedule = #kf.flash_mma<workgroup = [16, 4], keys = 64, threads = [32, 4, 1]>} {
+      attributes {schedule = #kf.flash_mma<workgroup = [16, 4], keys = 64, threads = [32, 4, 1], unit = wgmma, rows = rounded, held = shared>} {
     %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x128xf16>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 128, type = f16>, tensor<?xi32>, tensor<1x8xi32>
     kf.yield %0 : tensor<?x4x128xf16>
   }
@@ -190,7 +190,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
 // Codes are stored in two chunks, whose places differ in each row.
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
   kf.kernel @warpgroups_blocks(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = !kf.quant<q8_0>>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>) -> tensor<?x4x64xf32>
-      attributes {schedule = #kf.flash_mma<workgroup = [32, 4], keys = 32, threads = [32, 8, 1]>} {
+      attributes {schedule = #kf.flash_mma<workgroup = [32, 4], keys = 32, threads = [32, 8, 1], unit = wgmma, rows = rounded, held = shared>} {
     %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = !kf.quant<q8_0>>, tensor<?xi32>, tensor<1x8xi32>
     kf.yield %0 : tensor<?x4x64xf32>
   }
@@ -210,7 +210,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
 // Heads of other widths are multiplied by warps.
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
   kf.kernel @no_panels(%q: tensor<?x4x96xf16>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 96, type = f16>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>) -> tensor<?x4x96xf16>
-      attributes {schedule = #kf.flash_mma<workgroup = [16, 4], keys = 64, threads = [32, 4, 1]>} {
+      attributes {schedule = #kf.flash_mma<workgroup = [16, 4], keys = 64, threads = [32, 4, 1], unit = mma_sync, rows = rounded, held = shared>} {
     %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x96xf16>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 96, type = f16>, tensor<?xi32>, tensor<1x8xi32>
     kf.yield %0 : tensor<?x4x96xf16>
   }

@@ -195,7 +195,7 @@ kf.kernel @grid_of_two(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
 // expected-error @below {{convert-kf-to-gpu: the grid of a tiled kernel has the loop's dimensions, with a workgroup for each tile, and one of the schedule's parts where there are several}}
 kf.kernel @no_parts(%q: tensor<1x2x32xf32>, %c: !layer, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x8xi32>) -> tensor<1x2x32xf32>
-    attributes {schedule = #kf.flash_mma<workgroup = [1, 2], keys = 16, threads = [32, 1, 4], parts = 2>, grid = #kf.grid<tokens = [0], counts = [1]>} {
+    attributes {schedule = #kf.flash_mma<workgroup = [1, 2], keys = 16, threads = [32, 1, 4], unit = mma_sync, rows = split, held = registers, parts = 2>, grid = #kf.grid<tokens = [0], counts = [1]>} {
   %e = tensor.empty() : tensor<1x2x32xf32>
   %0 = scf.forall (%i) = (0) to (1) step (1) shared_outs(%a = %e) -> (tensor<1x2x32xf32>) {
     %o = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<1x2x32xf32>, !layer, tensor<1xi32>, tensor<1x8xi32>
@@ -214,7 +214,7 @@ kf.kernel @no_parts(%q: tensor<1x2x32xf32>, %c: !layer, %p: tensor<1xi32>, %s: t
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
 // expected-error @below {{convert-kf-to-gpu: the grid of a tiled kernel has the loop's dimensions, with a workgroup for each tile, and one of the schedule's parts where there are several}}
 kf.kernel @four_parts(%q: tensor<1x2x32xf32>, %c: !layer, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x8xi32>) -> tensor<1x2x32xf32>
-    attributes {schedule = #kf.flash_mma<workgroup = [1, 2], keys = 16, threads = [32, 1, 4], parts = 2>, grid = #kf.grid<tokens = [0, 0], counts = [1, 4]>} {
+    attributes {schedule = #kf.flash_mma<workgroup = [1, 2], keys = 16, threads = [32, 1, 4], unit = mma_sync, rows = split, held = registers, parts = 2>, grid = #kf.grid<tokens = [0, 0], counts = [1, 4]>} {
   %e = tensor.empty() : tensor<1x2x32xf32>
   %0 = scf.forall (%i) = (0) to (1) step (1) shared_outs(%a = %e) -> (tensor<1x2x32xf32>) {
     %o = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<1x2x32xf32>, !layer, tensor<1xi32>, tensor<1x8xi32>

@@ -204,22 +204,22 @@ func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interlea
 // -----
 
 // expected-error @below {{schedule: keys must be 16, 32 or 64, found 48}}
-"test.op"() {a = #kf.flash_mma<workgroup = [1, 1], keys = 48, threads = [32, 1, 1]>} : () -> ()
+"test.op"() {a = #kf.flash_mma<workgroup = [1, 1], keys = 48, threads = [32, 1, 1], unit = mma_sync, rows = split, held = registers>} : () -> ()
 
 // -----
 
 // expected-error @below {{schedule: threads must be [32, warps of rows, warps of keys]}}
-"test.op"() {a = #kf.flash_mma<workgroup = [1, 1], keys = 16, threads = [64]>} : () -> ()
+"test.op"() {a = #kf.flash_mma<workgroup = [1, 1], keys = 16, threads = [64], unit = mma_sync, rows = split, held = registers>} : () -> ()
 
 // -----
 
 // expected-error @below {{schedule: threads has 33, which is not in [1, 32]}}
-"test.op"() {a = #kf.flash_mma<workgroup = [1, 1], keys = 16, threads = [32, 1, 33]>} : () -> ()
+"test.op"() {a = #kf.flash_mma<workgroup = [1, 1], keys = 16, threads = [32, 1, 33], unit = mma_sync, rows = split, held = registers>} : () -> ()
 
 // -----
 
 // expected-error @below {{schedule: parts has 9, which is not in [1, 8]}}
-"test.op"() {a = #kf.flash_mma<workgroup = [1, 1], keys = 16, threads = [32, 1, 8], parts = 9>} : () -> ()
+"test.op"() {a = #kf.flash_mma<workgroup = [1, 1], keys = 16, threads = [32, 1, 8], unit = mma_sync, rows = split, held = registers, parts = 9>} : () -> ()
 
 // -----
 

@@ -36,8 +36,8 @@ func.func @weights(%x: tensor<96x64xbf16>) {
 // CHECK-SAME: c3 = #kf.stream<workgroup = [1, 32], warps = 8, tiles = 4, stages = 3, unit = mma_sync, rows = split, held = shared>
 // CHECK-SAME: c4 = #kf.stream<workgroup = [16, 16], warps = 4, tiles = 2, stages = 2, unit = mma_sync, rows = rounded, held = registers, reduction = 256>
 // CHECK-SAME: c5 = #kf.mma<workgroup = [128, 64], warps = [2, 4], reduction = 32, stages = 3, unit = mma_sync>
-// CHECK-SAME: c6 = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8]>
-// CHECK-SAME: c7 = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8], parts = 8>
+// CHECK-SAME: c6 = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8], unit = mma_sync, rows = split, held = registers>
+// CHECK-SAME: c7 = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8], unit = mma_sync, rows = split, held = registers, parts = 8>
 // CHECK-SAME: d = #kf.grid<tokens = [56, 0], counts = [0, 4]>
 // CHECK-SAME: e = #kf.grid<tokens = [], counts = []>
 func.func private @schedules() attributes {
@@ -48,8 +48,8 @@ func.func private @schedules() attributes {
   c3 = #kf.stream<stages = 3, unit = mma_sync, rows = split, held = shared, tiles = 4, warps = 8, workgroup = [1, 32], reduction = 0>,
   c4 = #kf.stream<workgroup = [16, 16], warps = 4, tiles = 2, stages = 2, unit = mma_sync, rows = rounded, held = registers, reduction = 256>,
   c5 = #kf.mma<stages = 3, warps = [2, 4], reduction = 32, workgroup = [128, 64], unit = mma_sync>,
-  c6 = #kf.flash_mma<threads = [32, 1, 8], keys = 16, workgroup = [1, 4], parts = 1>,
-  c7 = #kf.flash_mma<parts = 8, threads = [32, 1, 8], keys = 16, workgroup = [1, 4]>,
+  c6 = #kf.flash_mma<threads = [32, 1, 8], unit = mma_sync, rows = split, held = registers, keys = 16, workgroup = [1, 4], parts = 1>,
+  c7 = #kf.flash_mma<parts = 8, threads = [32, 1, 8], unit = mma_sync, rows = split, held = registers, keys = 16, workgroup = [1, 4]>,
   d = #kf.grid<tokens = [56, 0], counts = [0, 4]>,
   e = #kf.grid<tokens = [], counts = []>}
 

@@ -218,7 +218,8 @@ TEST_F(GpuCostModelTest, fewWorkgroupsLeaveMultiprocessorsIdle) {
   KernelOp attention = parseAttention(131072);
   ASSERT_TRUE(attention);
   const std::string whole =
-      "#kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8]";
+      "#kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8], unit "
+      "= mma_sync, rows = split, held = registers";
   EXPECT_GT(predict(attention, whole + ">"),
             4 * predict(attention, whole + ", parts = 8>"));
 }

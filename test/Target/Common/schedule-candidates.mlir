@@ -30,8 +30,8 @@ kf.kernel @matmul(%x: tensor<512x1024xf32>, %w: tensor<2048x1024xf32>) -> tensor
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f16, page = 32>
 // CHECK-LABEL: kernel @attention
-// CHECK-DAG:     #kf.flash_mma<workgroup = [16, 4], keys = 32, threads = [32, 4, 1]> (default)
-// CHECK-DAG:     #kf.flash_mma<workgroup = [8, 4], keys = 32, threads = [32, 2, 4]>
+// CHECK-DAG:     #kf.flash_mma<workgroup = [16, 4], keys = 32, threads = [32, 4, 1], unit = mma_sync, rows = rounded, held = shared> (default)
+// CHECK-DAG:     #kf.flash_mma<workgroup = [8, 4], keys = 32, threads = [32, 2, 4], unit = mma_sync, rows = split, held = registers>
 // CHECK-DAG:     #kf.flash<workgroup = [8, 4], keys = 16, threads = [256]>
 // CHECK-NOT:     keys = 64
 // SMALL-LABEL: kernel @attention

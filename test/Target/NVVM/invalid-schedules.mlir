@@ -117,9 +117,9 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 // -----
 
 module attributes {kf.target = #kf.cuda_target<chip = "sm_89">} {
-  // expected-error @below {{schedule cannot run on a GPU: parts are a cluster of workgroups, which sm_90 and later have}}
+  // expected-error @below {{schedule cannot run on this device: parts are a cluster of workgroups, which sm_90 and later have}}
   kf.kernel @k(%q: tensor<1x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x4xi32>) -> tensor<1x4x64xf32>
-      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 2], parts = 4>} {
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 2], unit = mma_sync, rows = split, held = registers, parts = 4>} {
     %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<1x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, tensor<1xi32>, tensor<1x4xi32>
     kf.yield %0 : tensor<1x4x64xf32>
   }
@@ -128,9 +128,9 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_89">} {
 // -----
 
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
-  // expected-error @below {{schedule cannot run on a GPU: parts are for one token's keys: workgroup = [1, heads], and warps that divide the keys or one for all}}
+  // expected-error @below {{schedule cannot run on a GPU: parts are for one token's keys: workgroup = [1, heads]}}
   kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x64xf32>
-      attributes {schedule = #kf.flash_mma<workgroup = [2, 4], keys = 16, threads = [32, 1, 2], parts = 4>} {
+      attributes {schedule = #kf.flash_mma<workgroup = [2, 4], keys = 16, threads = [32, 1, 2], unit = mma_sync, rows = split, held = registers, parts = 4>} {
     %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, tensor<?xi32>, tensor<1x4xi32>
     kf.yield %0 : tensor<?x4x64xf32>
   }
@@ -141,7 +141,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
   // expected-error @below {{schedule cannot run on a GPU: kf.attention_partial has its parts; parts are for kf.attention}}
   kf.kernel @k(%q: tensor<1x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x4xi32>) -> (tensor<1x4x2xf32>, tensor<1x4x2xf32>, tensor<1x4x2x64xf32>)
-      attributes {schedule = #kf.flash_mma<workgroup = [1, 4, 1], keys = 16, threads = [32, 1, 2], parts = 4>} {
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4, 1], keys = 16, threads = [32, 1, 2], unit = mma_sync, rows = split, held = registers, parts = 4>} {
     %0, %1, %2 = kf.attention_partial %q, %c, %p, %s, %t splits(2) {layer = 0 : i64, scale = 1.0 : f32} : tensor<1x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, tensor<1xi32>, tensor<1x4xi32>
     kf.yield %0, %1, %2 : tensor<1x4x2xf32>, tensor<1x4x2xf32>, tensor<1x4x2x64xf32>
   }
@@ -152,7 +152,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
   // expected-error @below {{schedule cannot run on a GPU: #kf.flash_mma is for caches of f16, bf16 and q8_0}}
   kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f32, page = 48>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x64xf32>
-      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 2]>} {
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 2], unit = mma_sync, rows = split, held = registers>} {
     %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f32, page = 48>, tensor<?xi32>, tensor<1x4xi32>
     kf.yield %0 : tensor<?x4x64xf32>
   }
@@ -163,7 +163,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
   // expected-error @below {{schedule cannot run on a GPU: #kf.flash_mma takes heads of a multiple of 8 up to 256 columns, found 20}}
   kf.kernel @k(%q: tensor<?x4x20xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 20, type = f16, page = 48>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x20xf32>
-      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 2]>} {
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 2], unit = mma_sync, rows = split, held = registers>} {
     %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x20xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 20, type = f16, page = 48>, tensor<?xi32>, tensor<1x4xi32>
     kf.yield %0 : tensor<?x4x20xf32>
   }
@@ -174,7 +174,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
   // expected-error @below {{schedule cannot run on a GPU: #kf.flash_mma takes heads of a multiple of 8 up to 256 columns, found 264}}
   kf.kernel @k(%q: tensor<?x4x264xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 264, type = f16, page = 48>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x264xf32>
-      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 2]>} {
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 2], unit = mma_sync, rows = split, held = registers>} {
     %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x264xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 264, type = f16, page = 48>, tensor<?xi32>, tensor<1x4xi32>
     kf.yield %0 : tensor<?x4x264xf32>
   }
@@ -185,7 +185,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
   // expected-error @below {{schedule cannot run on a GPU: keys (32) must divide the cache's page (48)}}
   kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16, page = 48>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x64xf32>
-      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 32, threads = [32, 1, 2]>} {
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 32, threads = [32, 1, 2], unit = mma_sync, rows = split, held = registers>} {
     %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16, page = 48>, tensor<?xi32>, tensor<1x4xi32>
     kf.yield %0 : tensor<?x4x64xf32>
   }
@@ -196,7 +196,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80", memory = 16384>} {
   // expected-error @below {{schedule cannot run on this device: it needs 16912 bytes of workgroup memory, the device has 16384}}
   kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = bf16, page = 48>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x64xf32>
-      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8]>} {
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8], unit = mma_sync, rows = split, held = registers>} {
     %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = bf16, page = 48>, tensor<?xi32>, tensor<1x4xi32>
     kf.yield %0 : tensor<?x4x64xf32>
   }
@@ -207,7 +207,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80", memory = 16384>} 
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
   // expected-error @below {{schedule cannot run on a GPU: #kf.flash_mma is for attention}}
   kf.kernel @k(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
-      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 1]>} {
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 1], unit = mma_sync, rows = split, held = registers>} {
     %0 = kf.softmax %x : tensor<?x40xf32>
     kf.yield %0 : tensor<?x40xf32>
   }
@@ -243,5 +243,38 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
       attributes {schedule = #kf.mma<workgroup = [64, 128], warps = [1, 4], reduction = 64, stages = 3, unit = wgmma>} {
     %0 = kf.matmul %x, %w wide : tensor<64x256xbf16>, tensor<128x256xbf16>
     kf.yield %0 : tensor<64x128xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90">} {
+  // expected-error @below {{schedule cannot run on this device: unit = wgmma is of sm_90a; use unit = mma_sync}}
+  kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x64xf32>
+      attributes {schedule = #kf.flash_mma<workgroup = [16, 4], keys = 16, threads = [32, 4, 1], unit = wgmma, rows = rounded, held = shared>} {
+    %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, tensor<?xi32>, tensor<1x4xi32>
+    kf.yield %0 : tensor<?x4x64xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  // expected-error @below {{schedule cannot run on a GPU: unit = wgmma takes heads of 64 or 128 columns, found 96}}
+  kf.kernel @k(%q: tensor<?x4x96xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 96, type = f16>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x96xf32>
+      attributes {schedule = #kf.flash_mma<workgroup = [16, 4], keys = 16, threads = [32, 4, 1], unit = wgmma, rows = rounded, held = shared>} {
+    %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x96xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 96, type = f16>, tensor<?xi32>, tensor<1x4xi32>
+    kf.yield %0 : tensor<?x4x96xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  // expected-error @below {{schedule cannot run on a GPU: held = shared is for more than 8 rows, found 8}}
+  kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x64xf32>
+      attributes {schedule = #kf.flash_mma<workgroup = [2, 4], keys = 16, threads = [32, 4, 1], unit = mma_sync, rows = rounded, held = shared>} {
+    %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, tensor<?xi32>, tensor<1x4xi32>
+    kf.yield %0 : tensor<?x4x64xf32>
   }
 }

@@ -149,7 +149,7 @@ kf.kernel @k(%x: tensor<?x64xf16>, %w: tensor<96x64xf16>) -> tensor<?x96xf16>
 !cache = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>
 // expected-error @below {{schedule cannot run on this device: #kf.flash_mma needs matrix units of 16-bit floats; use #kf.flash}}
 kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !cache, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x64xf32>
-    attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 2]>} {
+    attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 2], unit = mma_sync, rows = split, held = registers>} {
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x64xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x64xf32>
 }

@@ -167,7 +167,8 @@ FlashScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult
 FlashMmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                              ArrayRef<int64_t> workgroup, int64_t keys,
-                             ArrayRef<int64_t> threads, int64_t parts) {
+                             ArrayRef<int64_t> threads, MatrixUnit unit,
+                             RowForm rows, OperandPlace held, int64_t parts) {
   FieldChecks checks(emitError);
   checks.inRange("workgroup", workgroup, 0, maxSize);
   checks.inRange("parts", parts, 1, kMostClusterParts);
@@ -176,6 +177,30 @@ FlashMmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   checks.check(threads.size() == 3 && threads[0] == 32,
                "threads must be [32, warps of rows, warps of keys]");
   checks.inRange("threads", threads, 1, 32);
+  checks.check(unit == MatrixUnit::MmaSync || unit == MatrixUnit::Wgmma,
+               "unit is mma_sync or wgmma, found " + stringifyMatrixUnit(unit));
+  checks.check(rows != RowForm::F32, "rows are split or rounded, found f32");
+  if (checks.hasFailed())
+    return failure();
+  const bool isShared = held == OperandPlace::Shared;
+  checks.check(isShared == (rows == RowForm::Rounded),
+               Twine("rows = ") + stringifyRowForm(rows) +
+                   " are held = " + (isShared ? "registers" : "shared") +
+                   ", found held = " + stringifyOperandPlace(held));
+  checks.check(!isShared || (threads[1] > 1 && threads[2] == 1),
+               "held = shared needs threads = [32, 2 or more, 1], found [32, " +
+                   Twine(threads[1]) + ", " + Twine(threads[2]) + "]");
+  checks.check(
+      parts == 1 || !isShared,
+      "parts are for held = registers, found held = shared and parts = " +
+          Twine(parts));
+  if (unit == MatrixUnit::Wgmma) {
+    checks.check(isShared, "unit = wgmma needs held = shared, found registers");
+    checks.check(threads[1] % 4 == 0,
+                 "unit = wgmma needs threads = [32, a multiple of 4, 1], found "
+                 "[32, " +
+                     Twine(threads[1]) + ", " + Twine(threads[2]) + "]");
+  }
   return checks.result();
 }
 

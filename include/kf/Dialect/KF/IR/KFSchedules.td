@@ -135,7 +135,7 @@ def KF_MatrixUnit
                   I32EnumAttrCase<"Tf32Pairs", 2, "tf32_pairs">]>;
 
 def KF_RowForm
-    : KF_I32Enum<"RowForm", "how a product takes rows",
+    : KF_I32Enum<"RowForm", "how rows are multiplied",
                  [I32EnumAttrCase<"F32", 0, "f32">,
                   I32EnumAttrCase<"Split", 1, "split">,
                   I32EnumAttrCase<"Rounded", 2, "rounded">]>;
@@ -248,33 +248,38 @@ def KF_FlashScheduleAttr : KF_ScheduleAttr<"Flash", "flash"> {
 def KF_FlashMmaScheduleAttr : KF_ScheduleAttr<"FlashMma", "flash_mma"> {
   let summary = "attention on the matrix units of NVIDIA GPUs";
   let description = [{
-    What `#kf.flash` does for caches of f16, bf16 and q8_0, with products of 16
-    by 8 by 16 elements (`mma.sync`). Where something comes out that is not
-    finite, rows are computed again as `#kf.flash` does, for a hidden key may
-    hold a NaN.
-
-    Where more than 8 rows are divided among warps, and keys are not, keys and
-    values go through shared memory, for all warps; queries and the weights of
-    softmax are rounded to the cache's type, and of q8_0 all are f16. Otherwise
-    keys and values go from memory to registers, and queries and weights, which
-    are f32, are split into two numbers of 16 bits each, so that results are as
-    exact as those of `#kf.flash`.
+    What `#kf.flash` does for caches of f16, bf16 and q8_0, on matrix units.
+    Where something comes out that is not finite, rows are computed again as
+    `#kf.flash` does, for a hidden key may hold a NaN.
 
     - `workgroup`: [query rows, heads], as of `#kf.flash`.
     - `keys`: keys of a block: 16, 32 or 64.
     - `threads`: [32, x, y]: a warp's, warps that divide the rows, 16 each, and
       warps that divide the keys.
+    - `unit`: `mma_sync`, of a warp; or `wgmma` (sm_90a), of four warps, which
+      reads keys and values from shared memory itself. Of the latter, x is a
+      multiple of 4.
+    - `rows`: how queries and the weights of softmax, which are f32, are taken.
+      `split`, they are two numbers of 16 bits each, so that results are as exact
+      as those of `#kf.flash`; `rounded`, they have the cache's type, and with
+      q8_0 all are f16.
+    - `held`: where keys and values are that units multiply. In `registers`, each
+      warp reads some from memory, for rows that are split; `shared`, they go
+      through shared memory, for all warps and rows that are rounded. There are
+      more than 8 rows then, x is 2 or more, and y is 1.
     - `parts`: workgroups, up to 8, that divide the keys of one token by pages,
       as kf.attention_partial says. They are a cluster (sm_90), and read what
       the others have found from their workgroup memory.
 
     ```mlir
-    #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8]>
-    #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8], parts = 8>
-    #kf.flash_mma<workgroup = [32, 4], keys = 64, threads = [32, 8, 1]>
+    #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8], unit = mma_sync, rows = split, held = registers>
+    #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8], unit = mma_sync, rows = split, held = registers, parts = 8>
+    #kf.flash_mma<workgroup = [32, 4], keys = 64, threads = [32, 8, 1], unit = wgmma, rows = rounded, held = shared>
     ```
   }];
   let parameters = (ins KF_Sizes:$workgroup, "int64_t":$keys, KF_Sizes:$threads,
+      "::mlir::kf::MatrixUnit":$unit, "::mlir::kf::RowForm":$rows,
+      "::mlir::kf::OperandPlace":$held,
       DefaultValuedParameter<"int64_t", "1">:$parts);
   let assemblyFormat = "`<` struct(params) `>`";
 }
