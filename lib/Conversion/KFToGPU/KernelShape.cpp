@@ -465,17 +465,14 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
           (statisticsOf(op.getX().getDefiningOp()) > 0 ? " of a norm" : ""));
     return getHeldShape(op, schedule, stream, fail);
   }
-  // With more rows, or parts of them, warps have row blocks of their own, and
-  // what they read of x is for two where tiles are small.
-  if (stream.rows > StreamShape::mostSplitRows ||
-      schedule.getReduction() != 0) {
-    if (*sums == StreamShape::Sums::None)
-      stream.warpBlocks = std::min<int64_t>(stream.blocks, 2);
-    while (stream.passes() > 1 && stream.rowWarps < stream.warps)
-      do
-        ++stream.rowWarps;
-      while (stream.warps % stream.rowWarps != 0);
-  }
+  stream.rowWarps = schedule.getBlockWarps();
+  stream.warpBlocks = schedule.getBlocks();
+  if (stream.warpBlocks > 1 && *sums != StreamShape::Sums::None)
+    return fail("blocks = 2 is for weights of plain elements, found " +
+                debugString(w.getElementType()));
+  if (stream.warpBlocks > stream.blocks)
+    return fail("blocks (" + Twine(stream.warpBlocks) + ") are more than the " +
+                Twine(stream.blocks) + " of the workgroup");
   const int64_t steps =
       llvm::divideCeil(stream.tilesOfRow, stream.warps * stream.tiles);
   stream.chunkSteps =

@@ -11,6 +11,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "StreamSchedules.h"
+
 #include "kf/Conversion/KernelShape.h"
 #include "kf/Target/Common/GpuSchedules.h"
 
@@ -171,9 +173,8 @@ private:
         for (int64_t tiles : {1, 2, 4, 8})
           for (int64_t stages : {2, 3, 4, 6})
             for (int64_t reduction : {int64_t(0), first.getReduction()})
-              add(StreamScheduleAttr::get(
-                  context, {rows, width}, warps, tiles, stages, first.getUnit(),
-                  first.getRows(), first.getHeld(), reduction, /*parts=*/1));
+              add(getSharedStreamSchedule(find<MatmulOp>(), {rows, width},
+                                          warps, tiles, stages, reduction));
   }
 
   /// Where warps hold rows: other parts of them, too, and clusters that divide
@@ -194,10 +195,10 @@ private:
             for (int64_t tiles : {1, 2, 4, 8})
               for (int64_t stages : {2, 3, 4, 6})
                 if (ofWarp % (tiles * held.tileColumns) == 0)
-                  add(StreamScheduleAttr::get(context, {rows, columns}, warps,
-                                              tiles, stages, first.getUnit(),
-                                              first.getRows(), first.getHeld(),
-                                              warps * ofWarp, parts));
+                  add(StreamScheduleAttr::get(
+                      context, {rows, columns}, warps, tiles, stages,
+                      first.getUnit(), first.getRows(), first.getHeld(),
+                      /*block_warps=*/1, /*blocks=*/1, warps * ofWarp, parts));
       }
   }
 

@@ -62,17 +62,9 @@ private:
     return std::max<int64_t>(least, limits.memory >= 2 * streamMemory ? 4 : 2);
   }
 
-  bool isSingle() { return op.getW().getType().getElementType().isF32(); }
-  MatrixUnit unit() {
-    return isSingle() ? MatrixUnit::Tf32Pairs : MatrixUnit::MmaSync;
-  }
-  RowForm form() { return isSingle() ? RowForm::F32 : RowForm::Split; }
-
   StreamScheduleAttr get(int64_t width, int64_t stages, int64_t reduction) {
-    return StreamScheduleAttr::get(kernel.getContext(), {rows, width * ofBlock},
-                                   warps, tiles(), stages, unit(), form(),
-                                   OperandPlace::Shared, reduction,
-                                   /*parts=*/1);
+    return getSharedStreamSchedule(op, {rows, width * ofBlock}, warps, tiles(),
+                                   stages, reduction);
   }
   FailureOr<KernelShape> shapeOf(StreamScheduleAttr schedule) {
     return getKernelShape(kernel, schedule, nullptr);
@@ -238,7 +230,8 @@ private:
             return StreamScheduleAttr::get(
                 kernel.getContext(), {rows, width * ofBlock}, division.warps,
                 tiles, stages, MatrixUnit::MmaSync, RowForm::Rounded,
-                OperandPlace::Registers, reduction, parts);
+                OperandPlace::Registers, /*block_warps=*/1, /*blocks=*/1,
+                reduction, parts);
           };
           auto bytesOf = [&](StreamScheduleAttr schedule) {
             auto shape = shapeOf(schedule);
@@ -268,6 +261,29 @@ private:
 };
 
 } // namespace
+
+StreamScheduleAttr
+mlir::kf::getSharedStreamSchedule(MatmulOp op, ArrayRef<int64_t> workgroup,
+                                  int64_t warps, int64_t tiles, int64_t stages,
+                                  int64_t reduction) {
+  const Type w = op.getW().getType().getElementType();
+  const int64_t ofBlock = ::kf::FragmentTile::rows / (op.getGlu() ? 2 : 1);
+  const int64_t all = workgroup[1] / ofBlock;
+  int64_t blocks = 1, blockWarps = 1;
+  if (workgroup[0] > StreamShape::mostSplitRows || reduction != 0) {
+    if (!isa<QuantType>(w))
+      blocks = std::clamp<int64_t>(all, 1, 2);
+    while (blocks * blockWarps < all && blockWarps < warps)
+      do
+        ++blockWarps;
+      while (warps % blockWarps != 0);
+  }
+  return StreamScheduleAttr::get(
+      op.getContext(), workgroup, warps, tiles, stages,
+      w.isF32() ? MatrixUnit::Tf32Pairs : MatrixUnit::MmaSync,
+      w.isF32() ? RowForm::F32 : RowForm::Split, OperandPlace::Shared,
+      blockWarps, blocks, reduction, /*parts=*/1);
+}
 
 StreamScheduleAttr mlir::kf::selectStreamSchedule(KernelOp kernel, MatmulOp op,
                                                   const GpuLimits &limits,

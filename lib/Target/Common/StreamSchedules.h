@@ -22,6 +22,14 @@ StreamScheduleAttr selectStreamSchedule(KernelOp kernel, MatmulOp op,
                                         const GpuLimits &limits,
                                         int64_t tokens);
 
+/// The schedule of `op` whose rows are in workgroup memory, of `workgroup` =
+/// [rows, columns]: they are taken as its weight has it, and with more rows, or
+/// `reduction` columns at a time, warps have row blocks of their own.
+StreamScheduleAttr getSharedStreamSchedule(MatmulOp op,
+                                           ArrayRef<int64_t> workgroup,
+                                           int64_t warps, int64_t tiles,
+                                           int64_t stages, int64_t reduction);
+
 } // namespace mlir::kf
 
 #endif // KF_LIB_TARGET_COMMON_STREAMSCHEDULES_H

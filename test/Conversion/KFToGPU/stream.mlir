@@ -85,7 +85,7 @@ kf.kernel @norm_in_parts(%x: tensor<?x300xf32>, %g: tensor<300xf32>, %w: tensor<
 // of each element. A load of x is for both row blocks, and a row block that
 // there is not is neither read nor stored.
 kf.kernel @blocks_of_warps(%x: tensor<8x128xf32>, %w: tensor<48x128xbf16, #kf.fragments>) -> tensor<8x48xf32>
-    attributes {schedule = #kf.stream<workgroup = [8, 48], warps = 2, tiles = 2, stages = 2, unit = mma_sync, rows = split, held = shared>} {
+    attributes {schedule = #kf.stream<workgroup = [8, 48], warps = 2, tiles = 2, stages = 2, unit = mma_sync, rows = split, held = shared, block_warps = 2, blocks = 2>} {
   %0 = kf.matmul %x, %w : tensor<8x128xf32>, tensor<48x128xbf16, #kf.fragments>
   kf.yield %0 : tensor<8x48xf32>
 }
@@ -298,7 +298,7 @@ kf.kernel @singles(%x: tensor<1x256xf32>, %w: tensor<96x256xf32, #kf.fragments>)
 
 // Both parts of 16 rows have columns of their own.
 kf.kernel @rows_of_singles(%x: tensor<16x256xf32>, %w: tensor<96x256xf32, #kf.fragments>) -> tensor<16x96xf32>
-    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 4, tiles = 4, stages = 3, unit = tf32_pairs, rows = f32, held = shared>} {
+    attributes {schedule = #kf.stream<workgroup = [16, 32], warps = 4, tiles = 4, stages = 3, unit = tf32_pairs, rows = f32, held = shared, blocks = 2>} {
   %0 = kf.matmul %x, %w : tensor<16x256xf32>, tensor<96x256xf32, #kf.fragments>
   kf.yield %0 : tensor<16x96xf32>
 }

@@ -29,7 +29,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
     kf.yield %0 : tensor<1x96xf32>
   }
   // CHECK-LABEL: kf.kernel @rows_f32
-  // CHECK-SAME:    #kf.stream<workgroup = [{{[0-9]+}}, {{[0-9]+}}], warps = 8, tiles = 4, {{.*}}, unit = tf32_pairs, rows = f32, held = shared, reduction =
+  // CHECK-SAME:    #kf.stream<workgroup = [{{[0-9]+}}, {{[0-9]+}}], warps = 8, tiles = 4, {{.*}}, unit = tf32_pairs, rows = f32, held = shared,{{.*}} reduction =
   kf.kernel @rows_f32(%x: tensor<16x4096xf32>, %w: tensor<4096x4096xf32, #kf.fragments>) -> tensor<16x4096xf32> {
     %0 = kf.matmul %x, %w : tensor<16x4096xf32>, tensor<4096x4096xf32, #kf.fragments>
     kf.yield %0 : tensor<16x4096xf32>

@@ -119,16 +119,20 @@ MmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return checks.result();
 }
 
-LogicalResult StreamScheduleAttr::verify(
-    function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> workgroup,
-    int64_t warps, int64_t tiles, int64_t stages, MatrixUnit unit, RowForm rows,
-    OperandPlace held, int64_t reduction, int64_t parts) {
+LogicalResult
+StreamScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                           ArrayRef<int64_t> workgroup, int64_t warps,
+                           int64_t tiles, int64_t stages, MatrixUnit unit,
+                           RowForm rows, OperandPlace held, int64_t blockWarps,
+                           int64_t blocks, int64_t reduction, int64_t parts) {
   FieldChecks checks(emitError);
   checks.check(workgroup.size() == 2, "workgroup is [rows, columns]");
   checks.inRange("workgroup", workgroup, 1, maxTile);
   checks.inRange("warps", warps, 1, 32);
   checks.inRange("tiles", tiles, 1, 32);
   checks.inRange("stages", stages, 2, 16);
+  checks.inRange("block_warps", blockWarps, 1, 32);
+  checks.inRange("blocks", blocks, 1, 2);
   checks.inRange("reduction", reduction, 0, maxSize);
   checks.inRange("parts", parts, 1, kMostClusterParts);
   const bool isSingle = unit == MatrixUnit::Tf32Pairs;
@@ -150,6 +154,12 @@ LogicalResult StreamScheduleAttr::verify(
       parts == 1 || held == OperandPlace::Registers,
       "parts are for held = registers, found held = shared and parts = " +
           Twine(parts));
+  checks.check(held == OperandPlace::Shared || blockWarps * blocks == 1,
+               "block_warps and blocks are for held = shared, found held = "
+               "registers");
+  checks.check(blockWarps < 1 || warps % blockWarps == 0,
+               "block_warps (" + Twine(blockWarps) + ") must divide warps (" +
+                   Twine(warps) + ")");
   return checks.result();
 }
 

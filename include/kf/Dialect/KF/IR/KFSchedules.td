@@ -199,10 +199,15 @@ def KF_StreamScheduleAttr : KF_ScheduleAttr<"Stream", "stream"> {
     - `held`: where x is while the weight goes past. In `registers` of each warp,
       which has a part of K, where x is rounded; `shared`, in workgroup memory,
       otherwise.
+    - `block_warps`: warps that divide the row blocks, a divisor of all, where x
+      is shared: so many have the same part of K, and take turns in all of it.
+      That is for more rows, or parts of x: reading x costs as much as the weight
+      then.
+    - `blocks`: row blocks that a warp takes at a time, 1 or, of plain elements,
+      2, which share what is read of x.
     - `reduction`: K of the part of x that is in workgroup memory, or registers,
       at a time; 0 means whole. It is a multiple of that of `tiles` tiles for
-      each warp that has the same row blocks. With more than 4 rows, or parts of
-      x in workgroup memory, these may be fewer than all.
+      each of the `warps / block_warps` that have the same row blocks.
     - `parts`: workgroups, up to 8, that divide K where registers hold x, and have
       sums of the same columns. They are a cluster (sm_90), and add up what the
       others have found from their workgroup memory, in their order.
@@ -218,6 +223,8 @@ def KF_StreamScheduleAttr : KF_ScheduleAttr<"Stream", "stream"> {
   let parameters = (ins KF_Sizes:$workgroup, "int64_t":$warps, "int64_t":$tiles,
       "int64_t":$stages, "::mlir::kf::MatrixUnit":$unit,
       "::mlir::kf::RowForm":$rows, "::mlir::kf::OperandPlace":$held,
+      DefaultValuedParameter<"int64_t", "1">:$block_warps,
+      DefaultValuedParameter<"int64_t", "1">:$blocks,
       DefaultValuedParameter<"int64_t", "0">:$reduction,
       DefaultValuedParameter<"int64_t", "1">:$parts);
   let assemblyFormat = "`<` struct(params) `>`";
