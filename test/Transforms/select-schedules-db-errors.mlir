@@ -15,7 +15,7 @@
 // RUN: %{opt} --kf-select-schedules=db=%t/lanes.json 2>&1 >%t/out \
 // RUN:   | FileCheck %s --check-prefix=LANES
 // RUN: diff %t/out %t/chosen
-// LANES: select-schedules-db-errors.mlir:[[#@LINE+49]]:1: warning: kf-select-schedules: {{.*}}/lanes.json: the schedule of kernel @k, '#kf.vector<workgroup = [7, 64], tile = [7, 32], lanes = 5>', is not used: {{.*}}lanes
+// LANES: select-schedules-db-errors.mlir:[[#@LINE+55]]:1: warning: kf-select-schedules: {{.*}}/lanes.json: the schedule of kernel @k, '#kf.vector<workgroup = [7, 64], tile = [7, 32], lanes = 5>', is not used: {{.*}}lanes
 // RUN: %{add} %t/simt.json %t/keys "k=#kf.simt<workgroup = [32, 32], threads = [16, 16], tile = [2, 2], reduction = 16>"
 // RUN: %{opt} --kf-select-schedules=db=%t/simt.json 2>&1 >%t/out \
 // RUN:   | FileCheck %s --check-prefix=SIMT
@@ -31,6 +31,12 @@
 // RUN:   | FileCheck %s --check-prefix=OTHER
 // RUN: diff %t/out %t/chosen
 // OTHER: is not used: it is no schedule
+// One of an earlier compiler, which names no unit, is not taken for another.
+// RUN: %{add} %t/before.json %t/keys "k=#kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 3>"
+// RUN: %{opt} --kf-select-schedules=db=%t/before.json 2>&1 >%t/out \
+// RUN:   | FileCheck %s --check-prefix=BEFORE
+// RUN: diff %t/out %t/chosen
+// BEFORE: '#kf.mma<{{.*}}>', is not used: {{.*}}unit
 
 // Which device is meant has to be clear, and a file has to be one.
 // RUN: %{add} %t/two.json %t/keys "k=%{schedule}"
