@@ -34,10 +34,10 @@ namespace kf {
 ///   row g: w[t], row g + 8: w[t], row g: w[t + 4], row g + 8: w[t + 4].
 ///
 /// A tile of blocks has 256 columns: `vectors` times 16 bytes a lane of codes,
-/// then what scales them. Of each 32 columns, a unit, lane 4 g + t has 8 codes
+/// then what scales them. Of each 32 columns, a span, lane 4 g + t has 8 codes
 /// of row g and 8 of row g + 8: number j, below 4, is that of column 4 t + j,
 /// the others are those of columns 12 + 4 t + j. Where u is the number of the
-/// unit and h that of the row, the lane's words, 4 to a vector, are
+/// span and h that of the row, the lane's words, 4 to a vector, are
 ///   q4_0, q4_k: w[2 u + h], code j at bit 4 (j / 2) + 16 (j % 2)
 ///   q8_0: codes plus 128, w[4 u + 2 (j / 4) + h] at bit 8 (j % 4 / 2) +
 ///     16 (j % 2)
@@ -54,7 +54,7 @@ namespace kf {
 ///   q6_k: scales plus 128 of sub-block s, 8 (4 g + s % 8 / 2) + 4 (s / 8) +
 ///     2 h + s % 2; f16 d at 256 + 4 g + 2 h
 struct FragmentTile {
-  static constexpr int64_t rows = 16, lanes = 32, lineWords = 8, unit = 32;
+  static constexpr int64_t rows = 16, lanes = 32, lineWords = 8, span = 32;
 
   int64_t columns = 0; ///< of K
   int64_t bytes = 0;

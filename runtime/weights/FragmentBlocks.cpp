@@ -17,7 +17,7 @@ namespace kf {
 namespace {
 
 constexpr int64_t tileRows = FragmentTile::rows, half = tileRows / 2;
-constexpr int64_t tileColumns = 256, units = tileColumns / FragmentTile::unit;
+constexpr int64_t tileColumns = 256, spans = tileColumns / FragmentTile::span;
 
 /// The index of a type's description.
 constexpr size_t indexOf(DataType type) {
@@ -31,7 +31,7 @@ constexpr size_t indexOf(DataType type) {
 struct TileRow {
   alignas(16) uint8_t codes[tileColumns] = {};
   uint8_t scales[16] = {}, mins[8] = {}; ///< of sub-blocks
-  uint16_t d[units] = {}, m = 0;         ///< of blocks
+  uint16_t d[spans] = {}, m = 0;         ///< of blocks
 };
 
 template <size_t Index>
@@ -70,34 +70,34 @@ template <int width> Words spread(Words codes) {
          (codes >> 16 & 0xffu) << width | (codes >> 24) << (16 + width);
 }
 
-/// The words of the four lanes of rows g and g + 8 for one unit.
+/// The words of the four lanes of rows g and g + 8 for one span.
 template <DataType type>
-void writeUnit(const TileRow &upper, const TileRow &lower, int64_t unit,
+void writeSpan(const TileRow &upper, const TileRow &lower, int64_t span,
                Words *words) {
-  Words codes[2][2]; // by row, and half of the unit
+  Words codes[2][2]; // by row, and half of the span
   for (int64_t i = 0; i < 2; ++i) {
-    std::memcpy(&codes[0][i], upper.codes + unit * 32 + i * 16, sizeof(Words));
-    std::memcpy(&codes[1][i], lower.codes + unit * 32 + i * 16, sizeof(Words));
+    std::memcpy(&codes[0][i], upper.codes + span * 32 + i * 16, sizeof(Words));
+    std::memcpy(&codes[1][i], lower.codes + span * 32 + i * 16, sizeof(Words));
   }
   if constexpr (type == DataType::Q8_0) {
     for (int64_t i = 0; i < 2; ++i)
       for (int64_t row = 0; row < 2; ++row)
-        words[4 * unit + 2 * i + row] = spread<8>(codes[row][i]);
+        words[4 * span + 2 * i + row] = spread<8>(codes[row][i]);
   } else if constexpr (type == DataType::Q6_K) {
     // The last row's second half has no word of its own.
     const Words rest = codes[1][1];
     auto low = [](Words byte, int bit) { return (byte & 15u) << bit; };
     auto high = [](Words byte, int bit) { return (byte >> 4 & 3u) << bit; };
-    words[3 * unit] =
+    words[3 * span] =
         spread<6>(codes[0][0]) | low(rest, 12) | low(rest >> 8, 28);
-    words[3 * unit + 1] =
+    words[3 * span + 1] =
         spread<6>(codes[1][0]) | low(rest >> 16, 12) | low(rest >> 24, 28);
-    words[3 * unit + 2] = spread<6>(codes[0][1]) | high(rest, 12) |
+    words[3 * span + 2] = spread<6>(codes[0][1]) | high(rest, 12) |
                           high(rest >> 8, 28) | high(rest >> 16, 14) |
                           high(rest >> 24, 30);
   } else {
     for (int64_t row = 0; row < 2; ++row)
-      words[2 * unit + row] =
+      words[2 * span + row] =
           spread<4>(codes[row][0]) | spread<4>(codes[row][1]) << 8;
   }
 }
@@ -116,11 +116,11 @@ void writeScales(const TileRow &row, int64_t number, std::byte *dst) {
     put(256 + 4 * g + 2 * h, row.d[0]);
     return;
   }
-  for (int64_t u = 0; u < units; ++u) {
+  for (int64_t u = 0; u < spans; ++u) {
     const int64_t p = 4 * g + u / 2, q = 2 * h + u % 2;
     if constexpr (type == DataType::Q4_K) {
       put(4 * p + q, uint8_t(row.scales[u] | row.mins[u] << 6));
-      // The even unit has the low half of the byte, the odd one the other.
+      // The even span has the low half of the byte, the odd one the other.
       if (u % 2 == 0)
         put(128 + 2 * p + h,
             uint8_t(row.mins[u] >> 2 | row.mins[u + 1] >> 2 << 4));
@@ -151,8 +151,8 @@ void packTiles(std::span<const std::byte *const, tileRows> rows, int64_t blocks,
     std::fill(std::begin(packed), std::end(packed), std::byte());
     for (int64_t g = 0; g < half; ++g) {
       Words words[4 * tile.vectors];
-      for (int64_t u = 0; u < units; ++u)
-        writeUnit<type>(read[g], read[g + half], u, words);
+      for (int64_t u = 0; u < spans; ++u)
+        writeSpan<type>(read[g], read[g + half], u, words);
       for (int64_t i = 0; i < tile.vectors; ++i)
         for (int64_t t = 0; t < 4; ++t) {
           const Words lane = {words[4 * i][t], words[4 * i + 1][t],

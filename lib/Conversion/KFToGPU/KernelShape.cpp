@@ -285,10 +285,10 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
                 Twine(mma.lines / mma.lineWarps));
   const Type weight = matmul.getW().getType();
   if (becomesHalf && hasFragments(weight) &&
-      mma.step % ::kf::FragmentTile::unit != 0)
+      mma.step % ::kf::FragmentTile::span != 0)
     return fail(
         "blocks and f8E4M3FN with #kf.fragments take steps of a multiple of " +
-        Twine(::kf::FragmentTile::unit) + ", found " + Twine(mma.step));
+        Twine(::kf::FragmentTile::span) + ", found " + Twine(mma.step));
   if (mma.sums() > mmaSums)
     return fail("a thread has " + Twine(mma.sums()) +
                 " sums, and registers for " + Twine(mmaSums));

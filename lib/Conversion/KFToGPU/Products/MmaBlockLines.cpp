@@ -72,7 +72,7 @@ public:
 
     Value first = e.div(column, FragmentTile::rows / groups);
     Value from = code.pointerTo(e.bufferOf(argument));
-    const int64_t perLine = mma.step / FragmentTile::unit;
+    const int64_t perLine = mma.step / FragmentTile::span;
     const int64_t warps = mma.rowWarps * mma.lineWarps;
     const int64_t all = mma.lines / MmaShape::unitLines * perLine;
     Value warp = e.div(e.thread, MmaShape::warp);
@@ -87,7 +87,7 @@ public:
       item.from = code.advance(from, e.scaled(block, blockTiles * tile.bytes));
       item.span = e.rem(number, perLine);
       item.place = e.add(
-          e.scaled(number, FragmentTile::unit / MmaShape::unitStep * stepBytes),
+          e.scaled(number, FragmentTile::span / MmaShape::unitStep * stepBytes),
           e.index(offset));
       items.push_back(item);
     }
@@ -102,7 +102,7 @@ public:
       for (const Item &item : items) {
         // Past the last one, x is 0.
         Value number = arith::MinUIOp::create(
-            b, loc, e.add(e.div(k, FragmentTile::unit), item.span),
+            b, loc, e.add(e.div(k, FragmentTile::span), item.span),
             e.index(blockTiles - 1));
         Value place =
             e.add(e.scaled(number, tile.bytes), e.scaled(lane, laneBytes));
@@ -113,7 +113,7 @@ public:
       return fetched;
     }
     Value number = e.div(k, tile.columns);
-    Value first = e.div(e.rem(k, tile.columns), FragmentTile::unit);
+    Value first = e.div(e.rem(k, tile.columns), FragmentTile::span);
     for (const Item &item : items)
       llvm::append_range(
           fetched,
