@@ -261,6 +261,7 @@ private:
   int64_t headRows(int64_t chosen) const;
   int64_t rowsForHost(StepPart part, int64_t rows) const;
   Status preparePrograms();
+  Status prepareEmbedding(size_t rows);
 
   // Running it.
   Status runStep();

@@ -77,6 +77,10 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
   }
   if (piece.count == 0)
     return Status();
+  // Where there is no program for them, the step of the others does not fail.
+  if (piece.embedded > 0)
+    KF_RETURN_IF_ERROR(
+        prepareEmbedding(batch.embeddedRows.size() + piece.embedded));
 
   const int64_t position = sequence.position();
   plan.pieces.push_back(piece); // first: whoever needs copies is in the plan
@@ -175,12 +179,13 @@ Status Engine::preparePrograms() {
                                   static_cast<int64_t>(batch.logitRows.size()));
     KF_RETURN_IF_ERROR(executor.prepare({StepPart::Head, plan.logitsHead}));
   }
-  if (!batch.embeddedRows.empty()) {
-    plan.embed = rowsForHost(StepPart::Embed,
-                             static_cast<int64_t>(batch.embeddedRows.size()));
-    KF_RETURN_IF_ERROR(executor.prepare({StepPart::Embed, plan.embed}));
-  }
   return Status();
+}
+
+/// Makes the program ready that makes embeddings of `rows` rows.
+Status Engine::prepareEmbedding(size_t rows) {
+  plan.embed = rowsForHost(StepPart::Embed, static_cast<int64_t>(rows));
+  return executor.prepare({StepPart::Embed, plan.embed});
 }
 
 /// The plan, or the one that has begun already.
