@@ -96,17 +96,34 @@ int64_t countQueriesPerKey(const Gguf &source) {
              : 1;
 }
 
+/// How embeddings are made; GGUF has no word for those that keep their length.
+void addPooling(const PoolingConfig &pooling, const ModelConfig &config,
+                GgufPlan &plan) {
+  if (pooling.pooling)
+    plan.metadata.addU32(std::string(nameOf(ggufArchitecture(config))) +
+                             ".pooling_type",
+                         static_cast<uint32_t>(*pooling.pooling));
+  if (pooling.pooling && pooling.normalizes == false)
+    plan.notes.push_back("the file cannot say that embeddings are not "
+                         "normalized: --normalize none does");
+  if (!pooling.unsupported.ok())
+    plan.notes.push_back("the file does not say how embeddings are made: " +
+                         pooling.unsupported.message());
+}
+
 } // namespace
 
 Result<GgufPlan> kf::planFromModel(const ModelConfig &config,
                                    const WeightSource &weights,
                                    const TokenizerTexts &tokenizer,
-                                   const std::string &name, DataType type) try {
+                                   const std::string &name, DataType type,
+                                   const PoolingConfig &pooling) try {
   GgufPlan plan;
   // First of all, so that the sizes that follow are those of the weights.
   KF_ASSIGN_OR_RETURN(std::vector<ConvertedTensor> tensors,
                       listConvertedTensors(config, weights));
   KF_RETURN_IF_ERROR(addModelMetadata(config, name, plan.metadata));
+  addPooling(pooling, config, plan);
   plan.warnings = listReaderProblems(config);
   if (isBeyondQwen2(config))
     plan.notes.push_back(

@@ -12,6 +12,7 @@
 #include "runtime/convert/TensorNames.h"
 #include "runtime/io/GgufWriter.h"
 #include "runtime/model/ModelConfig.h"
+#include "runtime/model/PoolingConfig.h"
 
 #include <string>
 #include <string_view>
@@ -44,11 +45,12 @@ struct GgufPlan {
 };
 
 /// Plans a file of `type` (isFileType) for a Hugging Face model; `name` is its
-/// general.name.
+/// general.name, `pooling` what its files say of embeddings.
 Result<GgufPlan> planFromModel(const ModelConfig &config,
                                const WeightSource &weights,
                                const TokenizerTexts &tokenizer,
-                               const std::string &name, DataType type);
+                               const std::string &name, DataType type,
+                               const PoolingConfig &pooling = {});
 
 /// Plans a file of `type` for the model in another one, of any architecture:
 /// its metadata stays but for what is about types.

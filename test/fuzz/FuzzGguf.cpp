@@ -8,6 +8,7 @@
 
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/GgufConfig.h"
+#include "runtime/model/PoolingConfig.h"
 
 #include <cstdlib>
 
@@ -79,5 +80,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     check(*config);
   if (auto chat = readChatConfig(**file); chat.ok())
     sum += chat->chatTemplate.size() + chat->bosToken.size();
+  const PoolingConfig pooling = readPoolingConfig(**file);
+  if (pooling.pooling && !pooling.unsupported.ok())
+    std::abort();
   return sum == ~uint64_t(0);
 }

@@ -184,8 +184,8 @@ Result<WriteSummary> quantizeModel(const QuantizeOptions &options) {
     std::error_code ignored;
     name = fs::canonical(options.model, ignored).filename().string();
   }
-  Result<GgufPlan> plan =
-      planFromModel(model.config, *model.weights, texts, name, options.type);
+  Result<GgufPlan> plan = planFromModel(model.config, *model.weights, texts,
+                                        name, options.type, model.pooling);
   if (!plan.ok())
     return nameModel(model, plan.status());
   return write(*plan, *model.weights, options);

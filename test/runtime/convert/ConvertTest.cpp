@@ -119,6 +119,38 @@ bool sameBytes(const TensorView &a, const TensorView &b) {
          std::memcmp(a.data, b.data, a.bytes) == 0;
 }
 
+/// How embeddings are made goes along, as far as GGUF can say it.
+TEST(Convert, KeepsThePooling) {
+  TempFolder folder;
+  Source source = openSource(kGolden + "mistral-window");
+  auto planOf = [&](const PoolingConfig &pooling) {
+    return planFromModel(source.config, *source.weights, {}, "x", DataType::F32,
+                         pooling)
+        .take();
+  };
+  auto pooledAs = [&](const GgufPlan &plan) {
+    return readPoolingConfig(*writeAndOpen(folder, plan, *source.weights));
+  };
+  const GgufPlan unsaid = planOf({});
+  EXPECT_EQ(pooledAs(unsaid).pooling, std::nullopt);
+  for (Pooling pooling : {Pooling::Mean, Pooling::Cls, Pooling::Last}) {
+    const GgufPlan plan = planOf({.pooling = pooling, .normalizes = true});
+    EXPECT_EQ(plan.notes, unsaid.notes);
+    EXPECT_EQ(pooledAs(plan).pooling, pooling);
+    EXPECT_TRUE(
+        readGgufConfig(*writeAndOpen(folder, plan, *source.weights)).ok());
+  }
+  const GgufPlan plain =
+      planOf({.pooling = Pooling::Mean, .normalizes = false});
+  EXPECT_EQ(plain.notes.size(), unsaid.notes.size() + 1);
+  EXPECT_EQ(plain.notes.front(),
+            "the file cannot say that embeddings are not normalized: "
+            "--normalize none does");
+  const GgufPlan odd = planOf({.unsupported = Status::error("odd")});
+  EXPECT_EQ(odd.notes.front(),
+            "the file does not say how embeddings are made: odd");
+}
+
 //===----------------------------------------------------------------------===//
 // Against the files that llama.cpp made
 //===----------------------------------------------------------------------===//

@@ -1,7 +1,8 @@
-"""What embed.test has written, against one another."""
+"""What embed.test has written, against one another; or whether two files say the same."""
 
 import json
 import math
+import sys
 
 
 def read(name):
@@ -18,6 +19,10 @@ def near(a, b):
     assert max(abs(x - y) for x, y in zip(a, b)) < 1e-4, (a[:4], b[:4])
 
 
+if len(sys.argv) > 1:
+    for one, other in zip(read(sys.argv[1]), read(sys.argv[2]), strict=True):
+        near(one["embedding"], other["embedding"])
+    sys.exit()
 lines = read("lines")
 assert [line["index"] for line in lines] == [0, 1, 2]
 assert all(set(line) == {"index", "tokens", "embedding"} for line in lines)
