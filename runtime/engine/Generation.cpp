@@ -18,6 +18,11 @@
 
 using namespace kf;
 
+/// Where steps run ahead, one has begun that reads the last token alone, and is
+/// thrown away with those that could have followed it: so few tokens would be
+/// chosen in the meantime.
+static constexpr size_t kFewestSkippedAhead = 4;
+
 std::string_view kf::nameOf(StopReason reason) {
   switch (reason) {
   case StopReason::StopToken:
@@ -379,8 +384,8 @@ Result<std::vector<int32_t>> Generation::Text::takeForced(int64_t position) {
       break;
     taken.push_back(id);
   }
-  // The step that began ahead would read the first one alone.
-  if (taken.size() == 1 && hasStarted && sequence.engine().runsAhead())
+  if (hasStarted && sequence.engine().runsAhead() &&
+      taken.size() < kFewestSkippedAhead)
     taken.clear();
   for (int32_t id : taken)
     KF_RETURN_IF_ERROR(accept(id));
