@@ -66,7 +66,10 @@ std::string messageOf(const std::string &body) {
   if (!parsed.ok() || !(*parsed)->is_object() || !(*parsed)->contains("error"))
     return {};
   const nlohmann::json &error = (**parsed)["error"];
-  return error.is_object() ? error.value("message", "") : "";
+  return error.is_object() && error.contains("message") &&
+                 error["message"].is_string()
+             ? error["message"].get<std::string>()
+             : std::string();
 }
 
 class ApiBatch {

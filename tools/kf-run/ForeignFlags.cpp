@@ -349,15 +349,27 @@ constexpr ForeignCommand kCommands[] = {
      "'kf-run embed MODEL -p TEXT' makes embeddings"},
 };
 
-/// Whether one of the words of `list` is `word`.
-bool contains(std::string_view list, std::string_view word) {
+/// The words of `list`, with blanks between them.
+std::vector<std::string_view> wordsOf(std::string_view list) {
+  std::vector<std::string_view> words;
   while (!list.empty()) {
     const size_t end = std::min(list.find(' '), list.size());
-    if (list.substr(0, end) == word)
-      return true;
+    words.push_back(list.substr(0, end));
     list.remove_prefix(std::min(end + 1, list.size()));
   }
-  return false;
+  return words;
+}
+
+bool contains(std::string_view list, std::string_view word) {
+  const std::vector<std::string_view> words = wordsOf(list);
+  return std::ranges::find(words, word) != words.end();
+}
+
+/// Whether `flag` means something to `command`.
+bool isOf(const ForeignFlag &flag, std::string_view command,
+          const std::function<bool(std::string_view)> &hasOption) {
+  return (flag.commands.empty() || contains(flag.commands, command)) &&
+         (flag.meaning != Same || hasOption(flag.text));
 }
 
 } // namespace
@@ -373,14 +385,22 @@ bool kf::isSwitchValue(std::string_view word) {
 const ForeignFlag *
 kf::findForeignFlag(std::string_view spelling, std::string_view command,
                     const std::function<bool(std::string_view)> &hasOption) {
-  for (const ForeignFlag &flag : kFlags) {
-    if (!contains(flag.spellings, spelling) ||
-        (!flag.commands.empty() && !contains(flag.commands, command)))
-      continue;
-    if (flag.meaning != Same || hasOption(flag.text))
+  for (const ForeignFlag &flag : kFlags)
+    if (contains(flag.spellings, spelling) && isOf(flag, command, hasOption))
       return &flag;
-  }
   return spelling.starts_with(kMlirPrefix) ? &kMlirFlag : nullptr;
+}
+
+std::vector<std::string_view>
+kf::foreignNames(std::string_view command,
+                 const std::function<bool(std::string_view)> &hasOption) {
+  std::vector<std::string_view> names;
+  for (const ForeignFlag &flag : kFlags)
+    if (flag.meaning != Refused && isOf(flag, command, hasOption))
+      for (std::string_view spelling : wordsOf(flag.spellings))
+        if (spelling.starts_with("--"))
+          names.push_back(spelling.substr(2));
+  return names;
 }
 
 std::string_view kf::adviceForCommand(std::string_view word) {

@@ -17,6 +17,7 @@
 
 #include <functional>
 #include <string_view>
+#include <vector>
 
 namespace kf {
 
@@ -50,6 +51,12 @@ bool isSwitchValue(std::string_view word);
 const ForeignFlag *
 findForeignFlag(std::string_view spelling, std::string_view command,
                 const std::function<bool(std::string_view)> &hasOption);
+
+/// The long names, without their dashes, of what findForeignFlag() finds and
+/// does not refuse.
+std::vector<std::string_view>
+foreignNames(std::string_view command,
+             const std::function<bool(std::string_view)> &hasOption);
 
 /// What to type in place of `word`, which is no command; empty where nobody
 /// knows it.

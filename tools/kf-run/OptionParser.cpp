@@ -455,8 +455,14 @@ Status OptionParser::unknown(std::string_view spelled) const {
   std::string word(
       spelled.substr(std::min(spelled.find_first_not_of('-'), spelled.size())));
   std::ranges::replace(word, '_', '-');
+  std::vector<std::string_view> known = names();
+  const std::vector<std::string_view> foreign =
+      foreignNames(command(), [this](std::string_view name) {
+        return findNamed(name) != nullptr;
+      });
+  known.insert(known.end(), foreign.begin(), foreign.end());
   return Status::error("unknown option " + inQuotes(spelled) +
-                       didYouMean(word, names(), "--"));
+                       didYouMean(word, known, "--"));
 }
 
 std::vector<std::string_view> OptionParser::names() const {

@@ -284,30 +284,6 @@ TEST(Engine, WrongOptions) {
   EXPECT_FALSE(Engine::create(model, {.pages = INT64_MAX}).ok());
 }
 
-TEST(Engine, WideModelsHaveFewerRows) {
-  using Rows = std::vector<int64_t>;
-  ModelConfig config = fakeConfig(20000);
-  EXPECT_EQ(programRows(600, config), Rows({1, 16, 64, 512, 2048}));
-  EXPECT_EQ(programRows(8192, config), Rows({1, 16, 64, 512, 2048, 8192}));
-  config.hiddenSize = 5120;
-  EXPECT_EQ(programRows(600, config), Rows({1, 16, 64, 512, 2048}));
-  EXPECT_EQ(programRows(4096, config), Rows({1, 16, 64, 512, 2048, 4096}));
-  EXPECT_EQ(programRows(8192, config), Rows({1, 16, 64, 512, 2048, 4096}));
-
-  FakeModelDevice device;
-  FakeSource source;
-  Model wide(config, device, source, nullptr);
-  EXPECT_EQ(Engine::create(wide, {.rowsPerStep = 4097}).message(),
-            "a number of rows of 4097 is not possible; 1 to 4096 are");
-  EXPECT_TRUE(Engine::create(wide, {.rowsPerStep = 4096}).ok());
-  // The device's rows are more than those of this one.
-  config.hiddenSize = 1 << 18;
-  Model widest(config, device, source, nullptr);
-  const auto engine = Engine::create(widest);
-  ASSERT_TRUE(engine.ok()) << engine.message();
-  EXPECT_EQ((*engine)->rowsPerStep(), 128);
-}
-
 //===----------------------------------------------------------------------===//
 // Failures
 //===----------------------------------------------------------------------===//

@@ -4,6 +4,7 @@ check_openai_batch.py FOLDER
 """
 import json
 import os
+import signal
 import subprocess
 import sys
 
@@ -105,3 +106,25 @@ for options, field in (
 ):
     results, said = batch([STORY], *options, code=1)
     assert results == [] and f"'{field}' in their bodies says it" in said, said
+
+# An interrupt ends what goes on, and says so of it and of what was not begun.
+long = [request(f"l{i}", TEXT, prompt="Once", max_tokens=900, ignore_eos=True, n=8) for i in range(9)]
+with open("requests.jsonl", "w") as file:
+    for line in [STORY, *long]:
+        file.write(json.dumps(line) + "\n")
+process = subprocess.Popen(
+    ["kf-run", "batch", "--file", "requests.jsonl", "--parallel", "2", "-t", "1"],
+    stdout=subprocess.PIPE,
+    stderr=subprocess.PIPE,
+    text=True,
+)
+first = process.stdout.readline()
+process.send_signal(signal.SIGINT)
+out, said = process.communicate(timeout=120)
+assert process.returncode == 130, (process.returncode, said)
+results = [json.loads(line) for line in (first + out).splitlines()]
+assert [line["custom_id"] for line in results] == ["a", *(f"l{i}" for i in range(9))]
+assert results[0]["response"]["status_code"] == 200, results[0]
+ended = [line for line in results if line["error"]]
+assert ended and all(line["error"]["code"] == "batch_cancelled" for line in ended), results
+assert f"10 requests, 0 failed, {len(ended)} cancelled" in said, said
