@@ -31,6 +31,19 @@ inline bool multipliesBytes(DotKind dot) {
   return dot == DotKind::I8 || dot == DotKind::S8;
 }
 
+/// Register tiles of a workgroup, and rows of all of them, that have to share a
+/// panel for unpacking it to pay: while it is unpacked for the first of a few,
+/// memory is the limit, and what was unpacked goes to the second cache and
+/// back.
+inline constexpr int64_t fewestUnpackedTiles = 4, fewestUnpackedRows = 32;
+
+/// Whether a workgroup of `rows` rows of `x` has few, and any number of them:
+/// it divides them evenly, and sums up groups in turn. More than two register
+/// tiles of 8-bit products share what one of them takes apart.
+inline bool hasAnyFewRows(RankedTensorType x, int64_t rows) {
+  return x.isDynamicDim(0) && rows > 1 && rows < fewestUnpackedRows;
+}
+
 /// Rows of a tile of AMX, and its columns of 32 bits.
 inline constexpr int64_t amxTile = 16;
 

@@ -49,16 +49,21 @@ private:
   SmallVector<Value> sumTile(Value p, RegisterTile tile) override {
     if (unpacks())
       return FloatMatmulEmitter::sumTile(p, tile);
-    int64_t count = vectorsPerRow() / (takesGroupsInTurn() ? groups : 1);
-    SmallVector<Value> zeros(tile.rows * count, e.splat(e.f32(0.0), lanes));
-    SmallVector<Value> all;
-    for (int64_t first = 0; first < vectorsPerRow(); first += count)
-      llvm::append_range(all, forElements(p, {first, count}, zeros,
-                                          [&](Value k, ArrayRef<Value> w,
-                                              MutableArrayRef<Value> sums) {
-                                            step(tile, k, w, sums);
-                                          }));
-    return all;
+    auto sum = [&](PackedPanel::Vectors vectors) {
+      SmallVector<Value> zeros(tile.rows * vectors.count,
+                               e.splat(e.f32(0.0), lanes));
+      return forElements(
+          p, vectors, zeros,
+          [&](Value k, ArrayRef<Value> w, MutableArrayRef<Value> sums) {
+            step(tile, k, w, sums);
+          });
+    };
+    if (!takesGroupsInTurn())
+      return sum({0, vectorsPerRow()});
+    int64_t count = vectorsPerRow() / groups;
+    return sumInTurn(tile, [&](int64_t group) {
+      return sum({group * count, count});
+    });
   }
 
   /// Calls `body` for each k, with `vectors` of that row of the panel and what

@@ -29,8 +29,9 @@ LogicalResult FloatMatmulEmitter::computeRows(int64_t most) {
 
 void FloatMatmulEmitter::unpackPanel(Value p) {
   beginUnpacking();
-  e.loop(e.index(extent / depth()),
-         [&](Value k) { storeUnpacked(k, loadPanelRow(p, k, {0, groups})); });
+  e.loop(e.index(extent / depth()), [&](Value k) {
+    storeUnpacked(k, loadPanelRow(p, k, {0, groups}));
+  });
 }
 
 void FloatMatmulEmitter::beginUnpacking() {
@@ -93,10 +94,9 @@ void FloatMatmulEmitter::step(RegisterTile tile, Value k, ArrayRef<Value> w,
 SmallVector<Value> FloatMatmulEmitter::sumTile(Value p, RegisterTile tile) {
   if (!takesGroupsInTurn())
     return sumGroups(p, tile, {0, groups});
-  SmallVector<Value> sums;
-  for (int64_t group = 0; group < groups; ++group)
-    llvm::append_range(sums, sumGroups(p, tile, {group, 1}));
-  return sums;
+  return sumInTurn(tile, [&](int64_t group) {
+    return sumGroups(p, tile, {group, 1});
+  });
 }
 
 /// Sums that are added up in the end, so that an addition waits for none
@@ -112,21 +112,24 @@ SmallVector<Value> FloatMatmulEmitter::sumGroups(Value p, RegisterTile tile,
                                                  Groups read) {
   int64_t count = extent / depth();
   int64_t unroll = std::min<int64_t>(e.schedule.getUnroll(), count);
+  int64_t steps = llvm::divideCeil(count, unroll), turns = groups / read.count;
   int64_t sums = partialSums(tile, unroll);
   int64_t perSum = tile.rows * vectorsPerRow() / groups * read.count;
   SmallVector<Value> acc(perSum * sums, e.splat(e.f32(0.0), lanes));
-  auto sumFrom = [&](int64_t first, int64_t end, int64_t steps) {
+  auto sumFrom = [&](int64_t first, int64_t end, int64_t atOnce) {
     if (first == end)
       return;
     auto reduction = e.loop(
-        e.index(first), e.index(end), e.index(steps), acc,
+        e.index(first), e.index(end), e.index(atOnce), acc,
         [&](Value k, ValueRange args) {
           SmallVector<Value> into(args);
           if (prefetchesMeanwhile())
             prefetchMeanwhile(
-                p, tile, arith::DivUIOp::create(b, loc, k, e.index(unroll)),
-                llvm::divideCeil(count, unroll));
-          for (int64_t u = 0; u < steps; ++u) {
+                p, tile,
+                e.add(arith::DivUIOp::create(b, loc, k, e.index(unroll)),
+                      e.index(read.first / read.count * steps)),
+                turns * steps);
+          for (int64_t u = 0; u < atOnce; ++u) {
             Value at = e.add(k, e.index(u));
             step(tile, at,
                  unpacks() ? loadUnpacked(at) : loadPanelRow(p, at, read),

@@ -10,6 +10,9 @@
 // elements (a unit), here or before by kf.quantize_rows. A quad's products are
 // added up in integers; scales are applied once a sub-block.
 //
+// A few rows, of which some step has as many as it has, are divided into tiles
+// of any height.
+//
 // Integers are added to the bits of 1.5 * 2^23, where one is the unit in the
 // last place: read as a float, a sum is that number and the integer, exactly.
 // One multiply-add then takes the number off and applies the weight's scale,
@@ -166,33 +169,50 @@ private:
   /// Writes a byte for each code of the panel, and floats for its scales.
   bool canUnpack() const override { return true; }
   void unpackPanel(Value p) override {
-    int64_t all = vectorsPerRow(), subBlocks = extent / format.subBlock;
-    unpackedCodes = e.scratch({extent / 4, all, 4 * lanes}, b.getI8Type());
-    unpackedScales =
-        e.scratch({subBlocks, 1 + fuses + blocks.hasMins(), all, lanes});
+    int64_t all = vectorsPerRow();
+    makeRoom(extent / unit, all);
     blocks.forUnits(p, {0, all}, {}, [&](Value u, ValueRange) {
       for (int64_t sub = 0; sub < blocks.subBlocksPerUnit(); ++sub) {
-        SubBlock from = packedSubBlock(sub);
-        Value row = subBlockIndex(u, sub);
-        for (int64_t v = 0; v < all; ++v) {
-          auto put = [&](int64_t field, ArrayRef<Value> values) {
-            if (!values.empty())
-              e.store(values[v], unpackedScales,
-                      {row, e.index(field), e.index(v), e.index(0)});
-          };
-          put(0, from.scales);
-          put(1, from.offsets);
-          put(1 + fuses, from.mins);
-        }
+        SubBlock kept = keptSubBlock(u, sub);
         for (int64_t quad = 0; quad < blocks.quadsPerSubBlock(); ++quad)
-          for (auto [v, codes] : llvm::enumerate(from.codes(quad)))
-            vector::StoreOp::create(b, loc, bytesOf(codes), unpackedCodes,
-                                    ValueRange{quadIndex(u, sub, quad),
-                                               e.index(static_cast<int64_t>(v)),
-                                               e.index(0)});
+          kept.codes(quad);
       }
       return SmallVector<Value>();
     });
+  }
+
+  /// Makes room for `units` units of `vectors` vectors.
+  void makeRoom(int64_t units, int64_t vectors) {
+    int64_t subBlocks = units * blocks.subBlocksPerUnit();
+    unpackedCodes = e.scratch(
+        {units * PackedPanel::quadsPerUnit, vectors, 4 * lanes}, b.getI8Type());
+    unpackedScales =
+        e.scratch({subBlocks, 1 + fuses + blocks.hasMins(), vectors, lanes});
+  }
+
+  /// Sub-block `sub` of the unit that PackedPanel reads, written as one of
+  /// number `u` of those: its scales at once, codes as they are taken.
+  SubBlock keptSubBlock(Value u, int64_t sub) {
+    SubBlock result = packedSubBlock(sub);
+    auto put = [&](int64_t field, ArrayRef<Value> values) {
+      for (auto [v, value] : llvm::enumerate(values))
+        e.store(value, unpackedScales,
+                {subBlockIndex(u, sub), e.index(field),
+                 e.index(static_cast<int64_t>(v)), e.index(0)});
+    };
+    put(0, result.scales);
+    put(1, result.offsets);
+    put(1 + fuses, result.mins);
+    result.codes = [=, this, take = result.codes](int64_t quad) {
+      SmallVector<Value> codes = take(quad);
+      for (auto [v, value] : llvm::enumerate(codes))
+        vector::StoreOp::create(b, loc, bytesOf(value), unpackedCodes,
+                                ValueRange{quadIndex(u, sub, quad),
+                                           e.index(static_cast<int64_t>(v)),
+                                           e.index(0)});
+      return codes;
+    };
+    return result;
   }
 
   Value subBlockIndex(Value u, int64_t sub) {
@@ -225,7 +245,7 @@ private:
     return result;
   }
 
-  /// Field `field` of sub-block `number` of what unpackPanel() wrote.
+  /// Field `field` of sub-block `number` of what keptSubBlock() wrote.
   SmallVector<Value> loadField(Value number, int64_t field,
                                PackedPanel::Vectors vectors) {
     SmallVector<Value> values;
@@ -237,7 +257,7 @@ private:
     return values;
   }
 
-  /// Sub-block `sub` of unit `u` of what unpackPanel() wrote.
+  /// Sub-block `sub` of unit `u` of what keptSubBlock() wrote.
   SubBlock unpackedSubBlock(Value u, int64_t sub,
                             PackedPanel::Vectors vectors) {
     SubBlock result;
@@ -275,46 +295,148 @@ private:
   /// A group after the other: of many rows, the sums of one are in registers
   /// alone; of one row, memory is read from one end to the other.
   SmallVector<Value> sumTile(Value p, RegisterTile tile) override {
-    int64_t all = vectorsPerRow();
-    SmallVector<Value> sums(tile.rows * all);
-    int64_t count = all / groups;
-    for (int64_t first = 0; first < all; first += count) {
-      SmallVector<Value> part = sumVectors(p, tile, {first, count});
-      for (int64_t row = 0; row < tile.rows; ++row)
-        for (int64_t v = 0; v < count; ++v)
-          sums[row * all + first + v] = part[row * count + v];
-    }
-    return sums;
+    int64_t count = vectorsPerRow() / groups;
+    return sumInTurn(tile, [&](int64_t group) {
+      return sumVectors(p, tile, {group * count, count}, e.index(group));
+    });
   }
 
+  /// Sums of a row of the tile, a vector each.
+  using Sums = MutableArrayRef<Value>;
+  /// Calls `add` with those of row `row` of the tile, which it changes.
+  using SumsOf =
+      function_ref<void(int64_t row, function_ref<void(Sums sums)> add)>;
+
+  /// Sums of `vectors`, which are those of group `group`.
   SmallVector<Value> sumVectors(Value p, RegisterTile tile,
-                                PackedPanel::Vectors vectors) {
+                                PackedPanel::Vectors vectors, Value group) {
     SmallVector<Value> zeros(tile.rows * vectors.count,
                              e.splat(e.f32(0.0), lanes));
-    // The groups of several rows, one after the other, are parts of one tile.
-    int64_t units = extent / unit,
-            steps = units * vectorsPerRow() / vectors.count;
-    int64_t firstStep = units * vectors.first / vectors.count;
     auto sumUnit = [&](Value u, ValueRange state) {
       if (prefetchesMeanwhile())
-        prefetchMeanwhile(p, tile, e.add(u, e.index(firstStep)), steps);
+        prefetchBehind(p, tile, group, u);
       SmallVector<Value> sums(state);
+      auto sumsOf = [&](int64_t row, function_ref<void(Sums)> add) {
+        add(Sums(sums).slice(row * vectors.count, vectors.count));
+      };
       for (int64_t sub = 0; sub < blocks.subBlocksPerUnit(); ++sub)
         addSubBlock(tile, u, sub,
                     unpacks() ? unpackedSubBlock(u, sub, vectors)
                               : packedSubBlock(sub),
-                    sums);
+                    sumsOf);
       return sums;
     };
     if (!unpacks())
       return blocks.forUnits(p, vectors, zeros, sumUnit);
-    auto loop = e.loop(e.index(0), e.index(units), e.index(1), zeros, sumUnit);
+    auto loop =
+        e.loop(e.index(0), e.index(extent / unit), e.index(1), zeros, sumUnit);
     return SmallVector<Value>(loop.getResults());
   }
 
+  /// The groups of several rows, one after the other, are parts of one tile.
+  void prefetchBehind(Value p, RegisterTile tile, Value group, Value u) {
+    int64_t units = extent / unit;
+    prefetchMeanwhile(p, tile, e.add(u, e.mul(group, e.index(units))),
+                      units * groups);
+  }
+
+  //===--- Few rows -------------------------------------------------------===//
+
+  /// Three tiles and more share a unit: two are as fast with codes that both
+  /// take apart.
+  bool sharesParts() const override { return dividesEvenly() && mostTiles > 2; }
+
+  /// There is code for tiles of every height, of which sums wait in memory for
+  /// what is done with them: once for all heights, a group after the other.
+  void computePanel(Value weightPanel, Value p) override {
+    if (!dividesEvenly())
+      return VectorMatmulEmitter::computePanel(weightPanel, p);
+    int64_t count = vectorsPerRow() / groups;
+    waiting = e.scratch({groups, mostTiles * tileRows, count, lanes});
+    auto sumGroup = [&](Value group) {
+      if (!sharesParts())
+        return sumApart(weightPanel, group, evenTiles);
+      e.ifThen(e.isLess(rows, e.index(tileRows + 1)),
+               [&] { sumApart(weightPanel, group, evenTiles); });
+      e.ifThen(e.isLess(e.index(tileRows), rows),
+               [&] { sumTogether(weightPanel, group); });
+    };
+    if (groups == 1)
+      sumGroup(e.index(0));
+    else
+      e.loop(e.index(groups), sumGroup);
+    e.loop(rows, [&](Value row) {
+      storeRow(row, p, [&](int64_t group, int64_t v) {
+        return e.loadMemref(waiting, placeOfSum(e.index(group), row, v), lanes);
+      });
+    });
+  }
+
+  SmallVector<Value> placeOfSum(Value group, Value row, int64_t v) {
+    return {group, row, e.index(v), e.index(0)};
+  }
+
+  /// Of each register tile by itself.
+  void sumApart(Value p, Value group, const TileCounts &counts) {
+    int64_t count = vectorsPerRow() / groups;
+    forEvenTiles(counts, e.index(0), 1, [&](RegisterTile tile) {
+      SmallVector<Value> sums = sumVectors(p, tile, {0, count, group}, group);
+      for (int64_t row = 0; row < tile.rows; ++row)
+        for (int64_t v = 0; v < count; ++v)
+          e.store(sums[row * count + v], waiting,
+                  placeOfSum(group, e.add(tile.first, e.index(row)), v));
+    });
+  }
+
+  /// Of all register tiles, unit by unit: the first one takes the unit's codes
+  /// apart, and leaves them to the others in the nearest cache. Of each row,
+  /// registers hold the sums of a sub-block alone.
+  void sumTogether(Value p, Value group) {
+    int64_t count = vectorsPerRow() / groups, firstRows = tileRows / 2;
+    makeRoom(1, count);
+    Value zero = e.splat(e.f32(0.0), lanes);
+    e.loop(rows, [&](Value row) {
+      for (int64_t v = 0; v < count; ++v)
+        e.store(zero, waiting, placeOfSum(group, row, v));
+    });
+    RegisterTile first = {e.index(0), firstRows, e.index(0)};
+    TileCounts others = countEvenTiles(e.sub(rows, e.index(firstRows)));
+    blocks.forUnits(p, {0, count, group}, {}, [&](Value u, ValueRange) {
+      prefetchBehind(p, first, group, u);
+      addUnit(first, group, u,
+              [&](int64_t sub) { return keptSubBlock(e.index(0), sub); });
+      forEvenTiles(others, e.index(firstRows), (tileRows + 1) / 2,
+                   [&](RegisterTile tile) {
+                     addUnit(tile, group, u, [&](int64_t sub) {
+                       return unpackedSubBlock(e.index(0), sub, {0, count});
+                     });
+                   });
+      return SmallVector<Value>();
+    });
+  }
+
+  /// Adds the products of a tile's rows and unit `u`, whose sub-blocks
+  /// `subBlock` takes, to what waits.
+  void addUnit(RegisterTile tile, Value group, Value u,
+               function_ref<SubBlock(int64_t)> subBlock) {
+    int64_t count = vectorsPerRow() / groups;
+    auto sumsOf = [&](int64_t number, function_ref<void(Sums)> add) {
+      Value row = e.add(tile.first, e.index(number));
+      SmallVector<Value> sums;
+      for (int64_t v = 0; v < count; ++v)
+        sums.push_back(e.loadMemref(waiting, placeOfSum(group, row, v), lanes));
+      add(sums);
+      for (int64_t v = 0; v < count; ++v)
+        e.store(sums[v], waiting, placeOfSum(group, row, v));
+    };
+    for (int64_t sub = 0; sub < blocks.subBlocksPerUnit(); ++sub)
+      addSubBlock(tile, u, sub, subBlock(sub), sumsOf);
+  }
+
+  //===--- Sub-blocks -----------------------------------------------------===//
+
   /// Adds what a row's minimums of sub-block `number` make.
-  void addMins(Value row, Value number, ArrayRef<Value> mins,
-               MutableArrayRef<Value> sums) {
+  void addMins(Value row, Value number, ArrayRef<Value> mins, Sums sums) {
     Value total = e.splat(
         memref::LoadOp::create(b, loc, totals, ValueRange{row, number}), lanes);
     for (size_t v = 0; v < mins.size(); ++v)
@@ -333,7 +455,7 @@ private:
   }
 
   void addSubBlock(RegisterTile tile, Value u, int64_t sub, const SubBlock &w,
-                   MutableArrayRef<Value> sums) {
+                   SumsOf sumsOf) {
     size_t vectors = w.scales.size();
     Value number = subBlockIndex(u, sub);
     SmallVector<Value> rowIndices, products;
@@ -363,14 +485,14 @@ private:
           e.splat(memref::LoadOp::create(b, loc, x.scales,
                                          ValueRange{rowIndices[row], u}),
                   lanes);
-      for (size_t v = 0; v < vectors; ++v) {
-        Value &sum = sums[row * vectors + v];
-        Value scaled = scaledSum(products[row * vectors + v], w, v);
-        sum = vector::FMAOp::create(b, loc, scaled, factor, sum);
-      }
-      if (!w.mins.empty())
-        addMins(e.add(tile.first, e.index(row)), number, w.mins,
-                sums.slice(row * vectors, vectors));
+      sumsOf(row, [&](Sums sums) {
+        for (size_t v = 0; v < vectors; ++v)
+          sums[v] = vector::FMAOp::create(
+              b, loc, scaledSum(products[row * vectors + v], w, v), factor,
+              sums[v]);
+        if (!w.mins.empty())
+          addMins(e.add(tile.first, e.index(row)), number, w.mins, sums);
+      });
     }
   }
 
@@ -417,8 +539,10 @@ private:
   Value starts;               // scratch [rows, K / sub-block] of i32; null: all
                               // kIntegerBaseBits
   Value totals; // scratch [rows, K / sub-block]: scale times sum of codes
-  Value unpackedCodes;  // scratch [K / 4, vectors, 4 * lanes] of i8
-  Value unpackedScales; // scratch [K / sub-block, 1 to 3, vectors, lanes]
+  // Of a panel or, where register tiles share units, of one:
+  Value unpackedCodes;  // scratch [quads, vectors, 4 * lanes] of i8
+  Value unpackedScales; // scratch [sub-blocks, 1 to 3, vectors, lanes]
+  Value waiting;        // sums, scratch [groups, rows, vectors, lanes]
 };
 
 } // namespace

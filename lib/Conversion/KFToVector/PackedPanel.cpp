@@ -118,6 +118,12 @@ Value PackedPanel::code(Value quad, int64_t j) {
   return quad;
 }
 
+/// The group that vector `v` is of.
+Value PackedPanel::groupOf(int64_t v) {
+  Value number = e.index(v / (panel / e.lanes));
+  return vectors.group ? e.add(vectors.group, number) : number;
+}
+
 /// `lanes` rows' bytes of a field of `size` bytes a row, which lies `offset`
 /// rows behind `column` of the block.
 Value PackedPanel::loadRow(int64_t v, Value column, int64_t offset,
@@ -126,7 +132,7 @@ Value PackedPanel::loadRow(int64_t v, Value column, int64_t offset,
   column = e.add(column, e.index(offset * panel + v % perGroup * lanes * size));
   return vector::LoadOp::create(
       b, loc, e.vectorType(lanes * size, b.getI8Type()), weights,
-      ValueRange{panelIndex, e.index(v / perGroup), blockIndex, column});
+      ValueRange{panelIndex, groupOf(v), blockIndex, column});
 }
 
 /// The same for field `number` of those at `offset` in the current unit.
@@ -163,7 +169,7 @@ void PackedPanel::prefetch(Value column, int64_t bytes) {
       for (auto [prefetch, from] : llvm::zip(prefetches, columns))
         memref::PrefetchOp::create(
             b, loc, weights,
-            ValueRange{panelIndex, e.index(v / perGroup), blockIndex,
+            ValueRange{panelIndex, groupOf(v), blockIndex,
                        e.add(from, e.index(at))},
             /*isWrite=*/false, prefetch.locality, /*isDataCache=*/true);
 }

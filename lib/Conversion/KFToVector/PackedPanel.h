@@ -41,9 +41,10 @@ public:
   }
 
   /// What the functions below read: vectors [first, first + count) of those of
-  /// all groups of the panel.
+  /// all groups of the panel, from group `group` on; null: from the first on.
   struct Vectors {
     int64_t first, count;
+    Value group = Value();
   };
   /// Blocks [first, end) of a row; an end that is null is the row's.
   struct Blocks {
@@ -75,6 +76,7 @@ public:
   const ::kf::PackedBlock packed;
 
 private:
+  Value groupOf(int64_t v);
   Value loadRow(int64_t v, Value column, int64_t offset, int64_t size);
   Value loadOfUnit(int64_t v, int64_t offset, int64_t number, int64_t size);
   Value loadHalves(int64_t v, int64_t offset);

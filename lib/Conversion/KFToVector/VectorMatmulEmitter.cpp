@@ -8,23 +8,23 @@
 
 #include "VectorMatmulEmitter.h"
 
+#include "kf/Conversion/VectorSchedule.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace mlir::kf;
 
-/// Register tiles, and rows of all of them, that have to share a panel for its
-/// conversion to pay: while it is converted for the first of a few, memory is
-/// the limit, and what was converted goes to the second cache and back.
-static constexpr int64_t fewestTiles = 4, fewestRows = 32;
-
 /// Bytes of a line of the caches.
 static constexpr int64_t lineBytes = 64;
 
+bool VectorMatmulEmitter::hasFewRows() const {
+  return mostTiles * tileRows < fewestUnpackedRows;
+}
+
 bool VectorMatmulEmitter::unpacks() const {
-  return mostTiles >= fewestTiles && mostTiles * tileRows >= fewestRows &&
-         canUnpack();
+  return mostTiles >= fewestUnpackedTiles && !hasFewRows() && canUnpack();
 }
 
 ArrayRef<WeightPrefetch> VectorMatmulEmitter::prefetches() const {
@@ -41,33 +41,75 @@ ArrayRef<WeightPrefetch> VectorMatmulEmitter::prefetches() const {
 }
 
 void VectorMatmulEmitter::computePanels(Value firstPanel, Value panels) {
-  // As forTiles() makes them, but that smaller ones count as one.
+  // As forTiles() makes them, but that smaller ones of many rows count as one.
   tiles = e.ceilDiv(rows, tileRows);
-  if (std::optional<int64_t> count = getConstantIntValue(rows);
-      tileRows == 2 && (!count || *count > 1))
+  std::optional<int64_t> count = getConstantIntValue(rows);
+  if (sharesParts())
+    tiles = e.index(1);
+  else if (tileRows == 2 && (!count || *count > 1))
     tiles = count ? e.index(*count / 2)
                   : Value(arith::DivUIOp::create(b, loc, rows, e.index(2)));
+  if (dividesEvenly())
+    evenTiles = countEvenTiles(rows);
   e.loop(panels, [&](Value p) {
-    Value weightPanel = e.add(firstPanel, p);
     resultPanel = p;
-    if (unpacks())
-      unpackPanel(weightPanel);
-    forTiles([&](RegisterTile tile) {
-      if (mostTiles >= fewestTiles && !prefetchesTileByTheWay())
-        prefetchTile(tile, e.index(0), 1);
-      storeTile(tile, p, sumTile(weightPanel, tile));
-    });
+    computePanel(e.add(firstPanel, p), p);
   });
 }
 
-/// Calls `body` for tiles of all rows and no others: of as many rows as the
-/// schedule says, and of smaller powers of two for those that are left. One
-/// that is left of pairs joins the last of them, for alone it would take as
-/// long.
+void VectorMatmulEmitter::computePanel(Value weightPanel, Value p) {
+  if (unpacks())
+    unpackPanel(weightPanel);
+  forTiles([&](RegisterTile tile) {
+    if (mostTiles >= fewestUnpackedTiles && !prefetchesTileByTheWay())
+      prefetchTile(tile, e.index(0), 1);
+    storeTile(tile, p, sumTile(weightPanel, tile));
+  });
+}
+
+VectorMatmulEmitter::TileCounts
+VectorMatmulEmitter::countEvenTiles(Value rows) {
+  Value count =
+      arith::MaxUIOp::create(b, loc, e.ceilDiv(rows, tileRows), e.index(1));
+  Value least = arith::DivUIOp::create(b, loc, rows, count);
+  Value larger = arith::RemUIOp::create(b, loc, rows, count);
+  Value smaller = e.sub(count, larger), none = e.index(0);
+  auto isLeast = [&](int64_t height) -> Value {
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, least,
+                                 e.index(height));
+  };
+  TileCounts counts;
+  for (int64_t height = 1; height <= tileRows; ++height)
+    counts.push_back(e.select(isLeast(height), smaller,
+                              e.select(isLeast(height - 1), larger, none)));
+  return counts;
+}
+
+void VectorMatmulEmitter::forEvenTiles(const TileCounts &counts, Value first,
+                                       int64_t least,
+                                       function_ref<void(RegisterTile)> body) {
+  Value number = e.index(0);
+  for (int64_t height = tileRows; height >= least; --height) {
+    Value count = counts[height - 1];
+    e.loop(count, [&](Value tile) {
+      body({e.add(first, e.mul(tile, e.index(height))), height,
+            e.add(number, tile)});
+    });
+    first = e.add(first, e.mul(count, e.index(height)));
+    number = e.add(number, count);
+  }
+}
+
+/// Few rows are divided evenly. Many make tiles of as many rows as the schedule
+/// says, and of smaller powers of two for those that are left, which is less
+/// code. One that is left of pairs joins the last of them, for alone it would
+/// take as long.
 void VectorMatmulEmitter::forTiles(function_ref<void(RegisterTile)> body) {
+  if (dividesEvenly())
+    return forEvenTiles(evenTiles, e.index(0), 1, body);
   auto wholeTiles = [&](Value count) {
     e.loop(count, [&](Value tile) {
-      body({e.mul(tile, e.index(tileRows)), tileRows});
+      body({e.mul(tile, e.index(tileRows)), tileRows, tile});
     });
     return e.mul(count, e.index(tileRows));
   };
@@ -75,9 +117,10 @@ void VectorMatmulEmitter::forTiles(function_ref<void(RegisterTile)> body) {
     int64_t left = *count % tileRows;
     if (tileRows == 2 && left == 1 && *count > 1)
       left = 3;
-    Value first = wholeTiles(e.index((*count - left) / tileRows));
+    int64_t whole = (*count - left) / tileRows;
+    Value first = wholeTiles(e.index(whole));
     if (left > 0)
-      body({first, left});
+      body({first, left, e.index(whole)});
     return;
   }
   if (tileRows == 2) {
@@ -87,26 +130,41 @@ void VectorMatmulEmitter::forTiles(function_ref<void(RegisterTile)> body) {
     Value hasPair = e.isLess(one, rows);
     Value pairs = arith::DivUIOp::create(b, loc, rows, two);
     Value isJoined = arith::AndIOp::create(b, loc, isOdd, hasPair);
-    Value first = wholeTiles(e.select(isJoined, e.sub(pairs, one), pairs));
-    e.ifThen(isJoined, [&] { body({first, 3}); });
-    e.ifThen(e.isLess(rows, two), [&] { body({first, 1}); });
+    Value whole = e.select(isJoined, e.sub(pairs, one), pairs);
+    Value first = wholeTiles(whole);
+    e.ifThen(isJoined, [&] { body({first, 3, whole}); });
+    e.ifThen(e.isLess(rows, two), [&] { body({first, 1, whole}); });
     return;
   }
-  Value first =
-      wholeTiles(arith::DivUIOp::create(b, loc, rows, e.index(tileRows)));
+  Value whole = arith::DivUIOp::create(b, loc, rows, e.index(tileRows));
+  Value first = wholeTiles(whole);
   Value left = e.sub(rows, first);
   for (int64_t size = llvm::bit_floor<uint64_t>(tileRows - 1); size > 0;
        size /= 2) {
     Value ofSize = arith::AndIOp::create(b, loc, left, e.index(size));
-    e.ifThen(e.isLess(e.index(0), ofSize), [&] { body({first, size}); });
+    e.ifThen(e.isLess(e.index(0), ofSize), [&] { body({first, size, whole}); });
     first = e.add(first, ofSize);
   }
+}
+
+SmallVector<Value> VectorMatmulEmitter::sumInTurn(
+    RegisterTile tile, function_ref<SmallVector<Value>(int64_t group)> sumsOf) {
+  int64_t all = vectorsPerRow(), count = all / groups;
+  SmallVector<Value> sums(tile.rows * all);
+  for (int64_t group = 0; group < groups; ++group) {
+    SmallVector<Value> part = sumsOf(group);
+    for (int64_t row = 0; row < tile.rows; ++row)
+      for (int64_t v = 0; v < count; ++v)
+        sums[row * all + group * count + v] = part[row * count + v];
+  }
+  return sums;
 }
 
 void VectorMatmulEmitter::prefetchMeanwhile(Value p, RegisterTile tile,
                                             Value step, int64_t steps) {
   prefetchNext(p, tile, step, steps);
-  if (mostTiles >= fewestTiles && prefetchesTileByTheWay())
+  if (mostTiles >= fewestUnpackedTiles && !sharesParts() &&
+      prefetchesTileByTheWay())
     prefetchTile(tile, step, steps);
 }
 
@@ -163,8 +221,7 @@ void VectorMatmulEmitter::prefetchNext(Value p, RegisterTile tile, Value step,
   int64_t elements = 1;
   for (int64_t extent : type.getShape().drop_front())
     elements *= extent;
-  Value number = arith::DivUIOp::create(b, loc, tile.first, e.index(tileRows));
-  Value position = e.add(e.mul(number, e.index(steps)), step);
+  Value position = e.add(e.mul(tile.number, e.index(steps)), step);
   int64_t perLine = 8 * lineBytes / type.getElementTypeBitWidth();
   auto prefetch = [&](Value first, Value offset) {
     SmallVector<Value> at(type.getRank(), e.index(0));

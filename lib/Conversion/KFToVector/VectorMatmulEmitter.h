@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Where several register tiles share a panel that has to be converted, that is
+// Where many register tiles share a panel that has to be converted, that is
 // done once, into scratch. A register tile holds rows x panel of the result
 // while it runs over all of K (Goto and van de Geijn, "Anatomy of
 // High-Performance Matrix Multiplication", 2008).
@@ -30,6 +30,7 @@ protected:
   struct RegisterTile {
     Value first;
     int64_t rows;
+    Value number; // of the workgroup's, in their order
   };
 
   /// Whether unpackPanel() converts anything.
@@ -40,15 +41,32 @@ protected:
   /// Sums over K of the rows of `tile` and panel `p` of the weight: vectors of
   /// `lanes` columns, by row, group and column.
   virtual SmallVector<Value> sumTile(Value p, RegisterTile tile) = 0;
+  /// Computes panel `p` of the workgroup tile from panel `weightPanel` of the
+  /// weight.
+  virtual void computePanel(Value weightPanel, Value p);
 
-  /// Whether panels are converted, once for several register tiles.
+  /// Whether rows are too few for unpacking to pay.
+  bool hasFewRows() const;
+  /// Whether panels are converted, once for many register tiles.
   bool unpacks() const;
+  /// Whether computePanel() multiplies all register tiles with a part of the
+  /// panel before it reads the next part.
+  virtual bool sharesParts() const { return false; }
   /// Whether a workgroup reads what is packed once, from memory.
-  bool readsOnce() const { return unpacks() || mostTiles <= 1; }
-  /// Whether groups of a row of x are summed up one after the other, so that
-  /// memory is read from one end to the other; rows of a register tile share
-  /// what is loaded of x.
-  bool takesGroupsInTurn() const { return tileRows == 1 && mostTiles <= 1; }
+  bool readsOnce() const {
+    return unpacks() || sharesParts() || mostTiles <= 1;
+  }
+  /// Whether groups are summed up one after the other: of one row, memory is
+  /// read from one end to the other then; of few rows, registers hold the sums
+  /// of more of them. Other tiles share what is loaded of x.
+  bool takesGroupsInTurn() const {
+    return (tileRows == 1 && mostTiles <= 1) || dividesEvenly();
+  }
+  /// The sums of `tile`, by row, of which `sumsOf` has those of a group, by
+  /// row.
+  SmallVector<Value>
+  sumInTurn(RegisterTile tile,
+            function_ref<SmallVector<Value>(int64_t group)> sumsOf);
   /// Whether prefetchMeanwhile() is called: where a panel is read for several
   /// tiles.
   virtual bool prefetchesMeanwhile() const { return mostTiles > 1; }
@@ -65,6 +83,25 @@ protected:
   /// of a register tile do not share sets of the nearest one.
   int64_t rowStride(int64_t perLine) const;
 
+  /// Whether rows are so few, and their number so unknown, that forEvenTiles()
+  /// has to divide them.
+  bool dividesEvenly() const {
+    return tileRows > 2 && hasFewRows() && !getConstantIntValue(rows);
+  }
+  /// How many register tiles have 1, 2, ... rows, in the order of these.
+  using TileCounts = SmallVector<Value>;
+  /// Divides rows into as few register tiles as there can be, of which some
+  /// have one row more than the others: each takes the panel apart, so that a
+  /// last one of few rows would cost nearly as much as the others.
+  TileCounts countEvenTiles(Value rows);
+  /// Calls `body` for the tiles of `counts` from row `first` on, which have
+  /// `least` rows or more.
+  void forEvenTiles(const TileCounts &counts, Value first, int64_t least,
+                    function_ref<void(RegisterTile)> body);
+
+  /// Of dividesEvenly(): of all rows.
+  TileCounts evenTiles;
+
 private:
   void computePanels(Value firstPanel, Value panels) override;
   void forTiles(function_ref<void(RegisterTile)> body);
@@ -74,7 +111,7 @@ private:
   void storeTile(RegisterTile tile, Value p, ArrayRef<Value> sums);
 
   Value resultPanel; // of the workgroup tile, that is computed
-  Value tiles;       // of its rows, whole or not
+  Value tiles;       // of its rows, whole or not, that read a panel in turn
 };
 
 } // namespace mlir::kf

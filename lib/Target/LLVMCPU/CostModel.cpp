@@ -39,9 +39,6 @@ constexpr double kSecondCacheRate = 16, kThirdCacheRate = 5;
 
 /// Slots: from an addition to one that needs it; what is issued in one.
 constexpr double kLatency = 8, kIssued = 3;
-/// Register tiles of a workgroup, and rows of them, for which panels are
-/// unpacked.
-constexpr int64_t kUnpackingTiles = 4, kUnpackingRows = 32;
 /// Slots of a sum that registers do not hold, for each time it is needed.
 constexpr double kSpill = 4;
 /// Of a product of tiles: its operations, its slots where the rate is not
@@ -155,8 +152,10 @@ public:
     inPairs = schedule.getDot() == DotKind::BF16Pairs;
     parts = tilePartsOfX(weight);
     // As the emitters decide it.
-    if (op.getGlu() && (int8 || (tileRows == 1 && groupRows == 1)))
+    const bool few = hasAnyFewRows(x, groupRows) && tileRows > 2;
+    if (op.getGlu() && (int8 || few || (tileRows == 1 && groupRows == 1)))
       turns = 2;
+    shares = int8 && few && groupRows > 2 * tileRows;
   }
 
   double seconds() {
@@ -168,8 +167,8 @@ public:
     Parts rowGroups(rows, sizeOf(0, rows));
     // As MatmulEmitter decides it.
     const int64_t mostTiles = llvm::divideCeil(rowGroups.size, tileRows);
-    unpacks = mostTiles >= kUnpackingTiles &&
-              mostTiles * tileRows >= kUnpackingRows &&
+    unpacks = mostTiles >= fewestUnpackedTiles &&
+              mostTiles * tileRows >= fewestUnpackedRows &&
               (quant || weight.getElementTypeBitWidth() < 32);
     Parts columnGroups(columns, sizeOf(1, llvm::alignTo(columns, panel)));
     // The first group of rows has panels from memory, others from where the
@@ -205,6 +204,10 @@ private:
       panelBytes = elements * (int8 ? 1.3 : inPairs ? 2.0 : 4.0);
       first = overlap(unpackSlots(), fetch);
     }
+    // Units come once for all tiles, which find them in the nearest cache.
+    if (shares)
+      return groupRows * rowSlots() +
+             panels * overlap(unpackSlots() + tiles * compute, fetch);
     double tileBytes = tileRows * rowBytes;
     double ofRows = core.reload(tileBytes, panelBytes + groupRows * rowBytes);
     double others = overlap(
@@ -354,10 +357,14 @@ private:
     double subBlocks = ::kf::PackedBlock::unit / format.subBlock;
     double quads = ::kf::PackedBlock::unit / 4.0;
     bool hasMins = format.minOffset >= 0;
-    double over = spilled(2 * sums + ofRow + 2) * 2 * subBlocks;
-    double decoded = unpacks ? 0
-                             : quads * codesOfQuad(format) +
-                                   subBlocks * (scalesOfSubBlock(format) + 1);
+    // Sums of blocks wait in memory where tiles share units.
+    double over = (shares ? sums + spilled(sums + ofRow + 2)
+                          : spilled(2 * sums + ofRow + 2)) *
+                  2 * subBlocks;
+    double decoded = unpacks || shares
+                         ? 0
+                         : quads * codesOfQuad(format) +
+                               subBlocks * (scalesOfSubBlock(format) + 1);
     double arithmetic = ofRow * decoded + quads * sums * core.dotSlots +
                         subBlocks * sums * (hasMins ? 3 : 2);
     double loads = quads * (tileRows + ofRow) +
@@ -396,7 +403,8 @@ private:
   double turns = 1;     // in which groups, as gate and up, are summed up
   double freshRate = 1; // bytes a slot, of panels that come from afar
   bool int8, inTiles, inPairs, unpacks = false;
-  double parts; // of x in tiles
+  bool shares = false; // units, among register tiles
+  double parts;        // of x in tiles
 };
 
 //===----------------------------------------------------------------------===//

@@ -37,6 +37,9 @@ constexpr int64_t columnsPerGroup = 256;
 constexpr int64_t workPerGroup = 128 * 1024;
 /// Rows of a register tile of 8-bit products: with more, sums are spilled.
 constexpr int64_t int8Rows = 8;
+/// The same of few rows, which share what is unpacked of a panel: one of 1 to 3
+/// rows is left of any number, and takes hardly longer a row.
+constexpr int64_t int8RowsOfFew = 5;
 /// The same with sub-blocks of 16 elements, whose scales come twice as often,
 /// and the fewest rows whose last tile is little beside the others.
 constexpr int64_t int8RowsOfShortBlocks = 7, fewestRowsOfShortBlocks = 128;
@@ -154,14 +157,18 @@ private:
     if (pairs)
       draft.dot = DotKind::BF16Pairs;
     bool int8 = multipliesBytes(draft.dot);
-    // Of 8-bit products and of one row, a group after the other is summed up.
-    if (int8 || rows == 1)
+    // Of 8-bit products, of one row, and of a few at a time, a group after the
+    // other is summed up.
+    bool few = hasAnyFewRows(x, rows);
+    if (int8 || rows == 1 || few)
       perRow = std::max<int64_t>(panel / draft.lanes, 1);
     int64_t tileRows =
         std::clamp<int64_t>(registers / perRow, 1,
                             int8 ? std::min(rows, int8RowsOf(w, rows)) : rows);
-    // Even tiles rather than a last one of few rows.
-    tileRows = llvm::divideCeil(rows, llvm::divideCeil(rows, tileRows));
+    if (int8 && few && rows > int8RowsOfFew && !manyRegisters)
+      tileRows = int8RowsOfFew;
+    else // even tiles rather than a last one of few rows
+      tileRows = llvm::divideCeil(rows, llvm::divideCeil(rows, tileRows));
     if (!isQuantized(op))
       draft.unroll = unrollOf(pairs ? extent / 2 : extent, rows > tileRows);
     draft.accumulators =

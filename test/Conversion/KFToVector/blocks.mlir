@@ -189,12 +189,12 @@ kf.kernel @unpacked_mins(%x: tensor<32x256xf32>, %w: tensor<2x96x256x!kf.quant<q
 
 // -----
 
-// Rows of a number that changes: whole register tiles, and tiles of 4, 2 and 1
-// for those that are left. No row past the last is computed.
+// Many rows of a number that changes: whole register tiles, and tiles of 4, 2
+// and 1 for those that are left. No row past the last is computed.
 // CHECK-LABEL: func.func @left_rows(
 // CHECK-SAME:    %{{.*}}: memref<?x64xf32>, %[[W:.*]]: memref<3x1x2x576xi8>, %[[R:.*]]: memref<?x96xf32>
 // CHECK:         scf.for %[[PANEL:.*]] = %c0 to %c3
-// CHECK-NEXT:      %[[WHOLE:.*]] = arith.divui %[[ROWS:.*]], %c8
+// CHECK:           %[[WHOLE:.*]] = arith.divui %[[ROWS:.*]], %c8
 // CHECK-NEXT:      scf.for %[[TILE:.*]] = %c0 to %[[WHOLE]]
 // CHECK-COUNT-128:   kf.dp4a
 // CHECK-NOT:         kf.dp4a
@@ -224,8 +224,86 @@ kf.kernel @unpacked_mins(%x: tensor<32x256xf32>, %w: tensor<2x96x256x!kf.quant<q
 // CHECK:         return
 kf.kernel @left_rows(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
     -> tensor<?x96xf32>
-    attributes {schedule = #kf.vector<workgroup = [16, 96], tile = [8, 32], lanes = 16, dot = i8>} {
+    attributes {schedule = #kf.vector<workgroup = [64, 96], tile = [8, 32], lanes = 16, dot = i8>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// A few: tiles of any height, as many as there are and as even as possible, of
+// which some have a row more. Two tiles take the panel apart each. Sums wait
+// until they are stored, a row at a time.
+// CHECK-LABEL: func.func @two_tiles(
+// CHECK-SAME:    %{{.*}}: memref<?x64xf32>, %[[W:.*]]: memref<3x1x2x576xi8>, %[[R:.*]]: memref<?x96xf32>
+// CHECK-DAG:     %[[SUMS:.*]] = memref.view {{.*}} to memref<1x6x2x16xf32>
+// CHECK:         %[[LARGER:.*]] = arith.remui %[[ROWS:.*]], %[[TILES:.*]] :
+// CHECK-NEXT:    arith.subi %[[TILES]], %[[LARGER]]
+// CHECK:         scf.for %{{.*}} = %c0 to %c3
+// CHECK:           scf.for %{{.*}} = %c0 to %{{.*}} step %c1 {
+// CHECK-COUNT-48:    kf.dp4a
+// CHECK-NOT:         kf.dp4a
+// CHECK-COUNT-6:     vector.store %{{.*}}, %[[SUMS]]
+// CHECK-NOT:         vector.store
+// CHECK-COUNT-32:    kf.dp4a
+// CHECK-NOT:         kf.dp4a
+// CHECK-COUNT-4:     vector.store %{{.*}}, %[[SUMS]]
+// CHECK-NOT:         vector.store
+// CHECK-COUNT-16:    kf.dp4a
+// CHECK-NOT:         kf.dp4a
+// CHECK-COUNT-2:     vector.store %{{.*}}, %[[SUMS]]
+// CHECK-NOT:         vector.store
+// CHECK:           scf.for %{{.*}} = %c0 to %[[ROWS]]
+// CHECK-COUNT-2:     vector.store %{{.*}}, %[[R]]
+// CHECK-NOT:         vector.store
+// CHECK:         return
+kf.kernel @two_tiles(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [6, 96], tile = [3, 32], lanes = 16, dot = i8>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// Where there may be more than two tiles, rows that are more than one share what
+// the first tile, of a row here, takes apart of a unit: 16 vectors of codes. The
+// others, of 3 or 2 rows, find them in scratch, and read nothing of the weight.
+// CHECK-LABEL: func.func @shared_units(
+// CHECK-SAME:    %{{.*}}: memref<?x64xf32>, %[[W:.*]]: memref<3x2x2x576xi8>, %[[R:.*]]: memref<?x96xf32>
+// CHECK-DAG:     %[[CODES:.*]] = memref.view {{.*}} to memref<8x2x64xi8>
+// CHECK-DAG:     %[[SUMS:.*]] = memref.view {{.*}} to memref<2x18x2x16xf32>
+// CHECK:         scf.for %{{.*}} = %c0 to %c3
+// CHECK:           scf.for %[[GROUP:.*]] = %c0 to %c2
+// CHECK:             scf.if
+// CHECK-COUNT-96:      kf.dp4a
+// CHECK-NOT:           kf.dp4a
+// CHECK:             scf.if
+// CHECK:               scf.for %[[UNIT:.*]] = %c0 to %c2
+// CHECK:                 vector.load %[[W]][%{{.*}}, %[[GROUP]], %[[UNIT]], %c64{{.*}}]
+// CHECK:                 vector.store %{{.*}}, %[[CODES]]
+// CHECK-COUNT-16:        kf.dp4a
+// CHECK-NOT:             kf.dp4a
+// CHECK:                 vector.store %{{.*}}, %[[SUMS]]
+// CHECK-NOT:             vector.load %[[W]]
+// CHECK:                 scf.for
+// CHECK:                   vector.load %[[CODES]]
+// CHECK-COUNT-48:          kf.dp4a
+// CHECK-NOT:               kf.dp4a
+// CHECK-COUNT-6:           vector.store %{{.*}}, %[[SUMS]]
+// CHECK-NOT:             vector.load %[[W]]
+// CHECK:                 scf.for
+// CHECK-COUNT-32:          kf.dp4a
+// CHECK-NOT:               kf.dp4a
+// CHECK-COUNT-4:           vector.store %{{.*}}, %[[SUMS]]
+// CHECK:           scf.for
+// CHECK-COUNT-2:     vector.store %{{.*}}, %[[R]]
+// CHECK-NOT:       vector.store
+// CHECK:         return
+kf.kernel @shared_units(%x: tensor<?x64xf32>, %w: tensor<2x96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [16, 96], tile = [3, 32], lanes = 16, dot = i8>} {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<?x64xf32>, tensor<2x96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
 }
 
