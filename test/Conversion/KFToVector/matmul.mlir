@@ -181,3 +181,44 @@ kf.kernel @float8(%x: tensor<1x64xf32>, %w: tensor<96x64xf8E4M3FN, #kf.layout<pa
       : tensor<1x64xf32>, tensor<96x64xf8E4M3FN, #kf.layout<panel = 32>>, tensor<96xf32>
   kf.yield %0 : tensor<1x96xf32>
 }
+
+// -----
+
+// A few rows of a number that changes: tiles of 3, 2 and 1 rows, each of which
+// sums up a group after the other, so that registers hold more rows; a step
+// prefetches its share of a panel of both groups. The lower ones have as many
+// sums as the highest.
+// CHECK-LABEL: func.func @few_gated(
+// CHECK-SAME:    %{{.*}}: memref<?x64xf32>, %[[W:.*]]: memref<3x2x64x16xf32>, %[[R:.*]]: memref<?x48xf32>
+// CHECK:         %[[LARGER:.*]] = arith.remui %[[ROWS:.*]], %[[TILES:.*]] :
+// CHECK-NEXT:    arith.subi %[[TILES]], %[[LARGER]]
+// CHECK:         scf.for %[[PANEL:.*]] = %c0 to %c3
+// CHECK:           scf.for %{{.*}} = %c0 to %{{.*}} step %c1 {
+// CHECK:             scf.for %{{.*}} = %c0 to %c64 step %c1 iter_args({{.*}}) -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+// CHECK:               vector.load %[[W]][%[[PANEL]], %c0,
+// CHECK-NOT:           vector.load %[[W]][%[[PANEL]], %c1,
+// CHECK-COUNT-6:       vector.fma
+// CHECK:             scf.for %{{.*}} = %c0 to %c64 step %c1 iter_args
+// CHECK:               arith.addi %{{.*}}, %c64
+// CHECK:               vector.load %[[W]][%[[PANEL]], %c1,
+// CHECK-COUNT-6:       vector.fma
+// CHECK-NOT:           vector.fma
+// CHECK-COUNT-6:     vector.store %{{.*}}, %[[R]]
+// CHECK-NOT:         vector.store
+// CHECK:             scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>, vector<8xf32>, vector<8xf32>) {
+// CHECK-COUNT-8:     vector.fma
+// CHECK-NOT:         vector.fma
+// CHECK-COUNT-4:     vector.store %{{.*}}, %[[R]]
+// CHECK-NOT:         vector.store
+// CHECK:             scf.for {{.*}} -> (vector<8xf32>, vector<8xf32>) {
+// CHECK-COUNT-4:     vector.fma
+// CHECK-NOT:         vector.fma
+// CHECK-COUNT-2:     vector.store %{{.*}}, %[[R]]
+// CHECK-NOT:         vector.store
+// CHECK:         return
+kf.kernel @few_gated(%x: tensor<?x64xf32>, %w: tensor<2x48x64xf32, #kf.layout<panel = 16>>)
+    -> tensor<?x48xf32>
+    attributes {schedule = #kf.vector<workgroup = [16, 48], tile = [3, 16], lanes = 8>} {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<?x64xf32>, tensor<2x48x64xf32, #kf.layout<panel = 16>>
+  kf.yield %0 : tensor<?x48xf32>
+}

@@ -24,6 +24,24 @@ kf.kernel @many(%x: tensor<96x512xf32>, %w: tensor<512x512x!kf.quant<q4_0>>) -> 
   kf.yield %0 : tensor<96x512xf32>
 }
 
+// A few rows, of any number: with 16 registers tiles share what is taken apart of
+// a panel, and have 5 rows, for the sums of blocks wait in memory.
+// CHECK-LABEL: kf.kernel @any_few(
+// CHECK-SAME:    tile = [8, 32], lanes = 16, dot = i8>
+// AVX2-LABEL:  kf.kernel @any_few(
+// AVX2-SAME:     workgroup = [20, {{[0-9]+}}], tile = [5, 16], lanes = 8, dot = i8>
+// NEON-LABEL:  kf.kernel @any_few(
+// NEON-SAME:     tile = [8, 8], lanes = 4, dot = i8>
+kf.program @few(%x: tensor<?x512xf32>) -> tensor<?x512xf32> attributes {max_tokens = 16 : i64} {
+  %w = kf.weight ["w"] : tensor<512x512x!kf.quant<q4_0>>
+  %0 = kf.dispatch @any_few(%x, %w) : (tensor<?x512xf32>, tensor<512x512x!kf.quant<q4_0>>) -> tensor<?x512xf32>
+  kf.yield %0 : tensor<?x512xf32>
+}
+kf.kernel @any_few(%x: tensor<?x512xf32>, %w: tensor<512x512x!kf.quant<q4_0>>) -> tensor<?x512xf32> {
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<512x512x!kf.quant<q4_0>>
+  kf.yield %0 : tensor<?x512xf32>
+}
+
 // Scales of sub-blocks of 16 come twice as often: a row less, where a last tile
 // of few rows is little beside the others. Alone, a worker takes 128 rows of 1 MiB
 // together with the last tile.
