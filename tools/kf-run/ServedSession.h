@@ -30,8 +30,8 @@ struct ServedOptions {
 class ServedSession {
 public:
   /// Opens the model that `flags` say: finds what is wrong with files, options
-  /// and the device, and takes no time beside serve(). A note says where there is
-  /// no chat template.
+  /// and the device, and takes no time beside serve(). A note says where there
+  /// is no chat template.
   Status open(const ModelFlags &flags, const std::string &templateFile,
               ServedOptions options);
   /// Makes its programs ready, for `queued` more texts that wait, and opens

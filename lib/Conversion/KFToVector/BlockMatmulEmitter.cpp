@@ -61,9 +61,8 @@ private:
     if (!takesGroupsInTurn())
       return sum({0, vectorsPerRow()});
     int64_t count = vectorsPerRow() / groups;
-    return sumInTurn(tile, [&](int64_t group) {
-      return sum({group * count, count});
-    });
+    return sumInTurn(
+        tile, [&](int64_t group) { return sum({group * count, count}); });
   }
 
   /// Calls `body` for each k, with `vectors` of that row of the panel and what

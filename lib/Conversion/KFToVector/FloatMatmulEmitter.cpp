@@ -29,9 +29,8 @@ LogicalResult FloatMatmulEmitter::computeRows(int64_t most) {
 
 void FloatMatmulEmitter::unpackPanel(Value p) {
   beginUnpacking();
-  e.loop(e.index(extent / depth()), [&](Value k) {
-    storeUnpacked(k, loadPanelRow(p, k, {0, groups}));
-  });
+  e.loop(e.index(extent / depth()),
+         [&](Value k) { storeUnpacked(k, loadPanelRow(p, k, {0, groups})); });
 }
 
 void FloatMatmulEmitter::beginUnpacking() {
@@ -94,9 +93,8 @@ void FloatMatmulEmitter::step(RegisterTile tile, Value k, ArrayRef<Value> w,
 SmallVector<Value> FloatMatmulEmitter::sumTile(Value p, RegisterTile tile) {
   if (!takesGroupsInTurn())
     return sumGroups(p, tile, {0, groups});
-  return sumInTurn(tile, [&](int64_t group) {
-    return sumGroups(p, tile, {group, 1});
-  });
+  return sumInTurn(
+      tile, [&](int64_t group) { return sumGroups(p, tile, {group, 1}); });
 }
 
 /// Sums that are added up in the end, so that an addition waits for none
