@@ -12,6 +12,7 @@
 
 #include <atomic>
 #include <bit>
+#include <span>
 #include <vector>
 
 using namespace kf;
@@ -183,7 +184,8 @@ TEST_F(ConstraintCompilerTest, ForcesTheTokenizersTokens) {
       }
       if (!certain->empty()) {
         size_t count = 0;
-        for (uint32_t word : *constraint->allowed())
+        const std::span<const uint32_t> mask = *constraint->allowed();
+        for (uint32_t word : mask)
           count += static_cast<size_t>(std::popcount(word));
         EXPECT_EQ(count, 1u);
         EXPECT_FALSE(constraint->accept(ids[i] + 1).ok());
