@@ -35,23 +35,28 @@ std::string_view wholeCharacters(std::string_view bytes) {
 } // namespace
 
 /// The tokens of `bytes` behind the text, as far as they are those bytes.
-Result<std::vector<int32_t>> ForcedTokens::cut(std::string_view bytes) const {
+std::vector<int32_t> ForcedTokens::cut(std::string_view bytes) const {
   // Behind a line, for some tokenizers begin a text as no other place.
   const std::string context = "\n" + before;
   std::string text = context;
   text += bytes;
-  KF_ASSIGN_OR_RETURN(
-      const std::vector<int32_t> all,
-      tokenizer.encode(text, EncodeOptions{.parseSpecial = false}));
+  const Result<std::vector<int32_t>> encoded =
+      tokenizer.encode(text, EncodeOptions{.parseSpecial = false});
+  // What no tokenizer can cut is left to the model.
+  if (!encoded.ok())
+    return {};
+  const std::vector<int32_t> &all = *encoded;
   // From behind, for what is in front of the context may be anything.
   std::vector<int32_t> found;
   size_t length = 0;
   for (size_t i = all.size(); i > 0 && length < bytes.size(); --i) {
+    if (static_cast<size_t>(all[i - 1]) >= vocabulary.size())
+      return {}; // a token that the model has no logit of
     const std::string_view piece = vocabulary.bytes(all[i - 1]);
     length += piece.size();
     if (piece.empty() || length > bytes.size() ||
         bytes.substr(bytes.size() - length, piece.size()) != piece)
-      return std::vector<int32_t>();
+      return {};
     found.insert(found.begin(), all[i - 1]);
   }
   if (length != bytes.size())
@@ -89,7 +94,7 @@ Result<std::span<const int32_t>> ForcedTokens::find(GrammarMatcher &matcher) {
                         matcher.forcedBytes(kMostBytes));
     const std::string_view whole = wholeCharacters(bytes);
     if (!whole.empty()) {
-      KF_ASSIGN_OR_RETURN(std::vector<int32_t> found, cut(whole));
+      std::vector<int32_t> found = cut(whole);
       KF_ASSIGN_OR_RETURN(const size_t count,
                           countCertain(matcher, found, whole));
       found.resize(count);

@@ -48,7 +48,7 @@ public:
   static constexpr size_t kMostBytes = 256;
 
 private:
-  Result<std::vector<int32_t>> cut(std::string_view bytes) const;
+  std::vector<int32_t> cut(std::string_view bytes) const;
   Result<size_t> countCertain(GrammarMatcher matcher,
                               std::span<const int32_t> ids,
                               std::string_view bytes) const;

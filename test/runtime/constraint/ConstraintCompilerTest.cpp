@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <span>
@@ -195,6 +196,27 @@ TEST_F(ConstraintCompilerTest, ForcesTheTokenizersTokens) {
     EXPECT_TRUE(constraint->isComplete());
   }
   EXPECT_GT(2 * forced, all);
+}
+
+// A tokenizer may have tokens that the model has no logits of.
+TEST_F(ConstraintCompilerTest, ForcesNothingThatTheModelLacks) {
+  const OutputFormat format = {
+      .kind = OutputFormat::Kind::Gbnf,
+      .text = R"(root ::= "the little girl and the big dog.")"};
+  const std::vector<int32_t> ids =
+      *tokenizer.encode("the little girl and the big dog.", false);
+  const int32_t last = *std::ranges::max_element(ids);
+  const auto forcedOf = [&](int64_t size) {
+    ConstraintCompiler sized(tokenizer, size, {end});
+    const Source source = sized.compile(format).take();
+    std::unique_ptr<TokenConstraint> constraint = source->begin().take();
+    EXPECT_TRUE(constraint->allowed().ok());
+    const auto forced = constraint->forced();
+    EXPECT_TRUE(forced.ok()) << forced.message();
+    return std::vector<int32_t>(forced->begin(), forced->end());
+  };
+  EXPECT_EQ(forcedOf(last), std::vector<int32_t>());
+  EXPECT_EQ(forcedOf(last + 1), ids);
 }
 
 // A text that was cut otherwise goes on as the model likes until the tokenizer
