@@ -13,7 +13,7 @@ import sys
 import time
 import urllib.request
 
-SECONDS = 120
+SECONDS = 300
 
 
 class Browser:

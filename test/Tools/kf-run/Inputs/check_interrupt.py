@@ -48,7 +48,7 @@ def start(*arguments, stdout=subprocess.PIPE):
 
 
 def end(process):
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=300)
     return process.returncode, out, err.decode()
 
 
@@ -109,7 +109,7 @@ for interrupts in (1, 2):
     wait(process, lambda: not catches(process.pid))
     if interrupts == 2:
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=120) == -signal.SIGINT, process.returncode
+        assert process.wait(timeout=300) == -signal.SIGINT, process.returncode
     else:
         while os.read(reader, 1 << 20):
             pass

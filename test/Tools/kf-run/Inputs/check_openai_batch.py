@@ -120,7 +120,7 @@ process = subprocess.Popen(
 )
 first = process.stdout.readline()
 process.send_signal(signal.SIGINT)
-out, said = process.communicate(timeout=120)
+out, said = process.communicate(timeout=300)
 assert process.returncode == 130, (process.returncode, said)
 results = [json.loads(line) for line in (first + out).splitlines()]
 assert [line["custom_id"] for line in results] == ["a", *(f"l{i}" for i in range(9))]

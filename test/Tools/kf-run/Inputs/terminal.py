@@ -18,7 +18,7 @@ import termios
 import time
 
 PROMPT = re.compile(rb"(?:^|[\r\n])(?:> |\. |[^\r\n]*\[y/N\] )$")
-SECONDS = 120
+SECONDS = 300
 
 with open(sys.argv[1], "rb") as file:
     typed = [line.rstrip(b"\n") + b"\r" for line in file] + [b"/exit\r"]
