@@ -472,7 +472,7 @@ TEST_F(KernelRunnerTest, SearchRejectsAPlantedWrongVariant) {
   KernelMeasurer measurer(
       *runner, [&](size_t i) -> Result<Executable> { return programs[i]; });
   SearchOptions options;
-  options.seconds = 0.3;
+  options.seconds = 3;
   auto outcome = searchSchedules(candidates, measurer, options);
   ASSERT_TRUE(outcome.ok()) << outcome.message();
   EXPECT_EQ(outcome->winner, 1u);
@@ -498,7 +498,7 @@ TEST_F(KernelRunnerTest, SearchRejectsWhatIsSlowWithFewerRows) {
         *runner, [&](size_t i) -> Result<Executable> { return programs[i]; },
         nullptr, fewer);
     SearchOptions options;
-    options.seconds = 0.3;
+    options.seconds = 3;
     auto outcome = searchSchedules(candidates, measurer, options);
     EXPECT_TRUE(outcome.ok()) << outcome.message();
     return outcome.ok() ? outcome.take() : SearchOutcome();
