@@ -198,16 +198,14 @@ Result<MultiplyUnits> kf::multiplyUnitsOf(const CompilerOptions &options) {
       mlir::kf::parseTarget(converted.target, &context, converted.workers);
   if (!target)
     return statusOf(target.takeError());
-  const auto cpu = llvm::dyn_cast<mlir::kf::CpuTargetAttr>(*target);
+  const mlir::kf::MachineDescription machine = target->getMachine();
   MultiplyUnits units;
-  if (!cpu)
-    return units;
-  units.blocksInBytes = cpu.getInt8Dot();
-  if (cpu.getAmx()) {
+  units.blocksInBytes = machine.has(mlir::kf::MatrixUnit::Bytes);
+  if (machine.has(mlir::kf::MatrixUnit::Amx)) {
     units.bf16Rows = mlir::kf::fewestTileRows;
     units.blockTileRows = mlir::kf::fewestTileRowsOfBlocks;
   }
-  if (cpu.getBf16Dot())
+  if (machine.has(mlir::kf::MatrixUnit::Bf16Pairs))
     units.bf16Rows = mlir::kf::fewestPairRows;
   return units;
 }

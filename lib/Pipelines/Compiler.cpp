@@ -209,7 +209,7 @@ mlir::kf::compile(ModuleOp module, const CompileOptions &options, Phase from,
       })))
     return failureOf(errors);
   FailureOr<::kf::Executable> executable =
-      buildExecutable(module, target->getDevice(), works);
+      buildExecutable(module, *target, works);
   if (failed(executable) ||
       failed(run(module, *target, options, Phase::Scheduled, Phase::Lowered)) ||
       failed(target->serialize(module, *executable, options.cancelled)))

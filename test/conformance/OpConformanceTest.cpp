@@ -126,9 +126,7 @@ public:
   bool hasClusters(const std::string &target) {
     auto parsed = mlir::kf::parseTarget(target, &context);
     EXPECT_TRUE(bool(parsed)) << llvm::toString(parsed.takeError());
-    auto cuda = parsed ? llvm::dyn_cast<mlir::kf::CudaTargetAttr>(*parsed)
-                       : mlir::kf::CudaTargetAttr();
-    return cuda && cuda.hasClusters();
+    return parsed && parsed->getMachine().hasClusters();
   }
 
   /// With `divided`, what the passes of that target make of the function, which

@@ -14,6 +14,7 @@
 #ifndef KF_CONVERSION_KERNELSHAPE_H
 #define KF_CONVERSION_KERNELSHAPE_H
 
+#include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Dialect/KF/IR/MatrixUnits.h"
 
 #include <array>
@@ -205,10 +206,6 @@ struct MmaShape {
   int64_t rowBytes() const { return 2 * rows * step; }
   int64_t stageBytes() const { return 2 * (rows + lines) * step; }
 };
-
-/// Whether the target of `op`'s module has an instruction that converts
-/// f8E4M3FN.
-bool convertsFloat8(Operation *op);
 
 /// Whether matrix units multiply what attention to the cache takes of it.
 bool isForMatrixUnits(KVCacheType cache);

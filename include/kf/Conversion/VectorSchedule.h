@@ -16,6 +16,7 @@
 
 #include "kf/Conversion/VectorLimits.h"
 #include "kf/Dialect/KF/IR/KF.h"
+#include "kf/Dialect/KF/IR/MatrixUnits.h"
 
 namespace mlir::kf {
 
@@ -45,7 +46,7 @@ inline bool hasAnyFewRows(RankedTensorType x, int64_t rows) {
 }
 
 /// Rows of a tile of AMX, and its columns of 32 bits.
-inline constexpr int64_t amxTile = 16;
+inline constexpr int64_t amxTile = getUnitShape(MatrixUnit::Amx).lines;
 
 /// Whether products with `dot = bf16` take `weight`: blocks, or bf16. Its
 /// layout, if it has one, has panels of one or two tiles' columns, and

@@ -241,20 +241,14 @@ Value GPUEmitter::word(int64_t value) {
 }
 
 void GPUEmitter::useAllRegisters(int64_t workgroups) {
-  const Attribute target =
-      kernel->getParentOfType<ModuleOp>()->getAttr(kTargetAttrName);
-  if (!target || isa<CudaTargetAttr>(target))
+  if (machine.sharesRegisters)
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                       b.getI32IntegerAttr(workgroups));
 }
 
 void GPUEmitter::waitForInputs() {
-  if (std::exchange(hasWaited, true) || !shape.beginsEarly)
-    return;
-  auto target =
-      kernel->getParentOfType<ModuleOp>()->getAttrOfType<CudaTargetAttr>(
-          kTargetAttrName);
-  if (!target || !target.hasDependentLaunch())
+  if (std::exchange(hasWaited, true) || !shape.beginsEarly ||
+      !machine.hasDependentLaunch)
     return;
   // What begins early occupies no more than what is left.
   NVVM::GriddepcontrolOp::create(b, loc,

@@ -33,6 +33,7 @@ public:
   LogicalResult emit();
 
   KernelShape shape;
+  const MachineDescription machine = getMachine(kernel);
   Value thread; ///< number of this thread in its workgroup
   Value threadX, threadY;
   /// Number of this workgroup in its cluster, along which the parts of a tile

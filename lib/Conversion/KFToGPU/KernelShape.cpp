@@ -169,7 +169,7 @@ bool mlir::kf::isForMatrixUnits(KVCacheType cache) {
     return false;
   if (auto quant = dyn_cast<QuantType>(cache.getType()))
     return quant.getFormat() == BlockFormat::Q8_0;
-  return cache.getType().isF16() || cache.getType().isBF16();
+  return multiplies(MatrixUnit::MmaSync, cache.getType());
 }
 
 bool mlir::kf::isForWarpgroups(int64_t headDim) {
@@ -230,16 +230,6 @@ static constexpr int64_t mmaSums = 128;
 
 static Type elementOf(Value tensor) {
   return cast<RankedTensorType>(tensor.getType()).getElementType();
-}
-
-static CudaTargetAttr cudaTargetOf(Operation *op) {
-  return op->getParentOfType<ModuleOp>()->getAttrOfType<CudaTargetAttr>(
-      kTargetAttrName);
-}
-
-bool mlir::kf::convertsFloat8(Operation *op) {
-  CudaTargetAttr target = cudaTargetOf(op);
-  return target && target.convertsFloat8();
 }
 
 /// The shape of a product on matrix units.
@@ -334,9 +324,8 @@ bool mlir::kf::canHoldRows(MatmulOp op) {
          statisticsOf(op.getX().getDefiningOp()) == 0;
 }
 
-/// What a multiprocessor has, for four warps at a time, and a lane can have.
-static constexpr int64_t registersInAll = 65536, registerWarps = 4;
-static constexpr int64_t mostRegisters = 255;
+/// Warps that a multiprocessor gives registers to at a time.
+static constexpr int64_t registerWarps = 4;
 /// Registers of a lane beside those that hold x, and where more are taken: of
 /// blocks, by several tiles of K or scales of halves of spans, and the most by
 /// these in a cluster; by slices of K that go through three stages, of which
@@ -345,7 +334,8 @@ static constexpr int64_t heldSpare = 64, largeHeldSpare = 80,
                          largestHeldSpare = 128;
 
 /// Registers that a lane has for x.
-static int64_t countHeldRegisters(const HeldShape &held) {
+static int64_t countHeldRegisters(const HeldShape &held,
+                                  const MachineDescription &machine) {
   const int64_t lanes =
       HeldShape::lanes * llvm::alignTo(held.warps, registerWarps);
   const bool hasBlocks = held.sumsOfX != StreamShape::Sums::None;
@@ -355,7 +345,7 @@ static int64_t countHeldRegisters(const HeldShape &held) {
                  : held.slices > 1 && (held.stages == 3 || held.isPadded()));
   const bool isLargest =
       held.sumsOfX == StreamShape::Sums::Halves && held.parts > 1;
-  return std::min(mostRegisters, registersInAll / lanes) -
+  return std::min(machine.registersOfThread, machine.ofEach.registers / lanes) -
          (isLargest ? largestHeldSpare
           : isLarge ? largeHeldSpare
                     : heldSpare);
@@ -397,7 +387,7 @@ static FailureOr<KernelShape> getHeldShape(MatmulOp op,
     return fail("parts (" + Twine(held.parts) + ") cannot each have some of " +
                 Twine(slices) + " slices of " + Twine(held.sliceColumns()) +
                 " columns of K");
-  const int64_t registers = countHeldRegisters(held);
+  const int64_t registers = countHeldRegisters(held, getMachine(op));
   if (held.words() > registers)
     return fail("a lane holds " + Twine(held.words()) +
                 " words of x, and has registers for " + Twine(registers));

@@ -121,9 +121,7 @@ SmallVector<Value> GPUEmitter::forBatches(
 //===----------------------------------------------------------------------===//
 
 bool GPUEmitter::hasWarps() {
-  return shape.threadCount % warpLanes == 0 &&
-         kernel->getParentOfType<ModuleOp>()->getAttrOfType<CudaTargetAttr>(
-             kTargetAttrName);
+  return machine.warpThreads == warpLanes && shape.threadCount % warpLanes == 0;
 }
 
 Value GPUEmitter::reduce(Value size, Value neutral, CombineFn combine,

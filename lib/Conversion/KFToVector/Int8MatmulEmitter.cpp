@@ -43,10 +43,7 @@ class Int8MatmulEmitter : public VectorMatmulEmitter {
 public:
   Int8MatmulEmitter(KernelEmitter &e, const ::kf::BlockFormat &format)
       : VectorMatmulEmitter(e), blocks(e, format), format(format) {
-    // x86 does where it has vectors of 8 lanes.
-    auto target = op->getParentOfType<ModuleOp>()->getAttrOfType<CpuTargetAttr>(
-        kTargetAttrName);
-    fuses = !target || target.getLanes() != 4 || target.countRegisters() == 32;
+    fuses = getMachine(op).fusesMultiplyAdd;
   }
 
 private:

@@ -32,7 +32,9 @@ ArrayRef<WeightPrefetch> VectorMatmulEmitter::prefetches() const {
     return {};
   auto type = cast<MemRefType>(weights.getType());
   int64_t bits = type.getNumElements() * type.getElementTypeBitWidth();
-  bool isSmall = bits < 8 * kFewestEarlyBytes;
+  // Models of weights that a core's cache holds are in some cache, and much of
+  // what is ahead is behind the end.
+  bool isSmall = bits < 8 * getMachine(op).caches.second;
   if (isSmall || prefetchesMeanwhile())
     return kNearPrefetch;
   if (e.schedule.getPrefetch() == PrefetchKind::Once)

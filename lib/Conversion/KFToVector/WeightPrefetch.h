@@ -32,11 +32,6 @@ inline constexpr WeightPrefetch kOnePrefetch[] = {{8192, 3}};
 /// Of weights that are in some cache, or that another prefetch takes there.
 inline constexpr WeightPrefetch kNearPrefetch[] = {{4096, 3}};
 
-/// Bytes of the smallest weight whose lines are prefetched from memory. Models
-/// of smaller ones are in some cache, and much of what is ahead is behind the
-/// end.
-inline constexpr int64_t kFewestEarlyBytes = 1024 * 1024;
-
 } // namespace mlir::kf
 
 #endif // KF_LIB_CONVERSION_KFTOVECTOR_WEIGHTPREFETCH_H

@@ -48,10 +48,10 @@ namespace {
 
 class ExecutableBuilder {
 public:
-  ExecutableBuilder(ModuleOp module, ProgramOp program, StringRef target,
-                    const KernelWorks &works)
-      : program(program), module(module), works(works) {
-    executable.target = target.str();
+  ExecutableBuilder(ModuleOp module, ProgramOp program,
+                    TargetAttrInterface target, const KernelWorks &works)
+      : program(program), module(module), target(target), works(works) {
+    executable.target = target.getDevice().str();
   }
 
   FailureOr<::kf::Executable> build() {
@@ -171,8 +171,8 @@ private:
     spec.transposed = op.getTransposed();
     spec.type = *element;
     spec.shape = type.getShape();
-    // The reference reads every tensor in the order of its shape.
-    if (executable.target != "reference") {
+    // An interpreter reads every tensor in the order of its shape.
+    if (!target.isInterpreted()) {
       if (LayoutAttr layout = getLayout(type))
         spec.layout = {::kf::WeightLayout::Kind::Panels, layout.getPanel(),
                        layout.getInterleave()};
@@ -240,6 +240,7 @@ private:
 
   ProgramOp program;
   ModuleOp module;
+  TargetAttrInterface target;
   const KernelWorks &works;
   ::kf::Executable executable;
   DenseMap<Value, kf_binding> bindings;
@@ -259,7 +260,7 @@ KernelWorks mlir::kf::countWorks(ModuleOp module) {
 }
 
 FailureOr<::kf::Executable>
-mlir::kf::buildExecutable(ModuleOp module, StringRef target,
+mlir::kf::buildExecutable(ModuleOp module, TargetAttrInterface target,
                           const KernelWorks &works) {
   auto programs = module.getOps<ProgramOp>();
   if (std::distance(programs.begin(), programs.end()) != 1)

@@ -24,12 +24,6 @@ using namespace mlir::kf;
 
 namespace {
 
-constexpr double kUsualHertz = 1.5e9, kUsualReadOfMultiprocessor = 1.5e10;
-
-/// Of a multiprocessor: lanes, threads that it holds, registers and bytes of
-/// workgroup memory that these share, workgroups.
-constexpr double kLanes = 128, kThreads = 2048, kRegisters = 65536,
-                 kMemory = 98304, kGroups = 32;
 /// Cycles until memory answers, workgroup memory does, a barrier is passed, by
 /// a workgroup or by a cluster.
 constexpr double kMemoryLatency = 600, kSharedLatency = 30, kBarrier = 40,
@@ -38,10 +32,6 @@ constexpr double kMemoryLatency = 600, kSharedLatency = 30, kBarrier = 40,
 constexpr double kWarpCycles = 0.25;
 /// Multiply-adds in the time of one load from workgroup memory.
 constexpr double kSharedLoad = 4;
-/// Multiply-adds of matrix units, for warps and for warpgroups, and bytes of
-/// shared memory, a cycle.
-constexpr double kMmaProducts = 1024, kWarpgroupProducts = 2048,
-                 kSharedBytes = 128;
 /// How much faster than memory the second-level cache is.
 constexpr double kCacheRate = 3;
 /// Seconds to start a workgroup, over all multiprocessors, and a kernel.
@@ -56,22 +46,28 @@ struct GroupCost {
 };
 
 struct Gpu {
-  Gpu(const ::kf::MachineRates &rates, int64_t count) : multiprocessors(count) {
+  Gpu(const ::kf::MachineRates &rates, const MachineDescription &machine)
+      : machine(machine), lanes(static_cast<double>(machine.ofEach.lanes)),
+        multiprocessors(static_cast<double>(machine.multiprocessors)) {
     hertz = rates.f32FlopsPerSecond > 0
-                ? rates.f32FlopsPerSecond / (2 * kLanes * multiprocessors)
-                : kUsualHertz;
+                ? rates.f32FlopsPerSecond / (2 * lanes * multiprocessors)
+                : machine.usualHertz;
     read = rates.readBytesPerSecond > 0
                ? rates.readBytesPerSecond
-               : kUsualReadOfMultiprocessor * multiprocessors;
+               : machine.usualReadBytesPerSecond * multiprocessors;
   }
 
   /// Workgroups that a multiprocessor holds at a time.
   double resident(const KernelShape &shape, double registers) const {
+    const Multiprocessor &each = machine.ofEach;
     double threads = std::max<double>(shape.threadCount, 32);
-    double most = std::min(
-        {kGroups, kThreads / threads, kRegisters / (threads * registers)});
+    double most =
+        std::min({static_cast<double>(each.workgroups),
+                  static_cast<double>(each.threads) / threads,
+                  static_cast<double>(each.registers) / (threads * registers)});
     if (shape.workgroupBytes > 0)
-      most = std::min(most, kMemory / shape.workgroupBytes);
+      most = std::min(most, static_cast<double>(each.memory) /
+                                static_cast<double>(shape.workgroupBytes));
     return std::max(std::floor(most), 1.0);
   }
 
@@ -79,11 +75,12 @@ struct Gpu {
   /// is read again from the cache.
   double seconds(const KernelShape &shape, const GroupCost &group,
                  double groups, double unique) const {
-    double held = resident(shape, std::min(group.registers, 255.0));
+    const auto registers = static_cast<double>(machine.registersOfThread);
+    double held = resident(shape, std::min(group.registers, registers));
     // Few workgroups leave multiprocessors, and their latency, uncovered.
     held = std::clamp(std::ceil(groups / multiprocessors), 1.0, held);
     // More registers than there are go to memory and back.
-    double cycles = group.cycles * (group.registers > 255 ? 4 : 1);
+    double cycles = group.cycles * (group.registers > registers ? 4 : 1);
     double ofRound = std::max(held * cycles, group.latency + cycles);
     double rounds = std::ceil(groups / (multiprocessors * held));
     double compute = rounds * ofRound / hertz;
@@ -94,7 +91,13 @@ struct Gpu {
            groups * kGroupSeconds + kKernelSeconds;
   }
 
-  double multiprocessors, hertz, read;
+  /// Multiply-adds of matrix units in a cycle of a multiprocessor.
+  double products(MatrixUnit unit) const {
+    return static_cast<double>(machine.productsPerCycle(unit));
+  }
+
+  const MachineDescription &machine;
+  double lanes, multiprocessors, hertz, read;
 };
 
 //===----------------------------------------------------------------------===//
@@ -135,8 +138,8 @@ double secondsOfStream(KernelOp kernel, MatmulOp op, const KernelShape &shape,
                             ? 24 + 8 * stream.columnTiles()
                             : 4 + 3 * stream.columnTiles();
   group.cycles =
-      stream.warps * steps * (24 + stream.tiles * ofTile) * 32 / kLanes +
-      staged * 4 / kLanes;
+      stream.warps * steps * (24 + stream.tiles * ofTile) * 32 / gpu.lanes +
+      staged * 4 / gpu.lanes;
   group.latency =
       stagings * stream.chunks() * (2 * kMemoryLatency + 2 * kBarrier) +
       steps * kMemoryLatency / (stream.stages - 1);
@@ -160,8 +163,8 @@ double secondsOfHeld(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   group.cycles =
       held.warps *
           (steps * (24 + held.tiles * ofTile) + blocks * 10 * held.rowTiles()) *
-          32 / kLanes +
-      staged / kLanes;
+          32 / gpu.lanes +
+      staged / gpu.lanes;
   group.latency = held.slices * (2 * kMemoryLatency + 2 * kBarrier) +
                   blocks / HeldShape::blocksAtOnce * kBarrier +
                   steps * kMemoryLatency / static_cast<double>(held.stages - 1);
@@ -195,7 +198,7 @@ double secondsOfMatmul(KernelOp kernel, MatmulOp op, const KernelShape &shape,
                                     shape.tileColumns * shape.groups * decode) +
                     4;
     double shares = std::ceil(sums / std::max<double>(shape.sharedElements, 1));
-    group.cycles = shape.threadCount / kLanes *
+    group.cycles = shape.threadCount / gpu.lanes *
                    (steps * ofStep + shares * (shape.sharing + 8));
     group.latency = steps * kMemoryLatency + shares * 2 * kBarrier;
     group.registers += sums + loads * shape.unroll;
@@ -205,20 +208,21 @@ double secondsOfMatmul(KernelOp kernel, MatmulOp op, const KernelShape &shape,
     double ofStep =
         shape.step * (sums + kSharedLoad * loads + 4.0 / shape.unroll) +
         staged * (4 + decode * shape.columns * shape.groups / lines);
-    group.cycles = shape.threadCount / kLanes * steps * ofStep;
+    group.cycles = shape.threadCount / gpu.lanes * steps * ofStep;
     group.latency = steps * (kMemoryLatency + 2 * kBarrier + kSharedLatency);
     group.registers +=
         sums + loads * std::min<double>(shape.unroll, 4) + staged;
   }
   // Statistics of a fused norm: its rows once more.
   if (shape.statistics > 0)
-    group.cycles += shape.rows * extent * 2 / kLanes;
+    group.cycles += shape.rows * extent * 2 / gpu.lanes;
   return gpu.seconds(shape, group, groups, countBytes(kernel, tokens));
 }
 
 /// What a workgroup on matrix units does with `seen` keys of each of its
 /// `rows` rows.
-GroupCost costOfFlashMma(const FlashMmaShape &mma, double rows, double seen) {
+GroupCost costOfFlashMma(const FlashMmaShape &mma, const Gpu &gpu, double rows,
+                         double seen) {
   double dim = mma.headDim;
   double blocks = std::max(seen / (mma.keys * mma.keyWarps), 1.0) + 0.5;
   double passes = std::ceil(rows / mma.rows());
@@ -234,7 +238,8 @@ GroupCost costOfFlashMma(const FlashMmaShape &mma, double rows, double seen) {
     loads = 3 * loads / mma.rowWarps + read;
     decode /= mma.rowWarps;
   }
-  const double rate = mma.isForWarpgroups ? kWarpgroupProducts : kMmaProducts;
+  const double rate = gpu.products(mma.isForWarpgroups ? MatrixUnit::Wgmma
+                                                       : MatrixUnit::MmaSync);
   GroupCost group;
   group.cycles = passes * blocks * mma.rowWarps * mma.keyWarps *
                  (products / rate + kWarpCycles * (loads + scores + decode));
@@ -258,18 +263,22 @@ double secondsOfMma(KernelOp kernel, MatmulOp op, const KernelShape &shape,
     ofWarp /= 4;
   ofWarp += mma.lineTiles() * MmaShape::unitLines;
   double read = 2.0 * mma.step * warps * ofWarp;
-  double rate = mma.isForWarpgroups ? kWarpgroupProducts : kMmaProducts;
+  double rate = gpu.products(mma.isForWarpgroups ? MatrixUnit::Wgmma
+                                                 : MatrixUnit::MmaSync);
+  const auto sharedRate =
+      static_cast<double>(gpu.machine.ofEach.memoryBytesPerCycle);
   double products = static_cast<double>(mma.rows) * mma.lines * mma.step;
   GroupCost group;
-  group.cycles = steps * std::max(products / rate, read / kSharedBytes) +
+  group.cycles = steps * std::max(products / rate, read / sharedRate) +
                  steps * kBarrier / 2 + mma.sums() * warps;
   // Warpgroups still read the stage before the one that they begin with.
   const double ahead = mma.stages - (mma.isForWarpgroups ? 2 : 1);
   group.latency =
       steps * (kMemoryLatency / ahead + kBarrier + 2 * kSharedLatency);
   group.bytes = steps * mma.stageBytes() + 4.0 * shape.rows * shape.columns;
-  // Beside sums and operands, the places of the 16 bytes of each of its copies.
-  const auto copies = static_cast<double>(mma.stageBytes()) / 16 /
+  // Beside sums and operands, the places of each of its copies.
+  const auto copies = static_cast<double>(mma.stageBytes()) /
+                      static_cast<double>(gpu.machine.asyncCopyBytes) /
                       static_cast<double>(mma.threads());
   group.registers +=
       mma.sums() + 4 * mma.lineTiles() + 2 * mma.rowTiles() + copies;
@@ -308,14 +317,14 @@ double secondsOfFlash(CacheAttentionInterface op, const KernelShape &shape,
                   std::ceil(flash.rows * flash.keys / threads) *
                       (kSharedLoad * (flash.shares + 3) + 20);
   GroupCost group;
-  group.cycles = passes * tiles * ofTile * threads / kLanes;
+  group.cycles = passes * tiles * ofTile * threads / gpu.lanes;
   group.latency = passes * tiles *
                   (2 * kMemoryLatency +
                    (3 + flash.queryChunks(dim) + flash.passes(dim)) * kBarrier);
   group.registers +=
       flash.rows * (flash.keysOfThread() + flash.columnsOfThread);
   if (shape.flashMma) {
-    group = costOfFlashMma(*shape.flashMma, rowsOfGroup, seen / parts);
+    group = costOfFlashMma(*shape.flashMma, gpu, rowsOfGroup, seen / parts);
     passes = std::ceil(rowsOfGroup / shape.flashMma->rows()) *
              shape.flashMma->rowWarps;
   }
@@ -352,7 +361,7 @@ double secondsOfRows(KernelOp kernel, const KernelShape &shape,
   GroupCost group;
   group.bytes = bytes / groups;
   double ofThread = std::ceil(group.bytes / 4 / shape.threadCount);
-  group.cycles = std::max(shape.threadCount / kLanes, 0.25) * ofThread * 8;
+  group.cycles = std::max(shape.threadCount / gpu.lanes, 0.25) * ofThread * 8;
   group.latency =
       ofThread * kMemoryLatency / 4 +
       (shape.workgroupBytes > 0 ? std::log2(shape.threadCount) * kBarrier : 0);
@@ -363,12 +372,12 @@ double secondsOfRows(KernelOp kernel, const KernelShape &shape,
 
 double mlir::kf::predictGpuSeconds(KernelOp kernel,
                                    ScheduleAttrInterface schedule, int64_t rows,
-                                   const ::kf::MachineRates &machine,
-                                   int64_t multiprocessors) {
+                                   const ::kf::MachineRates &rates,
+                                   const MachineDescription &machine) {
   FailureOr<KernelShape> shape = getKernelShape(kernel, schedule, nullptr);
   if (failed(shape))
     return 0;
-  Gpu gpu(machine, multiprocessors);
+  Gpu gpu(rates, machine);
   for (Operation &op : kernel.getBody().front()) {
     if (auto matmul = dyn_cast<MatmulOp>(op))
       return shape->stream ? secondsOfStream(kernel, matmul, *shape, gpu, rows)

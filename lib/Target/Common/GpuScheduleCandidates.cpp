@@ -36,13 +36,13 @@ constexpr int64_t mostGroups = 65535;
 
 class Candidates {
 public:
-  Candidates(KernelOp kernel, const GpuLimits &limits, int64_t rows)
-      : kernel(kernel), context(kernel.getContext()), limits(limits),
+  Candidates(KernelOp kernel, const MachineDescription &machine, int64_t rows)
+      : kernel(kernel), context(kernel.getContext()), machine(machine),
         tokens(rows) {}
 
   SmallVector<ScheduleAttrInterface> list() {
-    ScheduleAttrInterface chosen = selectGpuSchedule(kernel, limits, tokens);
-    if (!chosen || failed(verifyGpuSchedule(kernel, chosen, limits, [&] {
+    ScheduleAttrInterface chosen = selectGpuSchedule(kernel, machine, tokens);
+    if (!chosen || failed(verifyGpuSchedule(kernel, chosen, machine, [&] {
           return kernel.emitError();
         })))
       return {};
@@ -51,7 +51,7 @@ public:
       addFlash(chosen);
     } else if (auto matmul = find<MatmulOp>()) {
       columnsOfProduct = cast<RankedTensorType>(matmul.getType()).getDimSize(1);
-      if (limits.mma)
+      if (machine.has(MatrixUnit::MmaSync))
         addMma(matmul);
       if (auto stream = dyn_cast<StreamScheduleAttr>(chosen))
         addStream(stream);
@@ -76,7 +76,7 @@ private:
         llvm::divideCeil(columnsOfProduct, schedule.getWorkgroup()[1]) >
             mostGroups)
       return;
-    if (succeeded(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
+    if (succeeded(verifyGpuSchedule(kernel, schedule, machine, nullptr)))
       schedules.insert(schedule);
   }
   void addSimt(ArrayRef<int64_t> workgroup, ArrayRef<int64_t> threads,
@@ -134,7 +134,7 @@ private:
     int64_t groups = op.getGlu() ? 2 : 1;
     if (rows <= kGpuFewRows)
       return;
-    if (limits.wgmma)
+    if (machine.has(MatrixUnit::Wgmma))
       for (int64_t height : {64, 128, 192, 256})
         for (int64_t lines : {64, 128})
           for (int64_t stages : {3, 4, 5})
@@ -183,8 +183,8 @@ private:
                const std::set<int64_t> &widths) {
     const int64_t rows = first.getWorkgroup()[0];
     SmallVector<int64_t> partsOfCluster = {1};
-    if (limits.clusters)
-      partsOfCluster.append({2, 4, kMostClusterParts});
+    if (machine.hasClusters())
+      partsOfCluster.append({2, 4, machine.clusterWorkgroups});
     for (int64_t parts : partsOfCluster)
       for (int64_t width : widths) {
         const int64_t columns =
@@ -209,7 +209,8 @@ private:
     bool isPartial = isa<AttentionPartialOp>(attention.getOperation());
     SmallVector<int64_t> workgroup(first.getWorkgroup());
     const int64_t parts = first.getParts();
-    int64_t most = limits.mma ? mostMmaTokens : mostTokens;
+    int64_t most =
+        machine.has(MatrixUnit::MmaSync) ? mostMmaTokens : mostTokens;
     std::set<int64_t> tokensOfGroup = {workgroup[0]};
     if (!isPartial)
       for (int64_t count = 1; count <= std::min(rows, most); count *= 2)
@@ -221,7 +222,7 @@ private:
         for (int64_t threads : {32, 64, 128, 256})
           for (int64_t keys : {8, 16, 32, 64})
             add(FlashScheduleAttr::get(context, workgroup, keys, {threads}));
-      if (limits.mma)
+      if (machine.has(MatrixUnit::MmaSync))
         addFlashMma(workgroup, count == 1 ? parts : 1);
     }
   }
@@ -235,7 +236,7 @@ private:
         if (x < 2 * rowWarps && x * y <= 16)
           for (int64_t keys : {16, 32, 64})
             for (int64_t parts = mostParts; parts > 0; parts /= 2)
-              add(getFlashMmaSchedule(find<CacheAttentionInterface>(), limits,
+              add(getFlashMmaSchedule(find<CacheAttentionInterface>(), machine,
                                       workgroup, keys, x, y, parts));
   }
 
@@ -262,7 +263,7 @@ private:
 
   KernelOp kernel;
   MLIRContext *context;
-  const GpuLimits &limits;
+  const MachineDescription &machine;
   int64_t tokens;
   int64_t columnsOfProduct = 0; // 0: the kernel has none
   llvm::SetVector<ScheduleAttrInterface, SmallVector<ScheduleAttrInterface>>
@@ -271,8 +272,7 @@ private:
 
 } // namespace
 
-SmallVector<ScheduleAttrInterface>
-mlir::kf::getGpuScheduleCandidates(KernelOp kernel, const GpuLimits &limits,
-                                   int64_t rows) {
-  return Candidates(kernel, limits, rows).list();
+SmallVector<ScheduleAttrInterface> mlir::kf::getGpuScheduleCandidates(
+    KernelOp kernel, const MachineDescription &machine, int64_t rows) {
+  return Candidates(kernel, machine, rows).list();
 }

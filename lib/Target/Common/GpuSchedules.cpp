@@ -101,8 +101,8 @@ bool isRowOp(Operation *op) {
 
 class Policy {
 public:
-  Policy(KernelOp kernel, const GpuLimits &limits)
-      : kernel(kernel), context(kernel.getContext()), limits(limits) {}
+  Policy(KernelOp kernel, const MachineDescription &machine)
+      : kernel(kernel), context(kernel.getContext()), machine(machine) {}
 
   ScheduleAttrInterface select(int64_t rows) {
     auto attentions = kernel.getBody().getOps<CacheAttentionInterface>();
@@ -113,7 +113,7 @@ public:
       return selectFlash(*attentions.begin(), rows);
     }
     for (auto matmul : kernel.getBody().getOps<MatmulOp>()) {
-      if (auto stream = selectStreamSchedule(kernel, matmul, limits, rows))
+      if (auto stream = selectStreamSchedule(kernel, matmul, machine, rows))
         return stream;
       if (MmaScheduleAttr mma = selectMma(matmul, rows))
         return mma;
@@ -151,10 +151,10 @@ private:
         cast<RankedTensorType>(op.getW().getType()).getElementType());
     Draft draft;
     int64_t columns = rows <= 4 ? 2 : 1, y = 4;
-    int64_t x = std::min<int64_t>(sharingThreads, limits.threads);
+    int64_t x = std::min<int64_t>(sharingThreads, machine.threads);
     // Parts of 8 elements of gate and up; statistics and sums of a fused norm.
     auto bytes = [&] { return 4 * (16 * (x + 1) * y + 2 * rows + x * y); };
-    while (y > 1 && (x * y > limits.threads || bytes() > limits.memory))
+    while (y > 1 && (x * y > machine.threads || bytes() > machine.memory))
       y /= 2;
     int64_t all = cast<RankedTensorType>(op.getType()).getDimSize(1);
     columns = std::max<int64_t>(columns,
@@ -174,7 +174,7 @@ private:
     if (rows <= kGpuFewRows)
       return {};
     const int64_t groups = op.getGlu() ? 2 : 1;
-    const auto units = static_cast<double>(limits.multiprocessors);
+    const auto units = static_cast<double>(machine.multiprocessors);
     const bool hasCodes = isa<QuantType, Float8E4M3FNType>(
         cast<RankedTensorType>(op.getW().getType()).getElementType());
     MmaScheduleAttr best;
@@ -185,7 +185,7 @@ private:
                                            {tile.rowWarps, tile.lineWarps},
                                            tile.step, tile.stages, tile.unit);
       if ((tile.isForCodes && !hasCodes) ||
-          failed(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
+          failed(verifyGpuSchedule(kernel, schedule, machine, nullptr)))
         continue;
       double tiles = llvm::divideCeil(rows, tile.rows) *
                      llvm::divideCeil(type.getDimSize(1), columns);
@@ -217,7 +217,7 @@ private:
       tokens = std::max<int64_t>(
           tokens, llvm::divideCeil(q.getDimSize(0), groupsPerDimension));
     int64_t threads = llvm::bit_floor<uint64_t>(
-        std::min<int64_t>(attentionThreads, limits.threads));
+        std::min<int64_t>(attentionThreads, machine.threads));
     SmallVector<int64_t> workgroup = {tokens, group};
     if (isa<AttentionPartialOp>(op.getOperation()))
       workgroup = {1, group, 1};
@@ -229,7 +229,7 @@ private:
   /// them.
   FlashMmaScheduleAttr selectFlashMma(CacheAttentionInterface op,
                                       int64_t rows) {
-    if (!limits.mma)
+    if (!machine.has(MatrixUnit::MmaSync))
       return {};
     KVCacheType cache = op.getCache().getType();
     auto q = cast<RankedTensorType>(op.getQ().getType());
@@ -241,12 +241,13 @@ private:
     // Many rows for each copy of the keys, where all multiprocessors have some.
     // Warpgroups do better alone: one is at products while the other of a
     // multiprocessor weighs scores.
-    const bool byWarpgroups = limits.wgmma && isForWarpgroups(q.getDimSize(2));
+    const bool byWarpgroups =
+        machine.has(MatrixUnit::Wgmma) && isForWarpgroups(q.getDimSize(2));
     int64_t most = byWarpgroups ? fewStagedRows : stagedRows;
     int64_t groups = llvm::divideCeil(rows * group, most) * cache.getKvHeads();
     // Sums of wider heads leave no registers for what fewer warps would copy.
     const bool isWider = q.getDimSize(2) > wideHead;
-    if (isFew || (groups < limits.multiprocessors && !isWider))
+    if (isFew || (groups < machine.multiprocessors && !isWider))
       most = fewStagedRows;
     int64_t tokens = isFew ? 1 : std::max<int64_t>(most / group, 1);
     if (!q.isDynamicDim(0) && !isPartial)
@@ -272,14 +273,12 @@ private:
     while (keys > mmaKeys && cache.getPage() % keys != 0)
       keys /= 2;
     const int64_t parts =
-        limits.clusters && !isPartial && tokens == 1
-            ? countClusterParts(op, rows, limits.multiprocessors)
-            : 1;
+        !isPartial && tokens == 1 ? countClusterParts(op, rows, machine) : 1;
     // Memory may be too small for as many: whichever there are more of.
     while (true) {
       FlashMmaScheduleAttr schedule = getFlashMmaSchedule(
-          op, limits, workgroup, keys, rowWarps, keyWarps, parts);
-      if (succeeded(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
+          op, machine, workgroup, keys, rowWarps, keyWarps, parts);
+      if (succeeded(verifyGpuSchedule(kernel, schedule, machine, nullptr)))
         return schedule;
       if (keys > mmaKeys) {
         keys /= 2;
@@ -300,7 +299,7 @@ private:
       draft.workgroup[0] = stepFor(type.getDimSize(0), 1);
     draft.workgroup[1] = stepFor(type.getDimSize(1), 1);
     draft.threads = {std::min<int64_t>(
-        limits.threads,
+        machine.threads,
         std::clamp<int64_t>(llvm::bit_ceil<uint64_t>(type.getDimSize(2)), 32,
                             attentionThreads))};
     return draft.get(context);
@@ -311,7 +310,7 @@ private:
     int64_t threads = llvm::bit_ceil<uint64_t>(
         llvm::divideCeil(std::max<int64_t>(elements, 1), batch));
     return std::min(std::clamp(threads, rowThreads, mostRowThreads),
-                    limits.threads);
+                    machine.threads);
   }
 
   /// A token to a workgroup, whose threads have some elements of its keys each.
@@ -348,12 +347,12 @@ private:
         std::min(std::clamp<int64_t>(llvm::bit_ceil<uint64_t>(
                                          logits.getDimSize(1) / logitsOfThread),
                                      8, sampleThreads),
-                 limits.threads);
+                 machine.threads);
     while (true) {
       draft.threads = {threads};
       SimtScheduleAttr schedule = draft.get(context);
       if (threads == 1 ||
-          succeeded(verifyGpuSchedule(kernel, schedule, limits, nullptr)))
+          succeeded(verifyGpuSchedule(kernel, schedule, machine, nullptr)))
         return schedule;
       threads /= 2;
     }
@@ -364,13 +363,13 @@ private:
   SimtScheduleAttr selectMatmul(MatmulOp op) {
     Draft draft;
     int64_t x = 16, y = 16, rows = 32, columns = 32;
-    while (x * y > limits.threads)
+    while (x * y > machine.threads)
       (y > 1 ? y : x) /= 2;
     draft.workgroup = {rows, columns};
     draft.tile = {rows / y, columns / x};
     draft.threads = {x, y, 1};
     draft.reduction = 16;
-    while (draft.reduction > 1 && stagedBytes(op, draft) > limits.memory)
+    while (draft.reduction > 1 && stagedBytes(op, draft) > machine.memory)
       draft.reduction /= 2;
     return draft.get(context);
   }
@@ -467,7 +466,7 @@ private:
 
   KernelOp kernel;
   MLIRContext *context;
-  const GpuLimits &limits;
+  const MachineDescription &machine;
 };
 
 } // namespace
@@ -482,7 +481,7 @@ FusionRules mlir::kf::getGpuFusionRules(int64_t rows) {
 }
 
 FlashMmaScheduleAttr mlir::kf::getFlashMmaSchedule(
-    CacheAttentionInterface op, const GpuLimits &limits,
+    CacheAttentionInterface op, const MachineDescription &machine,
     ArrayRef<int64_t> workgroup, int64_t keys, int64_t rowWarps,
     int64_t keyWarps, int64_t parts) {
   auto q = cast<RankedTensorType>(op.getQ().getType());
@@ -491,7 +490,8 @@ FlashMmaScheduleAttr mlir::kf::getFlashMmaSchedule(
     tokens = std::clamp<int64_t>(q.getDimSize(0), 1, tokens);
   const bool isShared =
       rowWarps > 1 && keyWarps == 1 && tokens * workgroup[1] > 8;
-  const bool byWarpgroups = isShared && limits.wgmma && rowWarps % 4 == 0 &&
+  const bool byWarpgroups = isShared && machine.has(MatrixUnit::Wgmma) &&
+                            rowWarps % 4 == 0 &&
                             isForWarpgroups(q.getDimSize(2));
   return FlashMmaScheduleAttr::get(
       op.getContext(), workgroup, keys, {32, rowWarps, keyWarps},
@@ -501,10 +501,10 @@ FlashMmaScheduleAttr mlir::kf::getFlashMmaSchedule(
       isShared ? 1 : parts);
 }
 
-ScheduleAttrInterface mlir::kf::selectGpuSchedule(KernelOp kernel,
-                                                  const GpuLimits &limits,
-                                                  int64_t rows) {
-  if (failed(checkGpuSupport(kernel, limits, rows)))
+ScheduleAttrInterface
+mlir::kf::selectGpuSchedule(KernelOp kernel, const MachineDescription &machine,
+                            int64_t rows) {
+  if (failed(checkGpuSupport(kernel, machine, rows)))
     return {};
-  return Policy(kernel, limits).select(rows);
+  return Policy(kernel, machine).select(rows);
 }

@@ -88,13 +88,13 @@ unsigned resultsOf(KernelOp kernel) {
 /// Of one kernel on one device.
 class Checks {
 public:
-  Checks(KernelOp kernel, const GpuLimits &limits)
-      : kernel(kernel), limits(limits) {}
+  Checks(KernelOp kernel, const MachineDescription &machine)
+      : kernel(kernel), machine(machine) {}
 
   LogicalResult checkSupport(int64_t tokens) {
     if (Operation *op = findFloat8Arithmetic(kernel))
       return op->emitError("no ")
-             << limits.name << " kernel for '" << op->getName()
+             << machine.name << " kernel for '" << op->getName()
              << "' on f8E4M3FN, which only the weights of kf.matmul are; have "
                 "others in bf16, which holds the same numbers";
     for (Operation &op : kernel.getBody().front())
@@ -105,18 +105,18 @@ public:
         return failure();
     if (kernel.getNumResults() != resultsOf(kernel))
       return kernel.emitError("no ")
-             << limits.name << " kernel with " << kernel.getNumResults()
+             << machine.name << " kernel with " << kernel.getNumResults()
              << " results" << instead;
     for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
                                               kernel.getResultTypes()))
       if (!isSupported(type))
         return kernel.emitError("no ")
-               << limits.name << " kernel for " << type << instead;
+               << machine.name << " kernel for " << type << instead;
       else if (auto tensor = dyn_cast<RankedTensorType>(type);
-               tensor && !isCountable(tensor, tokens, limits.indexBits))
+               tensor && !isCountable(tensor, tokens, machine.indexBits))
         return kernel.emitError("no ")
-               << limits.name << " kernel for " << type << " with " << tokens
-               << " rows: it has more elements than " << limits.indexBits
+               << machine.name << " kernel for " << type << " with " << tokens
+               << " rows: it has more elements than " << machine.indexBits
                << "-bit indices count";
     return success();
   }
@@ -124,17 +124,17 @@ public:
 private:
   LogicalResult checkOp(Operation &op) {
     if (!isSupported(&op))
-      return op.emitError("no ") << limits.name << " kernel for '"
+      return op.emitError("no ") << machine.name << " kernel for '"
                                  << op.getName() << "'" << instead;
     for (Type type : typesOf(op))
       if (!type.isIndex() && !isSupported(type))
         return op.emitError("no ")
-               << limits.name << " kernel for '" << op.getName() << "' on "
+               << machine.name << " kernel for '" << op.getName() << "' on "
                << type << instead;
     auto rope = dyn_cast<RopeOp>(op);
     if (rope && static_cast<int64_t>(rope.getRotaryDim()) > maxRotaryDim)
       return op.emitError("no ")
-             << limits.name
+             << machine.name
              << " kernel for rotary_dim = " << rope.getRotaryDim()
              << ": at most " << maxRotaryDim << " columns are rotated";
     return success();
@@ -149,26 +149,26 @@ private:
                                   : cast<KVAppendOp>(op).getCache().getType();
     Value table = attention ? attention.getPageTable()
                             : cast<KVAppendOp>(op).getPageTable();
-    int64_t positions, elements, most = llvm::maxIntN(limits.indexBits);
+    int64_t positions, elements, most = llvm::maxIntN(machine.indexBits);
     if (llvm::MulOverflow(cast<RankedTensorType>(table.getType()).getDimSize(1),
                           cache.getPage(), positions) ||
         positions > most)
       return op.emitError("no ")
-             << limits.name
-             << " kernel for tables of so many pages: " << limits.indexBits
+             << machine.name
+             << " kernel for tables of so many pages: " << machine.indexBits
              << "-bit indices count no more than " << most << " positions";
     // K and V, and a scale for some elements.
     if (llvm::MulOverflow(3 * cache.getPage() * cache.getHeadDim(),
                           cache.getKvHeads(), elements) ||
         elements > most)
       return op.emitError("no ")
-             << limits.name
-             << " kernel for pages of so many elements: " << limits.indexBits
+             << machine.name
+             << " kernel for pages of so many elements: " << machine.indexBits
              << "-bit indices count no more than " << most;
     auto partial = dyn_cast<AttentionPartialOp>(op);
     if (partial && partial.getSplits() > mostGroups)
       return op.emitError("no ")
-             << limits.name << " kernel for splits(" << partial.getSplits()
+             << machine.name << " kernel for splits(" << partial.getSplits()
              << "): at most " << mostGroups;
     return success();
   }
@@ -176,17 +176,18 @@ private:
   /// Arithmetic on integers that the device has none of would not wrap. Parts
   /// of words are copied, and words are not.
   LogicalResult checkIntegers(Operation &op) {
-    if (!limits.integers || !(isElementwise(&op) || isa<ReduceOp, IotaOp>(op)))
+    if (!machine.integers || !(isElementwise(&op) || isa<ReduceOp, IotaOp>(op)))
       return success();
     for (Type type : typesOf(op)) {
       Type element = getElementTypeOrSelf(type);
       if (!element.isInteger() || element.isInteger(1) ||
           element.isInteger(32) ||
           (isa<CopyOp>(op) && !element.isInteger(64)) ||
-          llvm::is_contained(*limits.integers, element.getIntOrFloatBitWidth()))
+          llvm::is_contained(*machine.integers,
+                             element.getIntOrFloatBitWidth()))
         continue;
       return op.emitError("no ")
-             << limits.name << " kernel for '" << op.getName() << "' on "
+             << machine.name << " kernel for '" << op.getName() << "' on "
              << type << ": the device has no " << element
              << "; use i32, or --device=cpu";
     }
@@ -194,19 +195,20 @@ private:
   }
 
   KernelOp kernel;
-  const GpuLimits &limits;
+  const MachineDescription &machine;
 };
 
 } // namespace
 
 LogicalResult mlir::kf::checkGpuSupport(KernelOp kernel,
-                                        const GpuLimits &limits, int64_t rows) {
-  return Checks(kernel, limits).checkSupport(rows);
+                                        const MachineDescription &machine,
+                                        int64_t rows) {
+  return Checks(kernel, machine).checkSupport(rows);
 }
 
 LogicalResult
 mlir::kf::verifyGpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
-                            const GpuLimits &limits,
+                            const MachineDescription &machine,
                             function_ref<InFlightDiagnostic()> emitError) {
   FailureOr<KernelShape> shape = getKernelShape(kernel, schedule, emitError);
   if (failed(shape))
@@ -216,35 +218,35 @@ mlir::kf::verifyGpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
       emitError() << "schedule cannot run on this device: " << message;
     return failure();
   };
-  if (shape->flashMma && !limits.mma)
+  if (shape->flashMma && !machine.has(MatrixUnit::MmaSync))
     return fail("#kf.flash_mma needs matrix units of 16-bit floats; use "
                 "#kf.flash");
-  if (shape->mma && !limits.mma)
+  if (shape->mma && !machine.has(MatrixUnit::MmaSync))
     return fail("#kf.mma is for the matrix units of NVIDIA GPUs");
   if (((shape->mma && shape->mma->isForWarpgroups) ||
        (shape->flashMma && shape->flashMma->isForWarpgroups)) &&
-      !limits.wgmma)
+      !machine.has(MatrixUnit::Wgmma))
     return fail("unit = wgmma is of sm_90a; use unit = mma_sync");
-  if ((shape->stream || shape->held) && !limits.mma)
+  if ((shape->stream || shape->held) && !machine.has(MatrixUnit::MmaSync))
     return fail("#kf.stream needs the matrix units of NVIDIA GPUs");
-  if (schedule.getParts() > 1 && !limits.clusters)
+  if (schedule.getParts() > machine.clusterWorkgroups)
     return fail(
         "parts are a cluster of workgroups, which sm_90 and later have");
-  if (shape->threadCount > limits.threads)
+  if (shape->threadCount > machine.threads)
     return fail("threads are " + Twine(shape->threadCount) +
-                " a workgroup, the device allows " + Twine(limits.threads));
-  if (shape->workgroupBytes > limits.memory)
+                " a workgroup, the device allows " + Twine(machine.threads));
+  if (shape->workgroupBytes > machine.memory)
     return fail("it needs " + Twine(shape->workgroupBytes) +
                 " bytes of workgroup memory, the device has " +
-                Twine(limits.memory));
+                Twine(machine.memory));
   return success();
 }
 
 LogicalResult mlir::kf::verifyGpuSchedule(KernelOp kernel,
-                                          const GpuLimits &limits,
+                                          const MachineDescription &machine,
                                           int64_t rows) {
   return failure(
-      failed(checkGpuSupport(kernel, limits, rows)) ||
-      failed(verifyGpuSchedule(kernel, kernel.getScheduleAttr(), limits,
+      failed(checkGpuSupport(kernel, machine, rows)) ||
+      failed(verifyGpuSchedule(kernel, kernel.getScheduleAttr(), machine,
                                [&] { return kernel.emitError(); })));
 }

@@ -36,7 +36,7 @@ void mlir::kf::splitAttention(AttentionOp op, int64_t splits) {
 
 /// Parts in contexts of at least `least` keys.
 static int64_t countParts(CacheAttentionInterface op, int64_t rows,
-                          int64_t multiprocessors, int64_t least) {
+                          const MachineDescription &machine, int64_t least) {
   auto q = cast<RankedTensorType>(op.getQ().getType());
   KVCacheType cache = op.getCache().getType();
   int64_t groups = rows * cache.getKvHeads(), keys;
@@ -48,24 +48,24 @@ static int64_t countParts(CacheAttentionInterface op, int64_t rows,
     return 1;
   int64_t pagesOfPart =
       llvm::divideCeil(keysPerPart, std::min(cache.getPage(), keysPerPart));
-  return std::clamp<int64_t>(
-      std::min(multiprocessors / groups, keys / cache.getPage() / pagesOfPart),
-      1, mostParts);
+  return std::clamp<int64_t>(std::min(machine.multiprocessors / groups,
+                                      keys / cache.getPage() / pagesOfPart),
+                             1, mostParts);
 }
 
 int64_t mlir::kf::countAttentionParts(CacheAttentionInterface op, int64_t rows,
-                                      int64_t multiprocessors) {
-  return countParts(op, rows, multiprocessors, leastKeys);
+                                      const MachineDescription &machine) {
+  return countParts(op, rows, machine, leastKeys);
 }
 
 int64_t mlir::kf::countClusterParts(CacheAttentionInterface op, int64_t rows,
-                                    int64_t multiprocessors) {
-  constexpr int64_t most = kMostClusterParts;
-  int64_t parts = countParts(op, rows, multiprocessors, leastClusterKeys);
+                                    const MachineDescription &machine) {
+  const int64_t most = machine.clusterWorkgroups;
+  int64_t parts = countParts(op, rows, machine, leastClusterKeys);
   constexpr int64_t leastBlock = 16; // keys that matrix units take at a time
   KVCacheType cache = op.getCache().getType();
-  if (parts > 2 * most || rows > kGpuFewRows || !isForMatrixUnits(cache) ||
-      cache.getPage() % leastBlock != 0)
+  if (!machine.hasClusters() || parts > 2 * most || rows > kGpuFewRows ||
+      !isForMatrixUnits(cache) || cache.getPage() % leastBlock != 0)
     return 1;
   return llvm::bit_floor<uint64_t>(std::min(parts, most));
 }

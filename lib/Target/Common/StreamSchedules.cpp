@@ -25,9 +25,9 @@ constexpr int64_t streamMemory = 48 * 1024;
 
 class StreamPolicy {
 public:
-  StreamPolicy(KernelOp kernel, MatmulOp op, const GpuLimits &limits,
+  StreamPolicy(KernelOp kernel, MatmulOp op, const MachineDescription &machine,
                int64_t rows)
-      : kernel(kernel), op(op), limits(limits), rows(rows) {
+      : kernel(kernel), op(op), machine(machine), rows(rows) {
     auto w = cast<RankedTensorType>(op.getW().getType());
     tile = *getFragmentTile(w.getElementType());
     extent = w.getShape().back();
@@ -40,7 +40,7 @@ public:
   StreamScheduleAttr select() {
     if (rows > StreamShape::mostSplitRows && canHoldRows(op))
       return selectHeld();
-    if (rows > 8 && limits.memory <= streamMemory)
+    if (rows > 8 && machine.memory <= streamMemory)
       rows = llvm::divideCeil(rows, 2);
     if (rows <= StreamShape::mostSplitRows)
       if (StreamScheduleAttr whole = selectWhole())
@@ -59,7 +59,7 @@ private:
     if (hasBlocks)
       return 1;
     const int64_t least = StreamShape::pairColumns / tile.columns;
-    return std::max<int64_t>(least, limits.memory >= 2 * streamMemory ? 4 : 2);
+    return std::max<int64_t>(least, machine.memory >= 2 * streamMemory ? 4 : 2);
   }
 
   StreamScheduleAttr get(int64_t width, int64_t stages, int64_t reduction) {
@@ -83,7 +83,8 @@ private:
   SmallVector<int64_t> findWidths() const {
     SmallVector<int64_t> widths;
     for (int64_t each : {1, 2, 3, 4, 6, 8, 12, 16})
-      widths.push_back(llvm::divideCeil(blocks, each * limits.multiprocessors));
+      widths.push_back(
+          llvm::divideCeil(blocks, each * machine.multiprocessors));
     widths.push_back(1);
     llvm::erase_if(widths, [&](int64_t width) {
       return groupsOf(width) > groupsPerDimension;
@@ -94,7 +95,7 @@ private:
   /// The same where all are there at once, one or two for each multiprocessor:
   /// what leaves the least to the one that has most, and then the fewest.
   SmallVector<int64_t> findResidentWidths() const {
-    const int64_t multiprocessors = limits.multiprocessors;
+    const int64_t multiprocessors = machine.multiprocessors;
     auto mostOf = [&](int64_t width) -> int64_t {
       return llvm::divideCeil(groupsOf(width), multiprocessors) * width;
     };
@@ -114,10 +115,10 @@ private:
   /// has one and room for two, those of the next kernel, which begins early,
   /// would come in pairs to some.
   StreamScheduleAttr selectWhole() {
-    const int64_t memory = limits.memory;
+    const int64_t memory = machine.memory;
     const int64_t half = memory > streamMemory ? memory / 2 - 512 : memory;
     for (int64_t width : findResidentWidths())
-      if (groupsOf(width) > limits.multiprocessors) {
+      if (groupsOf(width) > machine.multiprocessors) {
         for (int64_t stages : {4, 3, 2})
           if (auto schedule = get(width, stages, 0); fits(schedule, half))
             return schedule;
@@ -149,7 +150,7 @@ private:
           if (auto schedule =
                   get(width, stages,
                       llvm::divideCeil(steps, slices) * shares * unit);
-              fits(schedule, limits.memory))
+              fits(schedule, machine.memory))
             return schedule;
       }
     return {};
@@ -161,7 +162,7 @@ private:
   /// have some each, but a power of two, and where memory is to be kept busy
   /// only two, which leave no multiprocessor out.
   int64_t partsOf(int64_t slices) const {
-    if (!limits.clusters)
+    if (!machine.hasClusters())
       return 1;
     int64_t parts = hasBlocks ? 4 : 2;
     auto slicesOfEach = [&] { return llvm::divideCeil(slices, parts); };
@@ -175,7 +176,7 @@ private:
   /// of four and of eight that one cluster can have.
   int64_t clustersAtOnce(int64_t parts) const {
     const int64_t usable =
-        parts > 2 ? limits.multiprocessors * 11 / 12 : limits.multiprocessors;
+        parts > 2 ? machine.multiprocessors * 11 / 12 : machine.multiprocessors;
     return std::max<int64_t>(usable / parts, 1);
   }
 
@@ -210,7 +211,7 @@ private:
       return std::tie(one.cost, two.warps) < std::tie(two.cost, one.warps);
     });
     const int64_t half =
-        limits.memory > streamMemory ? limits.memory / 2 - 512 : 0;
+        machine.memory > streamMemory ? machine.memory / 2 - 512 : 0;
     // Of wide weights on little memory, narrower workgroups, whose sums fit.
     for (int64_t each : {1, 2, 4, 8})
       for (const Division &division : divisions)
@@ -243,7 +244,7 @@ private:
               reduction * heldRows <= mostHeldWarps * heldColumns &&
               blocks > groups && bytesOf(two) <= half)
             return two;
-          if (auto one = getHeld(groups); bytesOf(one) <= limits.memory)
+          if (auto one = getHeld(groups); bytesOf(one) <= machine.memory)
             return one;
         }
     return {};
@@ -251,7 +252,7 @@ private:
 
   KernelOp kernel;
   MatmulOp op;
-  const GpuLimits &limits;
+  const MachineDescription &machine;
   int64_t rows;
   ::kf::FragmentTile tile; // of the weight
   int64_t extent = 0;      // K
@@ -285,13 +286,15 @@ mlir::kf::getSharedStreamSchedule(MatmulOp op, ArrayRef<int64_t> workgroup,
       blockWarps, blocks, reduction, /*parts=*/1);
 }
 
-StreamScheduleAttr mlir::kf::selectStreamSchedule(KernelOp kernel, MatmulOp op,
-                                                  const GpuLimits &limits,
-                                                  int64_t tokens) {
+StreamScheduleAttr
+mlir::kf::selectStreamSchedule(KernelOp kernel, MatmulOp op,
+                               const MachineDescription &machine,
+                               int64_t tokens) {
   auto type = cast<RankedTensorType>(op.getType());
   auto w = cast<RankedTensorType>(op.getW().getType());
   const int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
-  if (!limits.mma || !hasFragments(w) || rows > kGpuFewRows || op.getScales())
+  if (!machine.has(MatrixUnit::MmaSync) || !hasFragments(w) ||
+      rows > kGpuFewRows || op.getScales())
     return {};
-  return StreamPolicy(kernel, op, limits, rows).select();
+  return StreamPolicy(kernel, op, machine, rows).select();
 }

@@ -19,7 +19,7 @@ inline constexpr int64_t groupsPerDimension = 32768;
 /// The `#kf.stream` for `kernel`, whose product `op` has up to `tokens` rows;
 /// null where another schedule is better or has to do.
 StreamScheduleAttr selectStreamSchedule(KernelOp kernel, MatmulOp op,
-                                        const GpuLimits &limits,
+                                        const MachineDescription &machine,
                                         int64_t tokens);
 
 /// The schedule of `op` whose rows are in workgroup memory, of `workgroup` =

@@ -14,7 +14,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "CostModel.h"
-#include "Workers.h"
 
 #include "kf/Conversion/VectorSchedule.h"
 #include "kf/Transforms/CountWork.h"
@@ -29,12 +28,7 @@ namespace {
 // The machine
 //===----------------------------------------------------------------------===//
 
-constexpr double kUsualHertz = 3e9, kUsualReadOfThread = 1e10;
-
-/// Caches that a core has, or a share in, in bytes, and bytes that it takes
-/// from each a slot.
-constexpr double kFirstCache = 32 * 1024, kSecondCache = 1024 * 1024,
-                 kThirdCache = 16 * 1024 * 1024;
+/// Bytes that a core takes from its second cache a slot, and from the third.
 constexpr double kSecondCacheRate = 16, kThirdCacheRate = 5;
 
 /// Slots: from an addition to one that needs it; what is issued in one.
@@ -51,10 +45,11 @@ constexpr double kTileBytes = 1024, kFirstCacheRate = 64;
 constexpr double kGroupSlots = 1500;
 
 struct Core {
-  Core(CpuTargetAttr target, const ::kf::MachineRates &rates)
-      : lanes(target.getLanes()), registers(target.countRegisters()),
-        threads(rates.threads > 0 ? rates.threads : threadsOf(target)) {
-    slotsPerSecond = 2 * kUsualHertz;
+  Core(const MachineDescription &machine, const ::kf::MachineRates &rates)
+      : lanes(machine.vectorLanes), registers(machine.vectorRegisters),
+        threads(rates.threads > 0 ? rates.threads : machine.multiprocessors),
+        caches(machine.caches) {
+    slotsPerSecond = 2 * machine.usualHertz;
     if (rates.f32FlopsPerSecond > 0)
       slotsPerSecond = rates.f32FlopsPerSecond / threads / (2.0 * lanes);
     if (rates.i8OpsPerSecond > 0)
@@ -65,14 +60,16 @@ struct Core {
       tileSlots = slotsPerSecond / (flops / kTileFlops);
       pairSlots = slotsPerSecond / (flops / (4.0 * lanes));
     }
-    double read = rates.readBytesPerSecond > 0 ? rates.readBytesPerSecond
-                                               : kUsualReadOfThread * threads;
+    double read = rates.readBytesPerSecond > 0
+                      ? rates.readBytesPerSecond
+                      : machine.usualReadBytesPerSecond * threads;
     memoryRate = read / threads / slotsPerSecond;
   }
 
   double lanes;
   double registers;
   int64_t threads;
+  CacheSizes caches;
   double slotsPerSecond;
   double dotSlots = 1; // of a vector of 4-byte products
   double tileSlots = kTileProduct;
@@ -82,12 +79,12 @@ struct Core {
   /// Slots to bring `bytes` to the first-level cache from the cache where a
   /// working set of `workingSet` bytes stays.
   double reload(double bytes, double workingSet) const {
-    if (workingSet <= kFirstCache)
+    if (workingSet <= caches.first)
       return 0;
-    if (workingSet <= kSecondCache)
+    if (workingSet <= caches.second)
       return bytes / kSecondCacheRate;
     return bytes / std::max(memoryRate,
-                            workingSet <= kThirdCache ? kThirdCacheRate : 0);
+                            workingSet <= caches.third ? kThirdCacheRate : 0);
   }
 
   /// Slots of a loop's step: what its ports, its chain of additions and its
@@ -528,9 +525,10 @@ double secondsOfRows(KernelOp kernel, VectorScheduleAttr schedule,
 } // namespace
 
 double mlir::kf::predictCpuSeconds(KernelOp kernel, VectorScheduleAttr schedule,
-                                   CpuTargetAttr target, int64_t rows,
-                                   const ::kf::MachineRates &machine) {
-  Core core(target, machine);
+                                   const MachineDescription &machine,
+                                   int64_t rows,
+                                   const ::kf::MachineRates &rates) {
+  Core core(machine, rates);
   for (Operation &op : kernel.getBody().front()) {
     if (auto matmul = dyn_cast<MatmulOp>(op))
       return MatmulCost(matmul, schedule, core, rows).seconds();

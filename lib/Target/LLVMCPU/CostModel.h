@@ -14,11 +14,11 @@
 namespace mlir::kf {
 
 /// Seconds that `kernel` by `schedule`, which verifies, should take with `rows`
-/// rows on a machine with these rates; see docs/decisions/cost-model.md. Rates
-/// that are 0 are a usual machine's.
+/// rows on `machine`, a CPU; see docs/decisions/cost-model.md. Rates that are 0
+/// are those that are usual for it.
 double predictCpuSeconds(KernelOp kernel, VectorScheduleAttr schedule,
-                         CpuTargetAttr target, int64_t rows,
-                         const ::kf::MachineRates &machine);
+                         const MachineDescription &machine, int64_t rows,
+                         const ::kf::MachineRates &rates);
 
 } // namespace mlir::kf
 

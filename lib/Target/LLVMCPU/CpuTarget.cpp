@@ -32,6 +32,9 @@ struct CpuTargetModel
     : TargetAttrInterface::ExternalModel<CpuTargetModel, CpuTargetAttr> {
   StringRef getDevice(Attribute) const { return "cpu"; }
 
+  MachineDescription getMachine(Attribute target) const {
+    return describeCpuMachine(cast<CpuTargetAttr>(target));
+  }
   void addDivisionPasses(Attribute, OpPassManager &passes,
                          int64_t maxTokens) const {
     passes.addNestedPass<func::FuncOp>(createQuantizeCpuRows({maxTokens}));
@@ -71,12 +74,11 @@ struct CpuTargetModel
   }
   double predictSeconds(Attribute target, KernelOp kernel,
                         ScheduleAttrInterface schedule, int64_t rows,
-                        const ::kf::MachineRates &machine) const {
+                        const ::kf::MachineRates &rates) const {
     auto vector = dyn_cast<VectorScheduleAttr>(schedule);
-    return vector
-               ? predictCpuSeconds(kernel, vector, cast<CpuTargetAttr>(target),
-                                   rows, machine)
-               : 0;
+    return vector ? predictCpuSeconds(kernel, vector, getMachine(target), rows,
+                                      rates)
+                  : 0;
   }
   void addLoweringPasses(Attribute, OpPassManager &passes) const {
     buildCpuCodegenPipeline(passes);

@@ -24,11 +24,6 @@ using namespace mlir::kf;
 
 namespace {
 
-/// Bytes of scratch that a workgroup's rows of x may take. Floats stream
-/// through the caches, as many rows for each panel of the weight as there are;
-/// rows in 8 bits stay in half of a second-level cache of 2 MiB.
-constexpr int64_t rowBytes = 16 * 1024 * 1024;
-constexpr int64_t int8RowBytes = 1024 * 1024;
 /// The most rows and the fewest columns of a workgroup of a product of many
 /// rows. Rows are fewer by half where workers share them.
 constexpr int64_t rowsPerGroup = 512;
@@ -45,11 +40,11 @@ constexpr int64_t int8RowsOfFew = 5;
 constexpr int64_t int8RowsOfShortBlocks = 7, fewestRowsOfShortBlocks = 128;
 /// Of products of tiles: elements of K that are summed up at a time, whose
 /// panel stays in the nearest cache; rows of a workgroup, which stay in the
-/// second-level cache with their sums; bytes of its rows of x, and of its sums.
+/// second-level cache with their sums; and third-level caches that its rows of
+/// x take at most.
 constexpr int64_t tileReduction = 512;
 constexpr int64_t tileRowsPerGroup = 256;
-constexpr int64_t tileRowBytes = 64 * 1024 * 1024;
-constexpr int64_t tileSumBytes = 1024 * 1024;
+constexpr int64_t tileRowCaches = 4;
 /// Keys of one softmax block.
 constexpr int64_t keyTile = 64;
 
@@ -60,7 +55,7 @@ public:
   explicit Selector(CpuTargetAttr target)
       : target(target), context(target.getContext()), lanes(target.getLanes()),
         manyRegisters(target.countRegisters() == 32),
-        threads(threadsOf(target)) {}
+        threads(threadsOf(target)), caches(describeCpuMachine(target).caches) {}
 
   VectorScheduleAttr select(KernelOp kernel, int64_t rows) {
     if (auto matmul = find<MatmulOp>(kernel))
@@ -178,8 +173,12 @@ private:
 
     int64_t rowTiles = llvm::divideCeil(rows, tileRows);
     int64_t elementBytes = int8 ? 1 : pairs ? 2 : 4;
-    int64_t mostTiles = llvm::divideCeil(
-        (int8 ? int8RowBytes : rowBytes) / (extent * elementBytes), tileRows);
+    // Rows of x are in scratch: in 8 bits they stay in the second-level cache,
+    // and floats stream through the third, as many for each panel of the
+    // weight as there are.
+    int64_t mostTiles = llvm::divideCeil((int8 ? caches.second : caches.third) /
+                                             (extent * elementBytes),
+                                         tileRows);
     int64_t wantedRows = rowsOfGroup(rows, columns * groups, tileRows);
     int64_t groupTiles = std::clamp<int64_t>(
         mostTiles, 1,
@@ -218,16 +217,16 @@ private:
     draft.dot = DotKind::BF16;
     draft.tile = {2 * amxTile, panel};
     draft.reduction = extent > tileReduction ? tileReduction : 0;
-    int64_t mostRows =
-        std::clamp<int64_t>(tileRowBytes / (extent * 2 * tilePartsOfX(w)),
-                            draft.tile[0], tileRowsPerGroup);
+    int64_t mostRows = std::clamp<int64_t>(tileRowCaches * caches.third /
+                                               (extent * 2 * tilePartsOfX(w)),
+                                           draft.tile[0], tileRowsPerGroup);
     int64_t rowGroups = llvm::divideCeil(rows, mostRows);
     int64_t groupRows =
         llvm::alignTo(llvm::divideCeil(rows, rowGroups), draft.tile[0]);
     int64_t panels = llvm::divideCeil(columns, panel);
     // Sums wait in the second-level cache.
     int64_t mostPanels =
-        std::max<int64_t>(tileSumBytes / (groupRows * panel * groups * 4), 1);
+        std::max<int64_t>(caches.second / (groupRows * panel * groups * 4), 1);
     int64_t columnGroups = std::max<int64_t>(
         llvm::divideCeil(panels, mostPanels),
         threads > 1 ? llvm::divideCeil(threads, rowGroups) : 1);
@@ -374,6 +373,7 @@ private:
   int64_t lanes;
   bool manyRegisters; // 32, not 16
   int64_t threads;    // that share the workgroups
+  CacheSizes caches;
 };
 
 } // namespace

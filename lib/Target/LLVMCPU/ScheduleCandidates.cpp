@@ -30,9 +30,9 @@ using namespace mlir::kf;
 
 namespace {
 
-/// Bytes of scratch that a workgroup's rows of x may take, beside what the
-/// default gives them.
-constexpr int64_t mostRowBytes = 4 * 1024 * 1024;
+/// Of a third-level cache, what a workgroup's rows of x may take, beside what
+/// the default gives them.
+constexpr int64_t rowsOfCache = 4;
 /// Products of vectors in the unrolled steps of a matmul beyond which unrolling
 /// further only costs time to compile.
 constexpr int64_t mostUnrolledProducts = 128;
@@ -48,7 +48,8 @@ public:
   Candidates(KernelOp kernel, CpuTargetAttr target, int64_t rows)
       : kernel(kernel), target(target), tokens(rows),
         workers(threadsOf(target)),
-        manyRegisters(target.countRegisters() == 32) {}
+        manyRegisters(target.countRegisters() == 32),
+        mostRowBytes(describeCpuMachine(target).caches.third / rowsOfCache) {}
 
   SmallVector<ScheduleAttrInterface> list() {
     VectorScheduleAttr chosen = selectCpuSchedule(kernel, target, tokens);
@@ -295,8 +296,9 @@ private:
   KernelOp kernel;
   CpuTargetAttr target;
   int64_t tokens, workers;
-  bool manyRegisters; // 32, not 16
-  VectorDraft first;  // the default
+  bool manyRegisters;   // 32, not 16
+  int64_t mostRowBytes; // of scratch
+  VectorDraft first;    // the default
   llvm::SetVector<ScheduleAttrInterface, SmallVector<ScheduleAttrInterface>>
       schedules;
 };

@@ -14,6 +14,27 @@
 using namespace mlir;
 using namespace mlir::kf;
 
+MachineDescription mlir::kf::describeCpuMachine(CpuTargetAttr target) {
+  MachineDescription machine;
+  machine.name = "CPU";
+  if (target.getInt8Dot())
+    machine.units.push_back(MatrixUnit::Bytes);
+  if (target.getBf16Dot())
+    machine.units.push_back(MatrixUnit::Bf16Pairs);
+  if (target.getAmx())
+    machine.units.push_back(MatrixUnit::Amx);
+  machine.multiprocessors = threadsOf(target);
+  machine.sharesRegisters = false;
+  machine.vectorLanes = target.getLanes();
+  machine.vectorRegisters = target.countRegisters();
+  // x86 does where it has vectors of 8 lanes.
+  machine.fusesMultiplyAdd =
+      machine.vectorLanes != 4 || machine.vectorRegisters == 32;
+  machine.usualHertz = 3e9;
+  machine.usualReadBytesPerSecond = 1e10;
+  return machine;
+}
+
 bool mlir::kf::usesTiles(CpuTargetAttr target, RankedTensorType weight,
                          int64_t rows) {
   return target.getAmx() && fitsTiles(weight) &&

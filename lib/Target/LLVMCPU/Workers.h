@@ -31,6 +31,9 @@ inline int64_t threadsOf(CpuTargetAttr target) {
   return target.getWorkers() ? target.getWorkers() : unknownWorkers;
 }
 
+/// What the CPU has, by what the target says.
+MachineDescription describeCpuMachine(CpuTargetAttr target);
+
 /// Columns of the panels that weights are laid out in: two vectors. A workgroup
 /// has whole panels.
 inline int64_t panelOf(CpuTargetAttr target) { return 2 * target.getLanes(); }

@@ -49,32 +49,6 @@ static unsigned numberOf(StringRef chip) {
   return CudaTargetAttr::parseNumber(chip).value_or(0);
 }
 
-int64_t mlir::kf::getCudaSharedBytes(StringRef chip) {
-  constexpr int64_t kibibyte = 1024;
-  switch (numberOf(chip)) {
-  case 80:
-  case 87:
-    return 163 * kibibyte;
-  case 86:
-  case 89:
-  case 120:
-  case 121:
-    return 99 * kibibyte;
-  case 90:
-  case 100:
-  case 103:
-  case 110:
-    return 227 * kibibyte;
-  default:
-    return kCudaStaticSharedBytes;
-  }
-}
-
-int64_t mlir::kf::getMultiprocessors(CudaTargetAttr target) {
-  constexpr int64_t usual = 128;
-  return target.getMultiprocessors() > 0 ? target.getMultiprocessors() : usual;
-}
-
 static llvm::Expected<const llvm::Target *> lookupTarget() {
   static std::once_flag once;
   std::call_once(once, [] {

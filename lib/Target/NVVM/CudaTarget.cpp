@@ -47,17 +47,8 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
                             cast<CudaTargetAttr>(target).getChip(), cancelled);
   }
 
-  static GpuLimits limitsOf(CudaTargetAttr target) {
-    GpuLimits limits;
-    limits.name = "CUDA";
-    limits.threads = 1024; // of a block, on every chip
-    limits.memory = target.getMemory();
-    limits.indexBits = 64;
-    limits.mma = true;
-    limits.clusters = target.hasClusters();
-    limits.wgmma = target.hasWarpgroups();
-    limits.multiprocessors = getMultiprocessors(target);
-    return limits;
+  static MachineDescription describe(CudaTargetAttr target) {
+    return describeCudaMachine(target);
   }
 };
 

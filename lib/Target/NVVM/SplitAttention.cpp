@@ -27,24 +27,22 @@ struct SplitNvvmAttentionPass
 
   void runOnOperation() override {
     TargetAttrInterface target = getTarget(getOperation());
-    auto cuda = dyn_cast_if_present<CudaTargetAttr>(target);
-    if (!cuda) {
+    if (!isa_and_nonnull<CudaTargetAttr>(target)) {
       if (target)
         getOperation().emitError("the module is for ")
             << target << ", and this pass is for a #kf.cuda_target";
       return signalPassFailure();
     }
-    const int64_t multiprocessors = getMultiprocessors(cuda);
+    const MachineDescription machine = target.getMachine();
     SmallVector<AttentionOp> ops;
     getOperation().walk([&](AttentionOp op) { ops.push_back(op); });
     for (AttentionOp op : ops) {
       auto q = cast<RankedTensorType>(op.getQ().getType());
       const int64_t rows = getMostRows(getOperation(), q, maxTokens);
       // The schedule divides what a cluster computes.
-      if (cuda.hasClusters() &&
-          countClusterParts(op, rows, multiprocessors) > 1)
+      if (countClusterParts(op, rows, machine) > 1)
         continue;
-      int64_t splits = countAttentionParts(op, rows, multiprocessors);
+      int64_t splits = countAttentionParts(op, rows, machine);
       if (splits > 1)
         splitAttention(op, splits);
     }

@@ -21,6 +21,12 @@ struct ReferenceTargetModel
                                          ReferenceTargetAttr> {
   StringRef getDevice(Attribute) const { return "reference"; }
   bool isInterpreted(Attribute) const { return true; }
+  MachineDescription getMachine(Attribute) const {
+    MachineDescription machine; // ops run one by one, whatever it has
+    machine.name = "reference";
+    machine.sharesRegisters = false;
+    return machine;
+  }
   FusionRules getFusionRules(Attribute, int64_t) const {
     return {/*fuses=*/false};
   }

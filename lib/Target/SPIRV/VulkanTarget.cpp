@@ -32,17 +32,18 @@ struct VulkanTargetModel : GpuTargetModel<VulkanTargetModel, VulkanTargetAttr> {
     return serializeForVulkan(module, executable);
   }
 
-  static GpuLimits limitsOf(VulkanTargetAttr target) {
-    GpuLimits limits;
-    limits.name = "Vulkan";
-    limits.threads = target.getThreads();
-    limits.memory = target.getMemory();
-    limits.indexBits = 32;
-    limits.integers.emplace();
+  static MachineDescription describe(VulkanTargetAttr target) {
+    MachineDescription machine;
+    machine.name = "Vulkan";
+    machine.threads = target.getThreads();
+    machine.memory = target.getMemory();
+    machine.indexBits = 32;
+    machine.integers.emplace();
     for (Type type : target.getTypes())
       if (type.isInteger())
-        limits.integers->push_back(type.getIntOrFloatBitWidth());
-    return limits;
+        machine.integers->push_back(type.getIntOrFloatBitWidth());
+    machine.sharesRegisters = false;
+    return machine;
   }
 };
 

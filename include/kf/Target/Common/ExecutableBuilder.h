@@ -24,12 +24,12 @@ using KernelWorks = llvm::DenseMap<StringAttr, ::kf::KernelWork>;
 /// Counts it for the kernels of `module`, which must not be tiled yet.
 KernelWorks countWorks(ModuleOp module);
 
-/// Describes the only kf.program of `module`, whose memory is planned, and its
-/// kernels: everything of an Executable but the binary and what code generation
-/// finds out (scratch bytes, workgroup sizes). Kernels are numbered in module
-/// order. Emits a diagnostic on failure.
+/// Describes the only kf.program of `module`, whose memory is planned, for
+/// `target`, and its kernels: everything of an Executable but the binary and
+/// what code generation finds out (scratch bytes, workgroup sizes). Kernels are
+/// numbered in module order. Emits a diagnostic on failure.
 FailureOr<::kf::Executable> buildExecutable(ModuleOp module,
-                                            llvm::StringRef target,
+                                            TargetAttrInterface target,
                                             const KernelWorks &works);
 
 } // namespace mlir::kf

@@ -14,11 +14,11 @@
 namespace mlir::kf {
 
 /// Seconds that `kernel` by `schedule`, which verifies, should take with `rows`
-/// rows on a GPU with so many `multiprocessors`; see
-/// docs/decisions/cost-model.md. Rates that are 0 are a usual GPU's.
+/// rows on `machine`, a GPU; see docs/decisions/cost-model.md. Rates that are 0
+/// are those that are usual for it.
 double predictGpuSeconds(KernelOp kernel, ScheduleAttrInterface schedule,
-                         int64_t rows, const ::kf::MachineRates &machine,
-                         int64_t multiprocessors);
+                         int64_t rows, const ::kf::MachineRates &rates,
+                         const MachineDescription &machine);
 
 } // namespace mlir::kf
 

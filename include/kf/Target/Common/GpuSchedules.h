@@ -23,22 +23,23 @@ FusionRules getGpuFusionRules(int64_t rows);
 /// A schedule for `kernel`, which computes up to `rows` rows; null after the
 /// diagnostic of checkGpuSupport().
 ScheduleAttrInterface selectGpuSchedule(KernelOp kernel,
-                                        const GpuLimits &limits, int64_t rows);
+                                        const MachineDescription &machine,
+                                        int64_t rows);
 
 /// What `#kf.flash_mma` is for `op` with `rowWarps` warps that divide rows and
 /// `keyWarps` that divide keys: many rows by several warps are rounded, keys
 /// are shared by these, and by warpgroups where there are some.
 FlashMmaScheduleAttr getFlashMmaSchedule(CacheAttentionInterface op,
-                                         const GpuLimits &limits,
+                                         const MachineDescription &machine,
                                          ArrayRef<int64_t> workgroup,
                                          int64_t keys, int64_t rowWarps,
                                          int64_t keyWarps, int64_t parts);
 
-/// Schedules that a GPU with these limits can run `kernel` by and that could be
+/// Schedules that `machine` can run `kernel` by and that could be
 /// the fastest with up to `rows` rows: selectGpuSchedule()'s first, none twice.
 /// None, after a diagnostic, where that one cannot run.
 SmallVector<ScheduleAttrInterface>
-getGpuScheduleCandidates(KernelOp kernel, const GpuLimits &limits,
+getGpuScheduleCandidates(KernelOp kernel, const MachineDescription &machine,
                          int64_t rows);
 
 } // namespace mlir::kf

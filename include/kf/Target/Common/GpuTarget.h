@@ -15,9 +15,12 @@
 namespace mlir::kf {
 
 /// The base of a GPU's model of TargetAttrInterface. `Model` has a static
-/// GpuLimits limitsOf(TargetAttr).
+/// MachineDescription describe(TargetAttr).
 template <typename Model, typename TargetAttr>
 struct GpuTargetModel : TargetAttrInterface::ExternalModel<Model, TargetAttr> {
+  MachineDescription getMachine(Attribute target) const {
+    return Model::describe(cast<TargetAttr>(target));
+  }
   FusionRules getFusionRules(Attribute, int64_t rows) const {
     return getGpuFusionRules(rows);
   }
@@ -26,25 +29,20 @@ struct GpuTargetModel : TargetAttrInterface::ExternalModel<Model, TargetAttr> {
   }
   ScheduleAttrInterface selectSchedule(Attribute target, KernelOp kernel,
                                        int64_t rows) const {
-    return selectGpuSchedule(kernel, Model::limitsOf(cast<TargetAttr>(target)),
-                             rows);
+    return selectGpuSchedule(kernel, getMachine(target), rows);
   }
   LogicalResult verifySchedule(Attribute target, KernelOp kernel,
                                int64_t rows) const {
-    return verifyGpuSchedule(kernel, Model::limitsOf(cast<TargetAttr>(target)),
-                             rows);
+    return verifyGpuSchedule(kernel, getMachine(target), rows);
   }
   SmallVector<ScheduleAttrInterface>
   getScheduleCandidates(Attribute target, KernelOp kernel, int64_t rows) const {
-    return getGpuScheduleCandidates(
-        kernel, Model::limitsOf(cast<TargetAttr>(target)), rows);
+    return getGpuScheduleCandidates(kernel, getMachine(target), rows);
   }
   double predictSeconds(Attribute target, KernelOp kernel,
                         ScheduleAttrInterface schedule, int64_t rows,
-                        const ::kf::MachineRates &machine) const {
-    return predictGpuSeconds(
-        kernel, schedule, rows, machine,
-        Model::limitsOf(cast<TargetAttr>(target)).multiprocessors);
+                        const ::kf::MachineRates &rates) const {
+    return predictGpuSeconds(kernel, schedule, rows, rates, getMachine(target));
   }
 };
 

@@ -21,15 +21,15 @@ namespace mlir::kf {
 /// parts and kf.attention_combine.
 void splitAttention(AttentionOp op, int64_t splits);
 
-/// In how many parts an NVIDIA GPU of `multiprocessors` divides the keys of
-/// `rows` rows: 1 where there are as many KV heads of rows as multiprocessors,
-/// or the context is too short for parts.
+/// In how many parts `machine`, a GPU, divides the keys of `rows` rows: 1 where
+/// there are as many KV heads of rows as multiprocessors, or the context is too
+/// short for parts.
 int64_t countAttentionParts(CacheAttentionInterface op, int64_t rows,
-                            int64_t multiprocessors);
-/// Which of them a cluster of workgroups computes, if the GPU has clusters; 1
-/// where more parts than a cluster has workgroups are better.
+                            const MachineDescription &machine);
+/// Which of them a cluster of workgroups computes; 1 where there are no
+/// clusters, or more parts than a cluster has workgroups are better.
 int64_t countClusterParts(CacheAttentionInterface op, int64_t rows,
-                          int64_t multiprocessors);
+                          const MachineDescription &machine);
 
 } // namespace mlir::kf
 

@@ -33,8 +33,8 @@ inline constexpr int64_t kCudaStaticSharedBytes = 48 * 1024;
 /// is not known, what every chip has.
 int64_t getCudaSharedBytes(StringRef chip);
 
-/// The target's multiprocessors; a usual GPU's where it does not say.
-int64_t getMultiprocessors(CudaTargetAttr target);
+/// What an NVIDIA GPU has, by its chip and by what the target says.
+MachineDescription describeCudaMachine(CudaTargetAttr target);
 
 /// An error unless code can be generated for `chip`, which is named as LLVM and
 /// ptxas do: "sm_80" or later, with 'a' or 'f' behind for one that runs on this

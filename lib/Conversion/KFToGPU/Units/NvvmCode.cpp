@@ -132,7 +132,7 @@ NvvmCode::Split NvvmCode::splitSingle(Value bits) {
 
 std::pair<Value, Value> NvvmCode::widenFloat8(Value codes) {
   Type word = b.getI32Type();
-  if (convertsFloat8(e.kernel)) {
+  if (e.machine.convertsFloat8) {
     auto convert = [&](Value pair) -> Value {
       Value low = arith::TruncIOp::create(b, loc, b.getI16Type(), pair);
       return LLVM::InlineAsmOp::create(

@@ -283,21 +283,6 @@ std::optional<unsigned> CudaTargetAttr::parseNumber(StringRef chip) {
   return number;
 }
 
-/// Of compute capability 9.0, or a later one.
-static bool isHopperOrLater(CudaTargetAttr target) {
-  return CudaTargetAttr::parseNumber(target.getChip()) >= 90u;
-}
-
-bool CudaTargetAttr::hasDependentLaunch() const {
-  return isHopperOrLater(*this);
-}
-
-bool CudaTargetAttr::hasClusters() const { return isHopperOrLater(*this); }
-
-bool CudaTargetAttr::hasWarpgroups() const { return getChip() == "sm_90a"; }
-
-bool CudaTargetAttr::convertsFloat8() const { return isHopperOrLater(*this); }
-
 LogicalResult
 CudaTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                        StringRef chip, int64_t multiprocessors,

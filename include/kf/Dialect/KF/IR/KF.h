@@ -13,6 +13,8 @@
 #ifndef KF_DIALECT_KF_IR_KF_H
 #define KF_DIALECT_KF_IR_KF_H
 
+#include "kf/Dialect/KF/IR/KFEnums.h"
+#include "kf/Dialect/KF/IR/Machine.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/Dialect/Utils/StructuredOpsUtils.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -31,7 +33,6 @@
 #include "llvm/Support/Error.h"
 
 #include "kf/Dialect/KF/IR/KFDialect.h.inc"
-#include "kf/Dialect/KF/IR/KFEnums.h.inc"
 #include "kf/Dialect/KF/IR/KFScheduleInterface.h.inc"
 
 namespace mlir::kf {
@@ -186,9 +187,6 @@ bool isBroadcastable(RankedTensorType from, RankedTensorType to);
 /// Whether `append` stores what `attention` reads of the step's own rows: in
 /// its layer, by the same positions, sequences and table.
 bool isAppendFor(KVAppendOp append, CacheAttentionInterface attention);
-
-/// Workgroups of the largest cluster that every GPU with clusters has.
-constexpr int64_t kMostClusterParts = 8;
 
 /// The module's attribute that says what it is compiled for.
 constexpr StringLiteral kTargetAttrName = "kf.target";

@@ -41,6 +41,16 @@ def KF_ActivationKindAttr
   let assemblyFormat = "`<` $value `>`";
 }
 
+/// Shapes and types are in MatrixUnits.h.
+def KF_MatrixUnit
+    : KF_I32Enum<"MatrixUnit", "the matrix unit that multiplies",
+                 [I32EnumAttrCase<"MmaSync", 0, "mma_sync">,
+                  I32EnumAttrCase<"Wgmma", 1, "wgmma">,
+                  I32EnumAttrCase<"Tf32Pairs", 2, "tf32_pairs">,
+                  I32EnumAttrCase<"Amx", 3, "amx">,
+                  I32EnumAttrCase<"Bf16Pairs", 4, "bf16_pairs">,
+                  I32EnumAttrCase<"Bytes", 5, "bytes">]>;
+
 def KF_ReduceKind : KF_I32Enum<"ReduceKind", "how elements are combined", [
   I32EnumAttrCase<"Sum", 0, "sum">,
   I32EnumAttrCase<"Prod", 1, "prod">,

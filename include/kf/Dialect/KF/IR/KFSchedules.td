@@ -127,13 +127,6 @@ def KF_SimtScheduleAttr : KF_ScheduleAttr<"Simt", "simt"> {
   let assemblyFormat = "`<` struct(params) `>`";
 }
 
-/// Shapes and types are in MatrixUnits.h.
-def KF_MatrixUnit
-    : KF_I32Enum<"MatrixUnit", "the matrix unit that multiplies",
-                 [I32EnumAttrCase<"MmaSync", 0, "mma_sync">,
-                  I32EnumAttrCase<"Wgmma", 1, "wgmma">,
-                  I32EnumAttrCase<"Tf32Pairs", 2, "tf32_pairs">]>;
-
 def KF_RowForm
     : KF_I32Enum<"RowForm", "how rows are multiplied",
                  [I32EnumAttrCase<"F32", 0, "f32">,

@@ -28,6 +28,10 @@ def KF_TargetAttrInterface : AttrInterface<"TargetAttrInterface"> {
       }],
       "bool", "isInterpreted", (ins), "", [{ return false; }]>,
     InterfaceMethod<[{
+        What the machine has that runs the executables: see Machine.h.
+      }],
+      "::mlir::kf::MachineDescription", "getMachine">,
+    InterfaceMethod<[{
         What is fused in programs of up to `rows` rows.
       }],
       "::mlir::kf::FusionRules", "getFusionRules", (ins "int64_t":$rows), "",
@@ -87,7 +91,7 @@ def KF_TargetAttrInterface : AttrInterface<"TargetAttrInterface"> {
       "double", "predictSeconds",
       (ins "::mlir::kf::KernelOp":$kernel,
            "::mlir::kf::ScheduleAttrInterface":$schedule, "int64_t":$rows,
-           "const ::kf::MachineRates &":$machine), "", [{ return 0; }]>,
+           "const ::kf::MachineRates &":$rates), "", [{ return 0; }]>,
     InterfaceMethod<[{
         Fails, with a diagnostic, for a kernel whose schedule cannot run.
       }],

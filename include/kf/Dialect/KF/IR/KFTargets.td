@@ -144,15 +144,6 @@ def KF_CudaTargetAttr : KF_TargetAttr<"Cuda", "cuda_target"> {
   let extraClassDeclaration = [{
     /// The 90 of "sm_90a"; nothing where `chip` is no such text.
     static std::optional<unsigned> parseNumber(::llvm::StringRef chip);
-    /// Whether a kernel can wait for those before it (griddepcontrol).
-    bool hasDependentLaunch() const;
-    /// Whether workgroups of a cluster read one another's shared memory.
-    bool hasClusters() const;
-    /// Whether there are instructions of warpgroups (wgmma).
-    bool hasWarpgroups() const;
-    /// Whether an instruction makes f16 of f8E4M3FN, in the PTX that is
-    /// written.
-    bool convertsFloat8() const;
   }];
 }
 
