@@ -17,6 +17,7 @@
 #include "StreamSchedules.h"
 
 #include "kf/Conversion/KernelShape.h"
+#include "kf/Target/Common/GpuCosts.h"
 #include "kf/Target/Common/SplitAttention.h"
 
 #include <numeric>
@@ -51,37 +52,6 @@ constexpr int64_t mmaKeys = 16, mmaKeyWarps = 8;
 /// mmaKeys where heads are wider than that; and rows that share it.
 constexpr int64_t stagedKeys = 64, wideHead = 128;
 constexpr int64_t stagedRows = 128, fewStagedRows = 64;
-
-/// A tile on matrix units: rows of x and lines of the weight, how long it takes
-/// for its size, relative to the first, measured on an H200, the unit that
-/// multiplies it, and whether it is for weights of codes alone, which are
-/// blocks or 8-bit floats. Of two that take as long, the first is taken.
-struct MmaTile {
-  int64_t rows, lines, rowWarps, lineWarps, step, stages;
-  double slowness;
-  MatrixUnit unit = MatrixUnit::MmaSync;
-  bool isForCodes = false;
-};
-constexpr MmaTile mmaTiles[] = {
-    {128, 128, 2, 2, 32, 3, 1.0},
-    {128, 256, 2, 4, 64, 3, 0.88},
-    {256, 128, 4, 2, 64, 3, 0.93},
-    {128, 128, 2, 4, 64, 3, 1.05},
-    {64, 128, 1, 4, 32, 4, 1.15},
-    {128, 64, 2, 2, 32, 4, 1.11},
-    {64, 64, 2, 2, 32, 4, 1.35},
-    {32, 128, 1, 4, 32, 4, 1.4},
-    {32, 64, 1, 4, 64, 3, 1.8, MatrixUnit::Wgmma},
-    {32, 64, 1, 4, 64, 3, 1.8},
-    {32, 64, 2, 4, 64, 4, 1.6, MatrixUnit::MmaSync, /*isForCodes=*/true},
-    {256, 128, 1, 8, 64, 4, 0.62, MatrixUnit::Wgmma},
-    {128, 128, 1, 8, 64, 5, 0.78, MatrixUnit::Wgmma},
-    {64, 128, 1, 8, 64, 4, 0.95, MatrixUnit::Wgmma}};
-/// What it takes longer to dequantize lines for 128 rows.
-constexpr double mmaDequantization = 0.35;
-/// How much longer a workgroup of 4 warps takes alone than where two take
-/// turns.
-constexpr double mmaAlone = 1.45;
 
 /// A schedule while it is put together.
 struct Draft {
@@ -171,15 +141,16 @@ private:
   MmaScheduleAttr selectMma(MatmulOp op, int64_t tokens) {
     auto type = cast<RankedTensorType>(op.getType());
     const int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
-    if (rows <= kGpuFewRows)
+    if (rows <= kGpuFewRows || !machine.has(MatrixUnit::MmaSync))
       return {};
     const int64_t groups = op.getGlu() ? 2 : 1;
     const auto units = static_cast<double>(machine.multiprocessors);
+    const GpuCosts costs = getGpuCosts(machine);
     const bool hasCodes = isa<QuantType, Float8E4M3FNType>(
         cast<RankedTensorType>(op.getW().getType()).getElementType());
     MmaScheduleAttr best;
     double least = 0;
-    for (const MmaTile &tile : mmaTiles) {
+    for (const auto &[tile, ofSize] : costs.tiles) {
       const int64_t columns = tile.lines / groups;
       auto schedule = MmaScheduleAttr::get(context, {tile.rows, columns},
                                            {tile.rowWarps, tile.lineWarps},
@@ -190,13 +161,13 @@ private:
       double tiles = llvm::divideCeil(rows, tile.rows) *
                      llvm::divideCeil(type.getDimSize(1), columns);
       const double tileRows = static_cast<double>(tile.rows);
-      double slowness = tile.slowness;
+      double slowness = ofSize;
       if (hasCodes)
-        slowness += mmaDequantization * 128 / tileRows;
+        slowness += costs.dequantization * 128 / tileRows;
       double time = std::ceil(tiles / units) * tileRows *
                     static_cast<double>(tile.lines) * slowness;
       if (tiles <= units && tile.rowWarps * tile.lineWarps <= 4)
-        time *= mmaAlone;
+        time *= costs.alone;
       if (!best || time < least) {
         best = schedule;
         least = time;

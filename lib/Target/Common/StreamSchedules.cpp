@@ -9,6 +9,7 @@
 #include "StreamSchedules.h"
 
 #include "kf/Conversion/KernelShape.h"
+#include "kf/Target/Common/GpuCosts.h"
 #include "kf/Target/Common/GpuSchedules.h"
 
 using namespace mlir;
@@ -172,11 +173,11 @@ private:
   }
 
   /// Clusters of `parts` workgroups that are there at once. Two workgroups have
-  /// neighbours everywhere; of an H200's 132 multiprocessors, 120 are in groups
-  /// of four and of eight that one cluster can have.
+  /// neighbours everywhere; not all multiprocessors are in groups of four and
+  /// of eight that one cluster can have.
   int64_t clustersAtOnce(int64_t parts) const {
-    const int64_t usable =
-        parts > 2 ? machine.multiprocessors * 11 / 12 : machine.multiprocessors;
+    const int64_t usable = parts > 2 ? machine.multiprocessors * clustered / 12
+                                     : machine.multiprocessors;
     return std::max<int64_t>(usable / parts, 1);
   }
 
@@ -253,6 +254,7 @@ private:
   KernelOp kernel;
   MatmulOp op;
   const MachineDescription &machine;
+  const int64_t clustered = getGpuCosts(machine).clustered;
   int64_t rows;
   ::kf::FragmentTile tile; // of the weight
   int64_t extent = 0;      // K

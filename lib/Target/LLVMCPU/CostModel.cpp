@@ -33,8 +33,18 @@ constexpr double kSecondCacheRate = 16, kThirdCacheRate = 5;
 
 /// Slots: from an addition to one that needs it; what is issued in one.
 constexpr double kLatency = 8, kIssued = 3;
-/// Slots of a sum that registers do not hold, for each time it is needed.
-constexpr double kSpill = 4;
+/// What is fitted to one machine's measurements, and stands for all others.
+struct Costs {
+  StringLiteral chip;    ///< as LLVM calls it
+  StringLiteral machine; ///< that was measured
+  /// Slots of a sum that registers do not hold, for each time it is needed.
+  double spill;
+  /// Of two that run at the same time, how much of the shorter does not hide.
+  double overlap;
+};
+constexpr Costs costs = {
+#include "costs/emeraldrapids.inc"
+};
 /// Of a product of tiles: its operations, its slots where the rate is not
 /// known, and how many times as long it takes until its sum can be added to.
 constexpr double kTileFlops = 2.0 * amxTile * amxTile * 2 * amxTile,
@@ -106,7 +116,7 @@ struct Core {
 /// Two of what runs at the same time: the shorter one does not hide entirely
 /// behind the other.
 double overlap(double a, double b) {
-  return std::max(a, b) + 0.2 * std::min(a, b);
+  return std::max(a, b) + costs.overlap * std::min(a, b);
 }
 
 /// Parts of `extent` that tiles of `size` make: whole ones, and the last one's
@@ -314,7 +324,7 @@ private:
     double conversions = unpacks ? 0 : ofRow * conversion();
     double over = spilled(sums * schedule.getAccumulators() + ofRow + 2);
     double loads = ofRow * std::max(bits / 32.0, 0.5) + tileRows;
-    return core.step(sums + conversions + kSpill * over, loads,
+    return core.step(sums + conversions + costs.spill * over, loads,
                      kLatency / schedule.getAccumulators(),
                      2.0 / schedule.getUnroll());
   }
@@ -325,7 +335,7 @@ private:
     double ofRow = vectorsAtOnce(), sums = tileRows * ofRow;
     double conversions = unpacks ? 0 : ofRow * 2;
     double over = spilled(sums * schedule.getAccumulators() + ofRow + 1);
-    return core.step(sums * core.pairSlots + conversions + kSpill * over,
+    return core.step(sums * core.pairSlots + conversions + costs.spill * over,
                      ofRow + tileRows, kLatency / schedule.getAccumulators(),
                      2.0 / schedule.getUnroll());
   }
@@ -380,7 +390,8 @@ private:
     bool hasMins = format.minOffset >= 0;
     double ofCode =
         unpacks ? 0 : 3.5 + (hasMins ? 1 : 0) + (format.table ? 2 : 0);
-    double over = spilled(sums + ofRow * (hasMins ? 4 : 3) + 1) * kSpill * unit;
+    double over =
+        spilled(sums + ofRow * (hasMins ? 4 : 3) + 1) * costs.spill * unit;
     double decoded = unpacks ? 0
                              : unit / 4 * codesOfQuad(format) +
                                    subBlocks * scalesOfSubBlock(format);
@@ -465,9 +476,9 @@ private:
     double over =
         std::max(height * vectors + vectors + 1 - core.registers, 0.0);
     double conversion = elementBytes() < 4 ? 1 : 0;
-    double scores =
-        dim * core.step(height * vectors + conversion * vectors + kSpill * over,
-                        vectors + height, kLatency, 1);
+    double scores = dim * core.step(height * vectors + conversion * vectors +
+                                        costs.spill * over,
+                                    vectors + height, kLatency, 1);
     double weights = height * (vectors * 24 + 60);
     double pieces = std::ceil(dim / lanes);
     double atOnce = std::min(pieces, 8.0);
@@ -523,6 +534,10 @@ double secondsOfRows(KernelOp kernel, VectorScheduleAttr schedule,
 }
 
 } // namespace
+
+StringRef mlir::kf::getMeasuredCpu(StringRef chip) {
+  return chip == costs.chip ? StringRef(costs.machine) : StringRef();
+}
 
 double mlir::kf::predictCpuSeconds(KernelOp kernel, VectorScheduleAttr schedule,
                                    const MachineDescription &machine,

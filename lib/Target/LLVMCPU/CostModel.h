@@ -20,6 +20,10 @@ double predictCpuSeconds(KernelOp kernel, VectorScheduleAttr schedule,
                          const MachineDescription &machine, int64_t rows,
                          const ::kf::MachineRates &rates);
 
+/// The machine that their constants were fitted to, where it has this CPU, by
+/// LLVM's name of it; empty: they are taken over from another one.
+StringRef getMeasuredCpu(StringRef chip);
+
 } // namespace mlir::kf
 
 #endif // KF_LIB_TARGET_LLVMCPU_COSTMODEL_H

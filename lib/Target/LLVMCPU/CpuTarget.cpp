@@ -35,6 +35,14 @@ struct CpuTargetModel
   MachineDescription getMachine(Attribute target) const {
     return describeCpuMachine(cast<CpuTargetAttr>(target));
   }
+  StringRef getMeasuredMachine(Attribute target) const {
+    auto machine = machineOf(target);
+    if (machine)
+      return getMeasuredCpu((*machine)->getTargetCPU());
+    llvm::consumeError(machine.takeError());
+    return "";
+  }
+
   void addDivisionPasses(Attribute, OpPassManager &passes,
                          int64_t maxTokens) const {
     passes.addNestedPass<func::FuncOp>(createQuantizeCpuRows({maxTokens}));

@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The only place that knows chips by their numbers. Their sizes are those of
-// the CUDA C++ Programming Guide's table of compute capabilities.
+// the CUDA C++ Programming Guide's table of compute capabilities; rates of
+// units those of NVIDIA's papers on architectures.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,21 +26,31 @@ struct Chip {
   int64_t memory; ///< that a workgroup may ask for
   Multiprocessor ofEach;
 };
-constexpr Multiprocessor large{/*lanes=*/128, /*threads=*/2048,
-                               /*workgroups=*/32, /*registers=*/65536,
-                               /*memory=*/228 * kibibyte};
-constexpr Multiprocessor small{/*lanes=*/128, /*threads=*/1536,
-                               /*workgroups=*/24, /*registers=*/65536,
-                               /*memory=*/100 * kibibyte};
+/// Multiprocessors of chips for servers, and of those that draw pictures, too,
+/// whose units do half as much.
+constexpr Multiprocessor large{/*lanes=*/128,
+                               /*threads=*/2048,
+                               /*workgroups=*/32,
+                               /*registers=*/65536,
+                               /*memory=*/228 * kibibyte,
+                               /*memoryBytesPerCycle=*/128,
+                               /*mmaProductsPerCycle=*/1024};
+constexpr Multiprocessor small{/*lanes=*/128,
+                               /*threads=*/1536,
+                               /*workgroups=*/24,
+                               /*registers=*/65536,
+                               /*memory=*/100 * kibibyte,
+                               /*memoryBytesPerCycle=*/128,
+                               /*mmaProductsPerCycle=*/512};
 constexpr Chip chips[] = {
-    {80, 163 * kibibyte, {64, 2048, 32, 65536, 164 * kibibyte}},
-    {86, 99 * kibibyte, {128, 1536, 16, 65536, 100 * kibibyte}},
-    {87, 163 * kibibyte, {128, 1536, 16, 65536, 164 * kibibyte}},
+    {80, 163 * kibibyte, {64, 2048, 32, 65536, 164 * kibibyte, 128, 1024}},
+    {86, 99 * kibibyte, {128, 1536, 16, 65536, 100 * kibibyte, 128, 512}},
+    {87, 163 * kibibyte, {128, 1536, 16, 65536, 164 * kibibyte, 128, 1024}},
     {89, 99 * kibibyte, small},
     {90, 227 * kibibyte, large},
     {100, 227 * kibibyte, large},
     {103, 227 * kibibyte, large},
-    {110, 227 * kibibyte, {128, 1536, 24, 65536, 228 * kibibyte}},
+    {110, 227 * kibibyte, {128, 1536, 24, 65536, 228 * kibibyte, 128, 1024}},
     {120, 99 * kibibyte, small},
     {121, 99 * kibibyte, small}};
 
@@ -64,6 +75,7 @@ MachineDescription mlir::kf::describeCudaMachine(CudaTargetAttr target) {
   const bool isHopperOrLater = CudaTargetAttr::parseNumber(chip) >= 90u;
   MachineDescription machine;
   machine.name = "CUDA";
+  machine.chip = chip;
   machine.units = {MatrixUnit::MmaSync, MatrixUnit::Tf32Pairs};
   if (chip == "sm_90a") // no later chip has these instructions
     machine.units.push_back(MatrixUnit::Wgmma);

@@ -14,6 +14,7 @@
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Dialect/KF/IR/MatrixUnits.h"
 #include "kf/Pipelines/Registration.h"
+#include "kf/Target/Common/GpuCosts.h"
 #include "kf/Target/Targets.h"
 
 #include "mlir/IR/Builders.h"
@@ -216,6 +217,53 @@ TEST_F(MachineTest, unitsMultiplyTypes) {
       EXPECT_EQ(multiplies(each.unit, type),
                 llvm::is_contained(each.types, type));
   }
+}
+
+TEST_F(MachineTest, costsOfAMeasuredChipAreThoseOfItsFile) {
+  for (const char *target : {"cuda:sm_90", "cuda:sm_90a"}) {
+    const GpuCosts costs = getGpuCosts(describe(target));
+    EXPECT_EQ(costs.measuredOn, "NVIDIA H200");
+    EXPECT_EQ(costs.tiles[0].slowness, 1.0);
+    EXPECT_EQ(costs.tiles[1].slowness, 0.88);
+    EXPECT_EQ(costs.tiles.back().slowness, 0.95);
+    auto parsed = parseTarget(target, &context);
+    ASSERT_TRUE(bool(parsed));
+    EXPECT_EQ(parsed->getMeasuredMachine(), "NVIDIA H200");
+  }
+}
+
+TEST_F(MachineTest, costsOfOtherChipsAreEstimatedFromWhatTheyHave) {
+  const GpuCosts measured = getGpuCosts(describe("cuda:sm_90"));
+  // Units of a warp do as much there, so that tiles cost the same.
+  const GpuCosts same = getGpuCosts(describe("cuda:sm_80"));
+  EXPECT_EQ(same.measuredOn, "");
+  ASSERT_EQ(same.tiles.size(), measured.tiles.size());
+  for (auto [one, other] : llvm::zip_equal(same.tiles, measured.tiles))
+    EXPECT_EQ(one.slowness, other.slowness);
+  // With slower units, what is copied matters less: small tiles are less slow,
+  // and large ones gain less.
+  const GpuCosts slower = getGpuCosts(describe("cuda:sm_89"));
+  EXPECT_EQ(slower.measuredOn, "");
+  EXPECT_EQ(slower.tiles[0].slowness, 1.0);
+  for (auto [one, other] : llvm::zip_equal(slower.tiles, measured.tiles)) {
+    const MmaTile &tile = one.tile;
+    if (tile.unit == MatrixUnit::Wgmma)
+      continue;
+    const double bytes =
+        double(tile.rows + tile.lines) / (tile.rows * tile.lines);
+    if (bytes < 2.0 / 128)
+      EXPECT_GT(one.slowness, other.slowness);
+    else if (bytes > 2.0 / 128)
+      EXPECT_LT(one.slowness, other.slowness);
+  }
+  for (const char *target : {"vulkan", "cpu:haswell", "reference"}) {
+    auto parsed = parseTarget(target, &context);
+    ASSERT_TRUE(bool(parsed));
+    EXPECT_EQ(parsed->getMeasuredMachine(), "") << target;
+  }
+  auto xeon = parseTarget("cpu:emeraldrapids", &context);
+  ASSERT_TRUE(bool(xeon));
+  EXPECT_EQ(xeon->getMeasuredMachine(), "Xeon (Emerald Rapids)");
 }
 
 // Facts of machines stand in lib/Target, once.

@@ -10,6 +10,7 @@
 #define KF_TARGET_COMMON_GPUTARGET_H
 
 #include "kf/Target/Common/GpuCostModel.h"
+#include "kf/Target/Common/GpuCosts.h"
 #include "kf/Target/Common/GpuSchedules.h"
 
 namespace mlir::kf {
@@ -23,6 +24,9 @@ struct GpuTargetModel : TargetAttrInterface::ExternalModel<Model, TargetAttr> {
   }
   FusionRules getFusionRules(Attribute, int64_t rows) const {
     return getGpuFusionRules(rows);
+  }
+  StringRef getMeasuredMachine(Attribute target) const {
+    return getGpuCosts(getMachine(target)).measuredOn;
   }
   KVCacheType getCacheLayout(Attribute, KVCacheType cache) const {
     return cache.withKeyBlock(1);

@@ -93,6 +93,12 @@ def KF_TargetAttrInterface : AttrInterface<"TargetAttrInterface"> {
            "::mlir::kf::ScheduleAttrInterface":$schedule, "int64_t":$rows,
            "const ::kf::MachineRates &":$rates), "", [{ return 0; }]>,
     InterfaceMethod<[{
+        The machine that the costs were measured on by which selectSchedule()
+        and predictSeconds() go: "NVIDIA H200". Empty: none was, and they are
+        estimated from getMachine().
+      }],
+      "::llvm::StringRef", "getMeasuredMachine", (ins), "", [{ return ""; }]>,
+    InterfaceMethod<[{
         Fails, with a diagnostic, for a kernel whose schedule cannot run.
       }],
       "::llvm::LogicalResult", "verifySchedule",

@@ -27,7 +27,7 @@ namespace mlir::kf {
 
 /// What a multiprocessor of a GPU has, for all workgroups that it holds.
 struct Multiprocessor {
-  int64_t lanes = 128;     ///< multiply-adds of f32 in a cycle
+  int64_t lanes = 128; ///< multiply-adds of f32 in a cycle
   int64_t threads = 2048, workgroups = 32;
   int64_t registers = 65536; ///< of 32 bits
   int64_t memory = 98304;    ///< bytes of workgroup memory
@@ -47,6 +47,9 @@ inline constexpr int64_t kMostClusterParts = 8;
 /// those that do not tell; what another kind of machine has, nobody asks for.
 struct MachineDescription {
   StringRef name = "GPU"; ///< of the kind, for messages: "Vulkan"
+  /// By which costs of tiles are looked up: "sm_90a"; empty: there are none of
+  /// this kind of machine. The text is the target's attribute's.
+  StringRef chip;
 
   /// What multiplies tiles or narrow vectors; none: lanes do.
   SmallVector<MatrixUnit, 4> units;
