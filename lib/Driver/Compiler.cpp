@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kf/Driver/Compiler.h"
+#include "kf/Driver/MeasuredCosts.h"
 
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Import/Import.h"
@@ -208,6 +209,17 @@ Result<MultiplyUnits> kf::multiplyUnitsOf(const CompilerOptions &options) {
   if (machine.has(mlir::kf::MatrixUnit::Bf16Pairs))
     units.bf16Rows = mlir::kf::fewestPairRows;
   return units;
+}
+
+Result<std::string> kf::measuredMachineOf(const std::string &target) {
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
+  mlir::DialectRegistry registry;
+  mlir::kf::registerDialects(registry);
+  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
+  auto found = mlir::kf::parseTarget(target, &context);
+  if (!found)
+    return statusOf(found.takeError());
+  return found->getMeasuredMachine().str();
 }
 
 CompilerModule::CompilerModule(std::unique_ptr<Contents> contents)

@@ -15,6 +15,7 @@
 #include "TerminalObserver.h"
 #include "TextTable.h"
 
+#include "kf/Driver/MeasuredCosts.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Quote.h"
 #include "runtime/core/ThreadPool.h"
@@ -38,14 +39,27 @@ struct ListedDevice {
   std::string kind;
   std::string name; ///< for --device; empty where it cannot be had
   std::string text; ///< its description, or why it cannot be had
+  /// "measured on NVIDIA H200" or "estimated": those by which schedules are
+  /// chosen; empty: none are.
+  std::string costs = {};
   std::vector<MachineRates> rates = {};
 };
+
+/// Of code for `target`; empty: nothing is chosen for it.
+std::string costsFor(const std::string &target) {
+  if (target.empty())
+    return "";
+  const Result<std::string> machine = measuredMachineOf(target);
+  if (!machine.ok()) // there is no code for it, as commands say that run some
+    return "";
+  return machine->empty() ? "estimated" : "measured on " + *machine;
+}
 
 std::vector<ListedDevice> listDevices() {
   std::vector<ListedDevice> devices;
   auto add = [&](const std::string &kind, const std::string &name,
-                 const std::string &text) {
-    devices.push_back({kind, name, text});
+                 const std::string &text, const std::string &target = "") {
+    devices.push_back({kind, name, text, costsFor(target)});
   };
   auto addMissing = [&](const std::string &kind, const std::string &why) {
     devices.push_back({kind, "", oneLine(why)});
@@ -53,15 +67,16 @@ std::vector<ListedDevice> listDevices() {
   add("reference", "reference", createReferenceDevice()->description());
   Result<std::unique_ptr<Device>> cpu = createCpuDevice({});
   if (cpu.ok())
-    add("cpu", "cpu", (*cpu)->description());
+    add("cpu", "cpu", (*cpu)->description(), (*cpu)->target());
   else
     addMissing("cpu", cpu.message());
-  Result<std::vector<std::string>> cuda = listCudaDevices();
+  Result<std::vector<CudaDeviceInfo>> cuda = listCudaDevices();
   if (!cuda.ok())
     addMissing("cuda", cuda.message());
   else
     for (size_t i = 0; i < cuda->size(); ++i)
-      add("cuda", "cuda:" + std::to_string(i), (*cuda)[i]);
+      add("cuda", "cuda:" + std::to_string(i), (*cuda)[i].description,
+          (*cuda)[i].target);
   Result<std::vector<VulkanDeviceInfo>> vulkan = listVulkanDevices();
   if (!vulkan.ok())
     addMissing("vulkan", vulkan.message());
@@ -69,7 +84,8 @@ std::vector<ListedDevice> listDevices() {
     addMissing("vulkan", "there is no such device");
   else
     for (size_t i = 0; i < vulkan->size(); ++i)
-      add("vulkan", "vulkan:" + std::to_string(i), (*vulkan)[i].description);
+      add("vulkan", "vulkan:" + std::to_string(i), (*vulkan)[i].description,
+          "vulkan");
   return devices;
 }
 
@@ -134,7 +150,9 @@ std::string textOf(const std::vector<ListedDevice> &devices) {
   std::string out;
   for (const ListedDevice &device : devices)
     out += device.kind + std::string(12 - device.kind.size(), ' ') +
-           (device.name.empty() ? "unavailable: " : "") + device.text + "\n";
+           (device.name.empty() ? "unavailable: " : "") + device.text +
+           (device.costs.empty() ? "" : " (costs: " + device.costs + ")") +
+           "\n";
   return out;
 }
 
@@ -172,6 +190,8 @@ std::string jsonOf(const std::vector<ListedDevice> &devices) {
     entry["device"] =
         device.name.empty() ? ordered_json(nullptr) : ordered_json(device.name);
     entry[device.name.empty() ? "unavailable" : "description"] = device.text;
+    if (!device.costs.empty())
+      entry["costs"] = device.costs;
     if (!device.rates.empty())
       entry["rates"] = ordered_json::array();
     for (const MachineRates &rates : device.rates)

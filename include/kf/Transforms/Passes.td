@@ -264,8 +264,9 @@ def SelectSchedules : Pass<"kf-select-schedules", "::mlir::ModuleOp"> {
     schedule gets the one that was measured for it: for its text, as many rows,
     the module's target, this compiler and `device`. One that cannot be read or
     that the target cannot run is a warning, and the target chooses. `device` is
-    what `kf-run devices` prints behind the device's name; without it, the
-    measurements of this target and compiler are to be of one device.
+    what `kf-run devices` prints behind the device's name and before its costs;
+    without it, the measurements of this target and compiler are to be of one
+    device.
     ```mlir
     kf.kernel @k(%x: tensor<?x256xf32>, %w: tensor<768x256xbf16, #kf.layout<...>>)
         ... { kf.matmul }

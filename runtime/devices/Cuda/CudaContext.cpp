@@ -87,6 +87,12 @@ std::string CudaProperties::description() const {
          " multiprocessors, " + gibibytes(memory);
 }
 
+std::string CudaProperties::target() const {
+  return "#kf.cuda_target<chip = \"" + chip() +
+         "\", multiprocessors = " + std::to_string(multiprocessors) +
+         ", memory = " + std::to_string(sharedMemory) + ">";
+}
+
 Result<CudaProperties> kf::readCudaProperties(const CudaFunctions &cu,
                                               int index) {
   const std::string where = numbered(index);
@@ -205,12 +211,6 @@ CudaContext::~CudaContext() {
     (void)cu.cuMemPoolDestroy(pool);
   (void)cu.cuCtxSetCurrent(nullptr);
   (void)cu.cuDevicePrimaryCtxRelease(device);
-}
-
-std::string CudaContext::target() const {
-  return "#kf.cuda_target<chip = \"" + gpu.chip() +
-         "\", multiprocessors = " + std::to_string(gpu.multiprocessors) +
-         ", memory = " + std::to_string(gpu.sharedMemory) + ">";
 }
 
 Status CudaContext::enter() {

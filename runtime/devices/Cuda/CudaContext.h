@@ -42,6 +42,8 @@ struct CudaProperties {
   std::string chip() const;
   /// "NVIDIA H200, compute capability 9.0, 132 multiprocessors, 140.4 GiB".
   std::string description() const;
+  /// Text of the target attribute, see Device::target().
+  std::string target() const;
 };
 
 /// Those of device number `index`.
@@ -65,8 +67,6 @@ public:
   CudaContext &operator=(const CudaContext &) = delete;
 
   const CudaProperties &properties() const { return gpu; }
-  /// Text of the target attribute, see Device::target().
-  std::string target() const;
 
   /// Makes the context current on the calling thread: before each call of the
   /// driver. The error that ended the device's use, if there was one.

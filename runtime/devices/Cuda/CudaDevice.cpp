@@ -22,7 +22,7 @@ public:
       : context(std::move(context)) {}
 
   std::string name() const override { return "cuda"; }
-  std::string target() const override { return context->target(); }
+  std::string target() const override { return context->properties().target(); }
   bool runsAlone() const override { return true; }
   int64_t promptRows() const override { return 2048; }
   std::string description() const override {
@@ -92,20 +92,22 @@ kf::createCudaDevice(const CudaDeviceOptions &options) try {
   return statusOfException();
 }
 
-Result<std::vector<std::string>>
+Result<std::vector<CudaDeviceInfo>>
 kf::listCudaDevices(const CudaFunctions *driver) try {
   KF_ASSIGN_OR_RETURN(CudaFunctions cu, startCuda(driver));
   int count = 0;
   KF_RETURN_IF_ERROR(
       cudaStatus(cu, cu.cuDeviceGetCount(&count), "cuDeviceGetCount"));
-  std::vector<std::string> lines;
+  std::vector<CudaDeviceInfo> devices;
   for (int index = 0; index < count; ++index) {
     KF_ASSIGN_OR_RETURN(CudaProperties found, readCudaProperties(cu, index));
     const Status usable = checkCapability(found);
-    lines.push_back(usable ? found.description()
-                           : "unavailable: " + usable.message());
+    if (usable)
+      devices.push_back({found.description(), found.target()});
+    else
+      devices.push_back({"unavailable: " + usable.message(), ""});
   }
-  return lines;
+  return devices;
 } catch (...) {
   return statusOfException();
 }

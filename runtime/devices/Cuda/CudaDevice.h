@@ -59,9 +59,16 @@ bool hasCudaDriver();
 Result<std::unique_ptr<Device>>
 createCudaDevice(const CudaDeviceOptions &options = {});
 
-/// One line per device of this machine: name, compute capability, size. Errors:
-/// no driver, one that is too old, no device.
-Result<std::vector<std::string>>
+struct CudaDeviceInfo {
+  /// Name, compute capability, size; or why it is of no use, behind
+  /// "unavailable: ".
+  std::string description;
+  std::string target; ///< as Device::target(); empty: it is of no use
+};
+
+/// The devices of this machine. Errors: no driver, one that is too old, no
+/// device.
+Result<std::vector<CudaDeviceInfo>>
 listCudaDevices(const CudaFunctions *driver = nullptr);
 
 } // namespace kf

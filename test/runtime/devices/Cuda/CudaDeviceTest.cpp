@@ -135,11 +135,13 @@ TEST_F(CudaDeviceTest, ChoosesAmongDevices) {
                                               "': the driver has number 0 to "
                                               "2"));
   EXPECT_EQ(errorOf("3").code(), StatusCode::NotFound);
-  auto lines = listCudaDevices(&fake.functions());
-  ASSERT_TRUE(lines.ok()) << lines.message();
-  ASSERT_EQ(lines->size(), 3u);
-  EXPECT_EQ((*lines)[0].substr(0, 20), "unavailable: Old GPU");
-  EXPECT_EQ((*lines)[1].substr(0, 10), "First GPU,");
+  auto list = listCudaDevices(&fake.functions());
+  ASSERT_TRUE(list.ok()) << list.message();
+  ASSERT_EQ(list->size(), 3u);
+  EXPECT_EQ((*list)[0].description.substr(0, 20), "unavailable: Old GPU");
+  EXPECT_EQ((*list)[0].target, "");
+  EXPECT_EQ((*list)[1].description.substr(0, 10), "First GPU,");
+  EXPECT_EQ((*list)[1].target, (*open("1"))->target());
   fake.gpus.resize(1);
   EXPECT_TRUE(failsWith(errorOf(), "Old GPU has compute capability 7.5"));
   EXPECT_EQ(errorOf().code(), StatusCode::Unsupported);
