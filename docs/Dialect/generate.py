@@ -91,7 +91,7 @@ def dialect_page(tblgen):
                                 "kf/Dialect/KF/IR/KFTensorOps.td",
                                 "kf/Dialect/KF/IR/KFStructureOps.td",
                                 "kf/Dialect/KF/IR/KFVectorOps.td")))
-    order = re.findall(r'KF_(?:Loop|Tensor)?Op<"(\w+)"', source)
+    order = re.findall(r'KF_(?:Loop|Row|Tensor)?Op<"(\w+)"', source)
     page = clean(head)
     for title, body in parts:
         _, entries = sections(body, 3)

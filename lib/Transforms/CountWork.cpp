@@ -46,18 +46,6 @@ RankedTensorType tensorType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
-/// Operations for each element of an op's result, where that is all that it
-/// takes.
-uint64_t formulaLength(Operation &op) {
-  return llvm::TypeSwitch<Operation *, uint64_t>(&op)
-      .Case<RmsNormOp>([](auto) { return 4; })   // square, sum; scale, weight
-      .Case<LayerNormOp>([](auto) { return 7; }) // two sums; three more, bias
-      .Case<SoftmaxOp>([](auto) { return 5; })   // max, minus, exp, sum, divide
-      .Case<RopeOp, RotaryEmbeddingOp>([](auto) { return 3; })
-      .Case<CopyOp, RoundHalfOp, CastOpInterface>([](auto) { return 0; })
-      .Default([](auto) { return 1; });
-}
-
 class WorkCounter {
 public:
   explicit WorkCounter(KernelOp kernel) : kernel(kernel) {}
@@ -235,33 +223,17 @@ private:
         .Case([&](MatmulOp matmul) {
           return matmul.isOfMatrices() ? addProduct(matmul) : failure();
         })
-        .Case([&](BatchMatmulOp matmul) {
-          return add(work.flops, tensorType(matmul.getResult()),
-                     times(2, tensorType(matmul.getX()).getShape().back()));
-        })
         .Case([&](MlpOp mlp) { return addMlp(mlp); })
         .Case([&](CacheAttentionInterface attention) {
           return addAttention(attention);
         })
-        .Case([&](AttentionCombineOp combine) {
-          return add(work.flops, tensorType(combine.getValues()), 2);
+        .Case([&](WorkOpInterface other) {
+          const ElementWork each = other.getElementWork();
+          return each.tensor
+                     ? add(work.flops, tensorType(each.tensor), each.operations)
+                     : success();
         })
-        .Case<ReduceOp, ArgmaxOp, QuantizeOp, DequantizeOp>([&](auto reduced) {
-          return add(work.flops, tensorType(reduced->getOperand(0)), 1);
-        })
-        .Case([&](SampleOp sample) {
-          return add(work.flops, tensorType(sample.getLogits()), 1);
-        })
-        .Case([&](QuantizeRowsOp rows) { // magnitude, multiply, sum
-          return add(work.flops, tensorType(rows.getX()), 3);
-        })
-        .Case<RmsNormOp, LayerNormOp, SoftmaxOp, RopeOp, RotaryEmbeddingOp,
-              ActivationOp>([&](auto rows) {
-          return add(work.flops, tensorType(rows->getResult(0)),
-                     formulaLength(*rows));
-        })
-        .Case<EmbeddingOp, KVAppendOp, PackOp, YieldOp, tensor::CastOp>(
-            [](auto) { return success(); })
+        .Case<YieldOp, tensor::CastOp>([](auto) { return success(); })
         .Default([&](Operation *other) {
           if (isView(other) || !llvm::any_of(other->getResultTypes(),
                                              llvm::IsaPred<RankedTensorType>))
@@ -269,7 +241,7 @@ private:
           if (!isElementwise(other))
             return failure();
           return add(work.flops, tensorType(other->getResult(0)),
-                     formulaLength(*other));
+                     isa<CastOpInterface>(other) ? 0 : 1);
         });
   }
 

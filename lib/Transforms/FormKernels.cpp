@@ -50,6 +50,27 @@ bool isExpanded(Operation *op) {
 
 bool isNorm(Operation *op) { return isa<RmsNormOp, LayerNormOp>(op); }
 
+/// A norm of [T, heads, D] along D.
+bool isNormOfHeads(Operation *op) {
+  return isa<RmsNormOp>(op) &&
+         cast<RankedTensorType>(op->getResult(0).getType()).getRank() == 3;
+}
+
+/// What an op computes of its operands. Elementwise ops, which other dialects
+/// have, too, do whatever makes elements.
+OperandReads readsOf(Operation *op) {
+  if (isElementwise(op))
+    return OperandReads::Elements;
+  auto fusion = dyn_cast<FusionOpInterface>(op);
+  return fusion ? fusion.getOperandReads() : OperandReads::Memory;
+}
+
+/// What changes the op's result in its kernel.
+ResultChanges changesOf(Operation *op) {
+  auto fusion = dyn_cast<FusionOpInterface>(op);
+  return fusion ? fusion.getResultChanges() : ResultChanges::None;
+}
+
 /// Ops of a cluster, and views that one op reads through. Whatever works on a
 /// kernel follows chains of its ops, so their length is bounded here.
 constexpr size_t maxClusterOps = 32, maxViews = 32;
@@ -133,55 +154,51 @@ StringRef whyApart(const FusionRules &rules, const Cluster &cluster,
       return "its result is read outside of the kernel and has to reach memory";
   if (producer->getNumResults() != 1)
     return "it has several results";
-  // Rows of a matmul are normalized as they are packed; nobody else sees them.
-  if (auto matmul = dyn_cast<MatmulOp>(consumer)) {
+  switch (readsOf(consumer)) {
+  case OperandReads::Memory:
+    return fromMemory;
+  case OperandReads::NormOfRows:
+    // Rows are normalized as they are packed; nobody else sees them.
     if (!isNorm(producer) || !producer->hasOneUse() ||
-        matmul.getX() != producer->getResult(0))
+        consumer->getOperand(0) != producer->getResult(0))
       return "a product computes nothing but the norm of its rows";
     return unless(rules.normIntoMatmul,
                   "the target's products take normalized rows from memory");
-  }
-  // So are rows that are rounded.
-  if (isa<QuantizeRowsOp>(consumer) && isNorm(producer))
-    return unless(producer->hasOneUse(), "its result is read twice");
-  // Heads are rotated, and normalized before, as they are read.
-  if (isa<CacheAttentionInterface, KVAppendOp>(consumer))
+  case OperandReads::RowsOrNorm:
+    if (isNorm(producer))
+      return unless(producer->hasOneUse(), "its result is read twice");
+    break;
+  case OperandReads::Heads:
     return unless(
-        isa<RopeOp>(producer) ||
-            (isa<RmsNormOp>(producer) &&
-             cast<RankedTensorType>(producer->getResult(0).getType())
-                     .getRank() == 3),
+        isa<RopeOp>(producer) || isNormOfHeads(producer),
         "attention and appends compute nothing but norms and rotations");
-  if (isa<RopeOp>(consumer))
+  case OperandReads::NormOfHeads:
     return unless(isa<RmsNormOp>(producer) && cluster.anchor &&
-                      isa<CacheAttentionInterface, KVAppendOp>(cluster.anchor),
+                      readsOf(cluster.anchor) == OperandReads::Heads,
                   "a rotation computes nothing but the norm before attention "
                   "or an append");
-  if (isa<PackOp, QuantizeOp, DequantizeOp, EmbeddingOp, SampleOp,
-          AttentionCombineOp>(consumer) ||
-      isExpanded(consumer))
-    return fromMemory;
+  case OperandReads::Elements:
+    break;
+  }
   // Elementwise ops and embeddings join whatever reads them one by one; but an
   // epilogue stays with the product whose result it changes.
-  if (isElementwise(producer) || isa<EmbeddingOp>(producer)) {
-    if (isElementwise(consumer))
-      return "";
-    if (isEpilogue(producer))
-      return "it is computed with the product whose result it changes";
-    return unless(
-        isNorm(consumer) ||
-            isa<SoftmaxOp, ArgmaxOp, QuantizeRowsOp, ReduceOp>(consumer),
-        fromMemory);
-  }
+  if (isElementwise(producer) || isa<EmbeddingOp>(producer))
+    return unless(isElementwise(consumer) || !isEpilogue(producer),
+                  "it is computed with the product whose result it changes");
   // Elementwise ops join the op whose result they change.
   if (!isElementwise(consumer))
     return fromMemory;
   if (cluster.anchor)
     return "another op decides the loops of the kernel";
-  if (isa<RopeOp>(producer))
+  switch (changesOf(producer)) {
+  case ResultChanges::None:
+    return "elementwise ops do not join this op";
+  case ResultChanges::Elements:
+    return "";
+  case ResultChanges::Rounding:
     return unless(isRounding(consumer),
                   "of a rotation, nothing but rounding is computed with it");
-  if (isa<AttentionOp, AttentionCombineOp>(producer)) {
+  case ResultChanges::RoundingAtTheEnd:
     if (!rules.roundingIntoAttention || !isRounding(consumer) ||
         consumer != cluster.root())
       return "of attention, nothing but the rounding of its result is computed "
@@ -190,10 +207,7 @@ StringRef whyApart(const FusionRules &rules, const Cluster &cluster,
                       !isCacheUsedBetween(producer, consumer),
                   "the cache is used before its result is rounded");
   }
-  return unless(
-      isa<MatmulOp, RmsNormOp, LayerNormOp, SoftmaxOp, ReduceOp, BatchMatmulOp>(
-          producer),
-      "elementwise ops do not join this op");
+  llvm_unreachable("every kind of change is handled");
 }
 
 /// Whether an append takes `tensor` element by element, turned or not.

@@ -47,6 +47,34 @@ class IsTarget : public AttributeTrait::TraitBase<AttrTy, IsTarget> {};
 #define GET_TYPEDEF_CLASSES
 #include "kf/Dialect/KF/IR/KFTypes.h.inc"
 
+namespace mlir::kf {
+
+/// What an op computes of its operands while it reads them.
+enum class OperandReads {
+  Memory,     ///< nothing: they are in memory
+  Elements,   ///< elementwise ops, and lookups
+  RowsOrNorm, ///< the same, or a norm of its rows
+  NormOfRows, ///< a norm of the rows of its first operand, where targets do
+  Heads,      ///< rotations and norms of heads
+  NormOfHeads ///< a norm of heads, in a kernel that reads heads
+};
+
+/// What changes an op's result before it reaches memory.
+enum class ResultChanges {
+  None,
+  Elements,        ///< elementwise ops
+  Rounding,        ///< rounding alone
+  RoundingAtTheEnd ///< rounding where targets do, and as the kernel's last op
+};
+
+/// Operations for each element of a tensor; none where it is null.
+struct ElementWork {
+  Value tensor;
+  uint64_t operations = 0;
+};
+
+} // namespace mlir::kf
+
 #include "kf/Dialect/KF/IR/KFInterfaces.h.inc"
 
 namespace mlir::kf {

@@ -33,6 +33,43 @@ def KF_LoopOpInterface : OpInterface<"LoopOpInterface"> {
   ];
 }
 
+def KF_FusionOpInterface : OpInterface<"FusionOpInterface"> {
+  let cppNamespace = "::mlir::kf";
+  let description = [{
+    How an op shares a kernel with the ops that make its operands, and with
+    those that read its result (kf-form-kernels). One that says nothing takes
+    its operands from memory, and nothing else changes its result.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        What it computes of its operands while it reads them.
+      }],
+      "::mlir::kf::OperandReads", "getOperandReads", (ins), "",
+      [{ return ::mlir::kf::OperandReads::Memory; }]>,
+    InterfaceMethod<[{
+        What changes its result before it reaches memory.
+      }],
+      "::mlir::kf::ResultChanges", "getResultChanges", (ins), "",
+      [{ return ::mlir::kf::ResultChanges::None; }]>
+  ];
+}
+
+def KF_WorkOpInterface : OpInterface<"WorkOpInterface"> {
+  let cppNamespace = "::mlir::kf";
+  let description = [{
+    What an op computes, where a number of operations for each element of one
+    tensor says it (countWork).
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        The tensor, and operations for each of its elements; by default none, for
+        ops that move elements.
+      }],
+      "::mlir::kf::ElementWork", "getElementWork", (ins), "",
+      [{ return {}; }]>
+  ];
+}
+
 def KF_CacheAttentionInterface : OpInterface<"CacheAttentionInterface"> {
   let cppNamespace = "::mlir::kf";
   let description = [{

@@ -29,7 +29,18 @@ class KF_TensorOp<string mnemonic, list<Trait> traits = []>
 /// A tensor op that a loop nest computes and that can be tiled.
 class KF_LoopOp<string mnemonic, list<Trait> traits = []>
     : KF_TensorOp<mnemonic, !listconcat(
-        [DeclareOpInterfaceMethods<KF_LoopOpInterface>], traits)>;
+        [DeclareOpInterfaceMethods<KF_LoopOpInterface>, KF_FusionOpInterface,
+         KF_WorkOpInterface], traits)>;
+
+/// One that reduces rows and then computes each of their elements, with so many
+/// operations for one of the result.
+class KF_RowOp<string mnemonic, int operations> : KF_LoopOp<mnemonic> {
+  let extraClassDeclaration = [{
+    OperandReads getOperandReads() { return OperandReads::Elements; }
+    ResultChanges getResultChanges() { return ResultChanges::Elements; }
+    ElementWork getElementWork() { return {getResult(), }] # operations # [{}; }
+  }];
+}
 
 //===----------------------------------------------------------------------===//
 // Lookup
@@ -148,6 +159,8 @@ def KF_MatmulOp : KF_LoopOp<"matmul", [AttrSizedOperandSegments,
   ];
   let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
+    OperandReads getOperandReads() { return OperandReads::NormOfRows; }
+    ResultChanges getResultChanges() { return ResultChanges::Elements; }
     /// Whether x and w are matrices (or w two of them, with glu), as kernels
     /// have them.
     bool isOfMatrices();
@@ -192,7 +205,8 @@ def KF_MlpOp : KF_TensorOp<"mlp", [AttrSizedOperandSegments]> {
 // Normalization and elementwise
 //===----------------------------------------------------------------------===//
 
-def KF_RmsNormOp : KF_LoopOp<"rms_norm"> {
+// Operations: square, sum; scale, weight.
+def KF_RmsNormOp : KF_RowOp<"rms_norm", 4> {
   let summary = "root mean square normalization over the last dimension";
   let description = [{
     `result = x / sqrt(mean(x * x) + eps) * weight` (Zhang and Sennrich,
@@ -215,7 +229,8 @@ def KF_RmsNormOp : KF_LoopOp<"rms_norm"> {
   }];
 }
 
-def KF_LayerNormOp : KF_LoopOp<"layer_norm"> {
+// Operations: two sums; three more, bias.
+def KF_LayerNormOp : KF_RowOp<"layer_norm", 7> {
   let summary = "layer normalization over the last dimension";
   let description = [{
     `result = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias` (Ba, Kiros and
@@ -240,7 +255,8 @@ def KF_LayerNormOp : KF_LoopOp<"layer_norm"> {
   }];
 }
 
-def KF_SoftmaxOp : KF_LoopOp<"softmax"> {
+// Operations: max, minus, exp, sum, divide.
+def KF_SoftmaxOp : KF_RowOp<"softmax", 5> {
   let summary = "softmax over the last dimension";
   let description = [{
     `result = exp(x - max(x)) / sum(exp(x - max(x)))`.
@@ -275,6 +291,9 @@ def KF_ActivationOp : KF_LoopOp<"activation"> {
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "`` custom<Activation>($kind) $x attr-dict `:` type($x)";
   let hasFolder = 1;
+  let extraClassDeclaration = [{
+    ElementWork getElementWork() { return {getResult(), 1}; }
+  }];
 }
 
 //===----------------------------------------------------------------------===//
@@ -319,6 +338,9 @@ def KF_RopeOp : KF_LoopOp<"rope", [KF_IntegersInMemory]> {
   }];
   let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
+    OperandReads getOperandReads() { return OperandReads::NormOfHeads; }
+    ResultChanges getResultChanges() { return ResultChanges::Rounding; }
+    ElementWork getElementWork() { return {getResult(), 3}; }
     /// The rotary_dim / 2 frequencies in radians per position, after scaling.
     ::llvm::SmallVector<float> getFrequencies();
   }];
@@ -327,7 +349,8 @@ def KF_RopeOp : KF_LoopOp<"rope", [KF_IntegersInMemory]> {
 def KF_AttentionOp : KF_Op<"attention", [
     KF_NonEmptyTensors, KF_IntegersInMemory, InferTypeOpAdaptor,
     AllTypesMatch<["positions", "sequences"]>, KF_CacheAttentionInterface,
-    DeclareOpInterfaceMethods<KF_LoopOpInterface>]> {
+    DeclareOpInterfaceMethods<KF_LoopOpInterface>, KF_FusionOpInterface,
+    KF_WorkOpInterface]> {
   let hasVerifier = 1;
   let summary = "causal attention of queries to a layer of the KV cache";
   let description = [{
@@ -386,12 +409,17 @@ def KF_AttentionOp : KF_Op<"attention", [
     (`kv_head` `(` $kv_head^ `)`)? attr-dict
     `:` type($q) `,` type($cache) `,` type($positions) `,` type($page_table)
   }];
+  let extraClassDeclaration = [{
+    OperandReads getOperandReads() { return OperandReads::Heads; }
+    ResultChanges getResultChanges() { return ResultChanges::RoundingAtTheEnd; }
+  }];
 }
 
 def KF_AttentionPartialOp : KF_Op<"attention_partial", [
     KF_NonEmptyTensors, KF_IntegersInMemory, InferTypeOpAdaptor,
     AllTypesMatch<["positions", "sequences"]>, KF_CacheAttentionInterface,
-    DeclareOpInterfaceMethods<KF_LoopOpInterface>]> {
+    DeclareOpInterfaceMethods<KF_LoopOpInterface>, KF_FusionOpInterface,
+    KF_WorkOpInterface]> {
   let hasVerifier = 1;
   let summary = "kf.attention over parts of the keys";
   let description = [{
@@ -444,6 +472,7 @@ def KF_AttentionPartialOp : KF_Op<"attention_partial", [
     `:` type($q) `,` type($cache) `,` type($positions) `,` type($page_table)
   }];
   let extraClassDeclaration = [{
+    OperandReads getOperandReads() { return OperandReads::Heads; }
     /// The KV head of all heads of a tile; null outside of one.
     ::mlir::Value getKvHead() {
       return getTile().empty() ? ::mlir::Value() : getTile().front();
@@ -479,12 +508,17 @@ def KF_AttentionCombineOp : KF_LoopOp<"attention_combine",
     $maxima `,` $totals `,` $values attr-dict `:` type($maxima) `,`
     type($values)
   }];
+  let extraClassDeclaration = [{
+    ResultChanges getResultChanges() { return ResultChanges::RoundingAtTheEnd; }
+    ElementWork getElementWork() { return {getValues(), 2}; }
+  }];
 }
 
 def KF_KVAppendOp : KF_Op<"kv_append", [
     KF_NonEmptyTensors, KF_IntegersInMemory, AllTypesMatch<["k", "v"]>,
     AllTypesMatch<["positions", "sequences"]>,
-    DeclareOpInterfaceMethods<KF_LoopOpInterface>]> {
+    DeclareOpInterfaceMethods<KF_LoopOpInterface>, KF_FusionOpInterface,
+    KF_WorkOpInterface]> {
   let summary = "writes keys and values into a layer of the KV cache";
   let description = [{
     Stores row t of `k` and `v` at position p = `positions[t]` of sequence
@@ -524,6 +558,9 @@ def KF_KVAppendOp : KF_Op<"kv_append", [
     `:` type($cache) `,` type($k) `,` type($positions) `,` type($page_table)
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    OperandReads getOperandReads() { return OperandReads::Heads; }
+  }];
 }
 
 //===----------------------------------------------------------------------===//
@@ -546,6 +583,10 @@ def KF_ArgmaxOp : KF_LoopOp<"argmax"> {
   let arguments = (ins AnyRankedTensor:$logits);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$logits attr-dict `:` type($logits)";
+  let extraClassDeclaration = [{
+    OperandReads getOperandReads() { return OperandReads::Elements; }
+    ElementWork getElementWork() { return {getLogits(), 1}; }
+  }];
 }
 
 def KF_SampleOp : KF_LoopOp<"sample", [AttrSizedOperandSegments,
@@ -645,6 +686,7 @@ def KF_SampleOp : KF_LoopOp<"sample", [AttrSizedOperandSegments,
     attr-dict `:` `(` type(operands) `)`
   }];
   let extraClassDeclaration = [{
+    ElementWork getElementWork() { return {getLogits(), 1}; }
     /// Whether logits are changed before anything else happens.
     bool hasAdjustments() { return getIds() != nullptr; }
     /// Whether rows may choose of some tokens only.
@@ -671,6 +713,9 @@ def KF_QuantizeOp : KF_LoopOp<"quantize"> {
   let arguments = (ins AnyRankedTensor:$x, KF_BlockFormatAttr:$format);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$x $format attr-dict `:` type($x)";
+  let extraClassDeclaration = [{
+    ElementWork getElementWork() { return {getX(), 1}; }
+  }];
 }
 
 def KF_QuantizeRowsOp : KF_LoopOp<"quantize_rows"> {
@@ -699,6 +744,11 @@ def KF_QuantizeRowsOp : KF_LoopOp<"quantize_rows"> {
                       AnyRankedTensor:$sums);
   let assemblyFormat = [{
     $x `group` `(` $group `)` attr-dict `:` type($x)
+  }];
+  let extraClassDeclaration = [{
+    OperandReads getOperandReads() { return OperandReads::RowsOrNorm; }
+    // Magnitude, multiply, sum.
+    ElementWork getElementWork() { return {getX(), 3}; }
   }];
 }
 
@@ -737,6 +787,9 @@ def KF_DequantizeOp : KF_LoopOp<"dequantize"> {
   let arguments = (ins AnyRankedTensor:$x);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$x attr-dict `:` type($x)";
+  let extraClassDeclaration = [{
+    ElementWork getElementWork() { return {getX(), 1}; }
+  }];
 }
 
 include "kf/Dialect/KF/IR/KFTensorOps.td"

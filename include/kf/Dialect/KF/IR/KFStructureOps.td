@@ -39,7 +39,8 @@ def KF_WeightOp : KF_Op<"weight", [Pure, KF_NonEmptyTensors]> {
 }
 
 def KF_PackOp : KF_Op<"pack", [Pure, KF_NonEmptyTensors,
-    DeclareOpInterfaceMethods<KF_LoopOpInterface>]> {
+    DeclareOpInterfaceMethods<KF_LoopOpInterface>, KF_FusionOpInterface,
+    KF_WorkOpInterface]> {
   let summary = "lays a matmul weight out for the kernel that reads it";
   let description = [{
     The same logical tensor in another layout, the encoding of the result type.

@@ -131,6 +131,9 @@ def KF_ReduceOp : KF_LoopOp<"reduce"> {
     attr-dict `:` type($x)
   }];
   let extraClassDeclaration = [{
+    OperandReads getOperandReads() { return OperandReads::Elements; }
+    ResultChanges getResultChanges() { return ResultChanges::Elements; }
+    ElementWork getElementWork() { return {getX(), 1}; }
     /// Whether dimension `dim` of `x` is reduced.
     bool isReduced(int64_t dim) {
       return ::llvm::is_contained(getDims(), dim);
@@ -157,6 +160,12 @@ def KF_BatchMatmulOp : KF_LoopOp<"batch_matmul"> {
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$w);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$x `,` $w attr-dict `:` type($x) `,` type($w)";
+  let extraClassDeclaration = [{
+    ResultChanges getResultChanges() { return ResultChanges::Elements; }
+    ElementWork getElementWork() {
+      return {getResult(), 2 * uint64_t(getX().getType().getShape().back())};
+    }
+  }];
 }
 
 def KF_ScaledDotProductAttentionOp
@@ -217,7 +226,7 @@ def KF_ScaledDotProductAttentionOp
 }
 
 def KF_RotaryEmbeddingOp : KF_TensorOp<"rotary_embedding",
-    [AllTypesMatch<["cos", "sin"]>]> {
+    [AllTypesMatch<["cos", "sin"]>, KF_WorkOpInterface]> {
   let summary = "rotary position embedding by tables of cosines and sines";
   let description = [{
     Rotates pairs (a, b) of the first R elements of each row to
@@ -246,6 +255,9 @@ def KF_RotaryEmbeddingOp : KF_TensorOp<"rotary_embedding",
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $x `,` $cos `,` $sin attr-dict `:` type($x) `,` type($cos)
+  }];
+  let extraClassDeclaration = [{
+    ElementWork getElementWork() { return {getResult(), 3}; }
   }];
 }
 
