@@ -33,18 +33,6 @@ constexpr double kSecondCacheRate = 16, kThirdCacheRate = 5;
 
 /// Slots: from an addition to one that needs it; what is issued in one.
 constexpr double kLatency = 8, kIssued = 3;
-/// What is fitted to one machine's measurements, and stands for all others.
-struct Costs {
-  StringLiteral chip;    ///< as LLVM calls it
-  StringLiteral machine; ///< that was measured
-  /// Slots of a sum that registers do not hold, for each time it is needed.
-  double spill;
-  /// Of two that run at the same time, how much of the shorter does not hide.
-  double overlap;
-};
-constexpr Costs costs = {
-#include "costs/emeraldrapids.inc"
-};
 /// Of a product of tiles: its operations, its slots where the rate is not
 /// known, and how many times as long it takes until its sum can be added to.
 constexpr double kTileFlops = 2.0 * amxTile * amxTile * 2 * amxTile,
@@ -55,8 +43,10 @@ constexpr double kTileBytes = 1024, kFirstCacheRate = 64;
 constexpr double kGroupSlots = 1500;
 
 struct Core {
-  Core(const MachineDescription &machine, const ::kf::MachineRates &rates)
-      : lanes(machine.vectorLanes), registers(machine.vectorRegisters),
+  Core(const MachineDescription &machine, const ::kf::MachineRates &rates,
+       const CpuCosts &costs)
+      : costs(costs), lanes(machine.vectorLanes),
+        registers(machine.vectorRegisters),
         threads(rates.threads > 0 ? rates.threads : machine.multiprocessors),
         caches(machine.caches) {
     slotsPerSecond = 2 * machine.usualHertz;
@@ -76,6 +66,7 @@ struct Core {
     memoryRate = read / threads / slotsPerSecond;
   }
 
+  const CpuCosts &costs;
   double lanes;
   double registers;
   int64_t threads;
@@ -85,6 +76,12 @@ struct Core {
   double tileSlots = kTileProduct;
   double pairSlots = 1;  // of a vector of products of pairs
   double memoryRate = 1; // bytes a slot, while all threads read
+
+  /// Two of what runs at the same time: the shorter one does not hide entirely
+  /// behind the other.
+  double overlap(double a, double b) const {
+    return std::max(a, b) + costs.overlap * std::min(a, b);
+  }
 
   /// Slots to bring `bytes` to the first-level cache from the cache where a
   /// working set of `workingSet` bytes stays.
@@ -112,12 +109,6 @@ struct Core {
     return (slots + kGroupSlots * count) * rounds / count / slotsPerSecond;
   }
 };
-
-/// Two of what runs at the same time: the shorter one does not hide entirely
-/// behind the other.
-double overlap(double a, double b) {
-  return std::max(a, b) + costs.overlap * std::min(a, b);
-}
 
 /// Parts of `extent` that tiles of `size` make: whole ones, and the last one's
 /// size, if it is smaller.
@@ -209,19 +200,19 @@ private:
     double fetch = panelBytes / freshRate, first = 0;
     if (unpacks) {
       panelBytes = elements * (int8 ? 1.3 : inPairs ? 2.0 : 4.0);
-      first = overlap(unpackSlots(), fetch);
+      first = core.overlap(unpackSlots(), fetch);
     }
     // Units come once for all tiles, which find them in the nearest cache.
     if (shares)
       return groupRows * rowSlots() +
-             panels * overlap(unpackSlots() + tiles * compute, fetch);
+             panels * core.overlap(unpackSlots() + tiles * compute, fetch);
     double tileBytes = tileRows * rowBytes;
     double ofRows = core.reload(tileBytes, panelBytes + groupRows * rowBytes);
-    double others = overlap(
+    double others = core.overlap(
         compute, core.reload(panelBytes, panelBytes + tileBytes) + ofRows);
     if (!unpacks) {
       const double whole = std::min(tiles, 1.0);
-      first = overlap(whole * compute, fetch + whole * ofRows);
+      first = core.overlap(whole * compute, fetch + whole * ofRows);
       tiles -= whole;
     }
     return groupRows * rowSlots() + panels * (first + tiles * others);
@@ -245,7 +236,7 @@ private:
     double loads = (ofWeight + ofX) / kFirstCacheRate +
                    core.reload(ofWeight, weightSet + ofPart * ofX) +
                    core.reload(ofX, weightSet + xSet);
-    double multiplied = steps * overlap(products, loads);
+    double multiplied = steps * core.overlap(products, loads);
     // Sums go to the second-level cache and come back for each part.
     double stored = std::ceil(steps / ofPart) * independent * kTileBytes /
                     kSecondCacheRate * 2;
@@ -253,7 +244,7 @@ private:
     double fetch =
         vectors * schedule.getLanes() * extent * weightBytes() / freshRate;
     return groupRows * rowSlots() +
-           panels * (overlap(unpackSlots(), fetch) +
+           panels * (core.overlap(unpackSlots(), fetch) +
                      groupsOfPanel * tiles * (multiplied + stored));
   }
 
@@ -324,7 +315,7 @@ private:
     double conversions = unpacks ? 0 : ofRow * conversion();
     double over = spilled(sums * schedule.getAccumulators() + ofRow + 2);
     double loads = ofRow * std::max(bits / 32.0, 0.5) + tileRows;
-    return core.step(sums + conversions + costs.spill * over, loads,
+    return core.step(sums + conversions + core.costs.spill * over, loads,
                      kLatency / schedule.getAccumulators(),
                      2.0 / schedule.getUnroll());
   }
@@ -335,7 +326,8 @@ private:
     double ofRow = vectorsAtOnce(), sums = tileRows * ofRow;
     double conversions = unpacks ? 0 : ofRow * 2;
     double over = spilled(sums * schedule.getAccumulators() + ofRow + 1);
-    return core.step(sums * core.pairSlots + conversions + costs.spill * over,
+    return core.step(sums * core.pairSlots + conversions +
+                         core.costs.spill * over,
                      ofRow + tileRows, kLatency / schedule.getAccumulators(),
                      2.0 / schedule.getUnroll());
   }
@@ -391,7 +383,7 @@ private:
     double ofCode =
         unpacks ? 0 : 3.5 + (hasMins ? 1 : 0) + (format.table ? 2 : 0);
     double over =
-        spilled(sums + ofRow * (hasMins ? 4 : 3) + 1) * costs.spill * unit;
+        spilled(sums + ofRow * (hasMins ? 4 : 3) + 1) * core.costs.spill * unit;
     double decoded = unpacks ? 0
                              : unit / 4 * codesOfQuad(format) +
                                    subBlocks * scalesOfSubBlock(format);
@@ -467,7 +459,7 @@ private:
     double memory = tileBytes / core.memoryRate +
                     core.reload(runRows * dim * 8, state + tileBytes);
     double prepare = runRows * dim / core.lanes * 8 + runRows * 20;
-    return runs * (tiles * overlap(compute, memory) + prepare);
+    return runs * (tiles * core.overlap(compute, memory) + prepare);
   }
 
   /// `height` query rows and a tile of keys: scores, weights, sums of values.
@@ -477,7 +469,7 @@ private:
         std::max(height * vectors + vectors + 1 - core.registers, 0.0);
     double conversion = elementBytes() < 4 ? 1 : 0;
     double scores = dim * core.step(height * vectors + conversion * vectors +
-                                        costs.spill * over,
+                                        core.costs.spill * over,
                                     vectors + height, kLatency, 1);
     double weights = height * (vectors * 24 + 60);
     double pieces = std::ceil(dim / lanes);
@@ -535,15 +527,19 @@ double secondsOfRows(KernelOp kernel, VectorScheduleAttr schedule,
 
 } // namespace
 
-StringRef mlir::kf::getMeasuredCpu(StringRef chip) {
-  return chip == costs.chip ? StringRef(costs.machine) : StringRef();
+const CpuCosts &mlir::kf::getCpuCosts() {
+  static constexpr CpuCosts costs = {
+#include "costs/emeraldrapids.inc"
+  };
+  return costs;
 }
 
 double mlir::kf::predictCpuSeconds(KernelOp kernel, VectorScheduleAttr schedule,
                                    const MachineDescription &machine,
                                    int64_t rows,
-                                   const ::kf::MachineRates &rates) {
-  Core core(machine, rates);
+                                   const ::kf::MachineRates &rates,
+                                   const CpuCosts &costs) {
+  Core core(machine, rates, costs);
   for (Operation &op : kernel.getBody().front()) {
     if (auto matmul = dyn_cast<MatmulOp>(op))
       return MatmulCost(matmul, schedule, core, rows).seconds();

@@ -13,16 +13,25 @@
 
 namespace mlir::kf {
 
+/// What is fitted to one machine's measurements, and stands for all others.
+struct CpuCosts {
+  llvm::StringLiteral chip;    ///< as LLVM calls it
+  llvm::StringLiteral machine; ///< that was measured
+  /// Slots of a sum that registers do not hold, for each time it is needed.
+  double spill;
+  /// Of two that run at the same time, how much of the shorter does not hide.
+  double overlap;
+};
+/// Those of costs/emeraldrapids.inc, which kf_cost_model_test makes.
+const CpuCosts &getCpuCosts();
+
 /// Seconds that `kernel` by `schedule`, which verifies, should take with `rows`
 /// rows on `machine`, a CPU; see docs/decisions/cost-model.md. Rates that are 0
 /// are those that are usual for it.
 double predictCpuSeconds(KernelOp kernel, VectorScheduleAttr schedule,
                          const MachineDescription &machine, int64_t rows,
-                         const ::kf::MachineRates &rates);
-
-/// The machine that their constants were fitted to, where it has this CPU, by
-/// LLVM's name of it; empty: they are taken over from another one.
-StringRef getMeasuredCpu(StringRef chip);
+                         const ::kf::MachineRates &rates,
+                         const CpuCosts &costs = getCpuCosts());
 
 } // namespace mlir::kf
 

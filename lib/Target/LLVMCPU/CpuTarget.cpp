@@ -38,7 +38,9 @@ struct CpuTargetModel
   StringRef getMeasuredMachine(Attribute target) const {
     auto machine = machineOf(target);
     if (machine)
-      return getMeasuredCpu((*machine)->getTargetCPU());
+      return (*machine)->getTargetCPU() == getCpuCosts().chip
+                 ? StringRef(getCpuCosts().machine)
+                 : StringRef();
     llvm::consumeError(machine.takeError());
     return "";
   }

@@ -13,8 +13,10 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/Target/LLVMCPU/CostModel.h"
 #include "kf/Pipelines/KernelModules.h"
 #include "kf/Pipelines/Registration.h"
+#include "runtime/measure/MachineRates.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Parser/Parser.h"
@@ -24,7 +26,13 @@
 #include "gtest/gtest.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <limits>
+#include <memory>
 #include <set>
 
 using namespace mlir::kf;
@@ -37,9 +45,9 @@ constexpr double kNoise = 1.03;
 
 const fs::path folder = KF_SOURCE_DIR "/test/Target/LLVMCPU/Inputs/schedules";
 
-struct Entry {
-  double predicted, measured;
-  std::string schedule;
+struct Measured {
+  VectorScheduleAttr schedule;
+  double seconds;
 };
 
 double numberOf(const llvm::json::Object &object, const char *key) {
@@ -48,15 +56,103 @@ double numberOf(const llvm::json::Object &object, const char *key) {
   return number.value_or(0);
 }
 
-class CostModelTest : public testing::TestWithParam<std::string> {
-protected:
-  CostModelTest() : context(makeRegistry(), kSingleThread) {}
+/// A table, and the kernel that it is of.
+class Table {
+public:
+  explicit Table(std::string name)
+      : name(std::move(name)), context(makeRegistry(), kSingleThread) {}
 
+  void read() {
+    auto text =
+        llvm::MemoryBuffer::getFile((folder / (name + ".json")).string());
+    ASSERT_TRUE(bool(text));
+    llvm::Expected<llvm::json::Value> table =
+        llvm::json::parse((*text)->getBuffer());
+    ASSERT_TRUE(bool(table)) << llvm::toString(table.takeError());
+    const llvm::json::Object &object = *table->getAsObject();
+    const llvm::json::Object &read = *object.getObject("machine");
+    rates.readBytesPerSecond = numberOf(read, "read_bytes_per_second");
+    rates.f32FlopsPerSecond = numberOf(read, "f32_flops_per_second");
+    rates.i8OpsPerSecond = numberOf(read, "i8_ops_per_second");
+    // Of machines without tiles, tables do not tell.
+    rates.bf16FlopsPerSecond =
+        read.getNumber("bf16_flops_per_second").value_or(0);
+    rates.threads = static_cast<int64_t>(numberOf(read, "threads"));
+    ASSERT_NO_FATAL_FAILURE(open(object.getString("target")->str()));
+    for (const llvm::json::Value &value : *object.getArray("candidates")) {
+      const llvm::json::Object &candidate = *value.getAsObject();
+      std::string schedule = candidate.getString("schedule")->str();
+      auto parsed = mlir::dyn_cast_if_present<VectorScheduleAttr>(
+          mlir::parseAttribute(schedule, &context));
+      ASSERT_TRUE(parsed) << schedule;
+      kernel.setScheduleAttr(parsed);
+      ASSERT_TRUE(
+          mlir::succeeded(getTarget(kernel).verifySchedule(kernel, rows)))
+          << schedule << ": measure " << name << " again";
+      measured.push_back({parsed, numberOf(candidate, "seconds")});
+    }
+  }
+
+  double predict(VectorScheduleAttr schedule, const CpuCosts &costs) const {
+    return predictCpuSeconds(kernel, schedule, getMachine(kernel), rows, rates,
+                             costs);
+  }
+
+  /// As they are predicted, the fastest first.
+  std::vector<Measured> rank(const CpuCosts &costs) const {
+    std::vector<std::pair<double, size_t>> predicted;
+    for (const Measured &each : measured)
+      predicted.emplace_back(predict(each.schedule, costs), predicted.size());
+    std::ranges::sort(predicted);
+    std::vector<Measured> ranked;
+    for (const auto &[seconds, number] : predicted)
+      ranked.push_back(measured[number]);
+    return ranked;
+  }
+
+  Measured best() const {
+    return *std::ranges::min_element(measured, {}, &Measured::seconds);
+  }
+
+  /// How many have to be measured until one is as fast as the best.
+  int64_t place(const CpuCosts &costs) const {
+    const double most = kNoise * best().seconds;
+    int64_t place = 1;
+    for (const Measured &each : rank(costs)) {
+      if (each.seconds <= most)
+        break;
+      ++place;
+    }
+    return place;
+  }
+
+  /// How far predictions are from a multiple of what was measured: a standard
+  /// deviation of logarithms.
+  double spread(const CpuCosts &costs) const {
+    double sum = 0, squares = 0;
+    for (const Measured &each : measured) {
+      const double log = std::log(predict(each.schedule, costs) / each.seconds);
+      sum += log;
+      squares += log * log;
+    }
+    const auto count = static_cast<double>(measured.size());
+    return std::sqrt(
+        std::max(squares / count - sum * sum / count / count, 0.0));
+  }
+
+  std::string name;
+  mlir::MLIRContext context;
+  mlir::OwningOpRef<mlir::ModuleOp> laidOut;
+  KernelOp kernel;
+  int64_t rows = 0;
+  ::kf::MachineRates rates;
+  std::vector<Measured> measured;
+
+private:
   /// The only kernel of the file, laid out for `target`.
   void open(const std::string &target) {
     auto module = mlir::parseSourceFile<mlir::ModuleOp>(
-        (folder / (GetParam() + ".mlir")).string(),
-        mlir::ParserConfig(&context));
+        (folder / (name + ".mlir")).string(), mlir::ParserConfig(&context));
     ASSERT_TRUE(module);
     CompileOptions options;
     options.target = target;
@@ -79,11 +175,6 @@ protected:
     registerDialects(registry);
     return registry;
   }
-
-  mlir::MLIRContext context;
-  mlir::OwningOpRef<mlir::ModuleOp> laidOut;
-  KernelOp kernel;
-  int64_t rows = 0;
 };
 
 std::vector<std::string> tables() {
@@ -95,59 +186,96 @@ std::vector<std::string> tables() {
   return names;
 }
 
-TEST_P(CostModelTest, firstEightHoldTheFastest) {
-  auto text =
-      llvm::MemoryBuffer::getFile((folder / (GetParam() + ".json")).string());
-  ASSERT_TRUE(bool(text));
-  llvm::Expected<llvm::json::Value> table =
-      llvm::json::parse((*text)->getBuffer());
-  ASSERT_TRUE(bool(table)) << llvm::toString(table.takeError());
-  const llvm::json::Object &object = *table->getAsObject();
-  const llvm::json::Object &rates = *object.getObject("machine");
-  ::kf::MachineRates machine;
-  machine.readBytesPerSecond = numberOf(rates, "read_bytes_per_second");
-  machine.f32FlopsPerSecond = numberOf(rates, "f32_flops_per_second");
-  machine.i8OpsPerSecond = numberOf(rates, "i8_ops_per_second");
-  // Of machines without tiles, tables do not tell.
-  machine.bf16FlopsPerSecond =
-      rates.getNumber("bf16_flops_per_second").value_or(0);
-  machine.threads = static_cast<int64_t>(numberOf(rates, "threads"));
-  ASSERT_NO_FATAL_FAILURE(open(object.getString("target")->str()));
+class CostModelTest : public testing::TestWithParam<std::string> {};
 
-  TargetAttrInterface target = getTarget(kernel);
-  const auto candidates = target.getScheduleCandidates(kernel, rows);
-  std::vector<Entry> entries;
-  for (const llvm::json::Value &value : *object.getArray("candidates")) {
-    const llvm::json::Object &candidate = *value.getAsObject();
-    std::string schedule = candidate.getString("schedule")->str();
-    auto parsed = mlir::dyn_cast_if_present<ScheduleAttrInterface>(
-        mlir::parseAttribute(schedule, &context));
-    ASSERT_TRUE(parsed) << schedule;
-    kernel.setScheduleAttr(parsed);
-    ASSERT_TRUE(mlir::succeeded(target.verifySchedule(kernel, rows)))
-        << schedule << ": measure " << GetParam() << " again";
-    entries.push_back({target.predictSeconds(kernel, parsed, rows, machine),
-                       numberOf(candidate, "seconds"), schedule});
-  }
+TEST_P(CostModelTest, firstEightHoldTheFastest) {
+  Table table(GetParam());
+  ASSERT_NO_FATAL_FAILURE(table.read());
+  TargetAttrInterface target = getTarget(table.kernel);
+  const auto candidates =
+      target.getScheduleCandidates(table.kernel, table.rows);
 
   // Of another list of candidates a table would say nothing.
   std::set<std::string> listed, measured;
   for (ScheduleAttrInterface candidate : candidates)
     listed.insert(mlir::debugString(candidate));
-  for (const Entry &entry : entries)
-    measured.insert(entry.schedule);
-  EXPECT_EQ(entries.front().schedule, mlir::debugString(candidates.front()))
+  for (const Measured &each : table.measured) {
+    measured.insert(mlir::debugString(each.schedule));
+    // What tuners ask.
+    EXPECT_EQ(target.predictSeconds(table.kernel, each.schedule, table.rows,
+                                    table.rates),
+              table.predict(each.schedule, getCpuCosts()));
+  }
+  EXPECT_EQ(mlir::debugString(table.measured.front().schedule),
+            mlir::debugString(candidates.front()))
       << "the default has changed: measure " << GetParam() << " again";
   EXPECT_EQ(measured, listed)
       << "the candidates have changed: measure " << GetParam() << " again";
 
-  std::ranges::sort(entries, {}, &Entry::predicted);
-  const Entry best = *std::ranges::min_element(entries, {}, &Entry::measured);
-  const Entry found = *std::ranges::min_element(
-      entries.begin(), entries.begin() + std::min(entries.size(), kMeasured),
-      {}, &Entry::measured);
-  EXPECT_LE(found.measured, kNoise * best.measured)
-      << "found " << found.schedule << ", the fastest is " << best.schedule;
+  std::vector<Measured> first = table.rank(getCpuCosts());
+  first.resize(std::min(first.size(), kMeasured));
+  const Measured found =
+      *std::ranges::min_element(first, {}, &Measured::seconds);
+  EXPECT_LE(found.seconds, kNoise * table.best().seconds)
+      << "found " << mlir::debugString(found.schedule) << ", the fastest is "
+      << mlir::debugString(table.best().schedule);
+}
+
+/// Of all tables: how many schedules have to be measured and, which decides
+/// between costs that are as good, how far predictions are off.
+std::pair<int64_t, double>
+errorOf(const std::vector<std::unique_ptr<Table>> &all, const CpuCosts &costs) {
+  int64_t places = 0;
+  double spread = 0;
+  for (const std::unique_ptr<Table> &table : all) {
+    places += table->place(costs);
+    spread += table->spread(costs);
+  }
+  return {places, spread};
+}
+
+/// The file of costs is what the tables make of a grid of them;
+/// KF_UPDATE_COSTS=1 writes it.
+TEST(CpuCostsTest, areThoseThatFitTheTables) {
+  std::vector<std::unique_ptr<Table>> all;
+  for (const std::string &name : tables()) {
+    all.push_back(std::make_unique<Table>(name));
+    ASSERT_NO_FATAL_FAILURE(all.back()->read());
+  }
+  CpuCosts best = getCpuCosts();
+  std::pair<int64_t, double> least(std::numeric_limits<int64_t>::max(), 0);
+  for (const double spill : {0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0})
+    for (const double overlap : {0.0, 0.1, 0.2, 0.3, 0.4, 0.5}) {
+      CpuCosts costs = getCpuCosts();
+      costs.spill = spill;
+      costs.overlap = overlap;
+      const auto error = errorOf(all, costs);
+      if (std::getenv("KF_UPDATE_COSTS"))
+        std::cerr << "spill " << spill << ", overlap " << overlap << ": "
+                  << error.first << " in " << all.size() << " tables, off by "
+                  << error.second / static_cast<double>(all.size()) << "\n";
+      if (error < least) {
+        least = error;
+        best = costs;
+      }
+    }
+  if (!std::getenv("KF_UPDATE_COSTS")) {
+    EXPECT_EQ(best.spill, getCpuCosts().spill)
+        << "run this test with KF_UPDATE_COSTS=1";
+    EXPECT_EQ(best.overlap, getCpuCosts().overlap)
+        << "run this test with KF_UPDATE_COSTS=1";
+    return;
+  }
+  std::ofstream(fs::path(KF_SOURCE_DIR) /
+                "lib/Target/LLVMCPU/costs/emeraldrapids.inc")
+      << "// What is fitted of CPUs' costs: see CpuCosts. Measured on: "
+      << best.machine.str() << ".\n"
+      << "// KF_UPDATE_COSTS=1 kf_cost_model_test made it of the tables in\n"
+      << "// test/Target/LLVMCPU/Inputs/schedules, each of the commit that\n"
+      << "// changed it last.\n"
+      << '"' << best.chip.str() << "\", \"" << best.machine.str()
+      << "\", /*spill=*/" << best.spill << ", /*overlap=*/" << best.overlap
+      << "\n";
 }
 
 std::string testName(const testing::TestParamInfo<std::string> &info) {
