@@ -357,13 +357,10 @@ void Service::Loop::publish() {
   counted.preemptions = engine.counts().preemptions;
   counted.steps = engine.counts().steps;
   counted.waiting = engine.waiting();
-  counted.running = -counted.waiting;
   std::unique_lock lock(inbox->mutex);
   for (const std::unique_ptr<Job> &job : jobs)
     if (job->end)
       std::erase(inbox->begun, job->stream);
-    else
-      ++counted.running;
   inbox->counts = counted;
 }
 
@@ -464,6 +461,7 @@ ServiceCounts Service::counts() const {
   std::unique_lock lock(loop->inbox->mutex);
   ServiceCounts counts = inbox.counts;
   counts.queued = static_cast<int64_t>(inbox.queue.size());
+  counts.running = static_cast<int64_t>(inbox.begun.size()) - counts.waiting;
   counts.cancelled += inbox.cancelledInQueue;
   counts.failed += inbox.failedInQueue;
   counts.refused = inbox.refused;

@@ -38,7 +38,7 @@ struct ServiceInbox {
   std::optional<TimePoint> stopAt;               ///< once stop() was called
   ServiceState state = ServiceState::Loading;
   Status failure;
-  ServiceCounts counts; ///< but for what is of the queue
+  ServiceCounts counts; ///< but for what `queue` and `begun` say
   int64_t refused = 0, cancelledInQueue = 0, failedInQueue = 0;
   uint64_t submitted = 0;
   bool hasEnded = false; ///< the thread will touch no text any more

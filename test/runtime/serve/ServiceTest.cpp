@@ -517,6 +517,26 @@ TEST(Service, FullQueueRefuses) {
   EXPECT_TRUE(held.service->texts().empty());
 }
 
+/// Each text that has not ended is counted in one place, also one whose first
+/// step is not over, and one that ends while others wait.
+TEST(Service, CountsWhatHasNotEnded) {
+  Held held;
+  std::vector<std::unique_ptr<TextHandle>> handles;
+  for (size_t i = 0; i < 3; ++i)
+    handles.push_back(held.submit(requestOf(i, /*count=*/2)));
+  for (int64_t ended = 0; ended < 3; ++ended) {
+    held.gate.await(static_cast<int>(2 * ended) + 1);
+    const ServiceCounts counts = held.service->counts();
+    EXPECT_EQ(counts.finished, ended);
+    EXPECT_EQ(counts.running, 1);
+    EXPECT_EQ(counts.waiting, 0);
+    EXPECT_EQ(counts.queued, 2 - ended);
+    held.gate.open(static_cast<int>(2 * ended) + 2);
+  }
+  EXPECT_TRUE(Taken(*handles.back()).end->ok());
+  EXPECT_EQ(held.service->counts().running, 0);
+}
+
 TEST(Service, CancelledInTheQueueEndsAtOnce) {
   Held held;
   auto running = held.submit(requestOf(0));
