@@ -19,6 +19,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -83,20 +84,34 @@ TEST(HostCeilings, GiveEveryRateOfEveryNumberOfThreads) {
   for (int threads : {1, 2, 3}) {
     auto host = HostCeilings::create(threads, kShort);
     ASSERT_TRUE(succeeds(host.status()));
-    const Result<MachineRates> rates = (*host)->measure();
-    ASSERT_TRUE(succeeds(rates.status()));
-    EXPECT_EQ(rates->threads, threads);
+    // The best of some: so short a measurement may wait for the processor for
+    // longer than it takes.
+    MachineRates best;
+    auto isPlausible = [&] {
+      return best.readBytesPerSecond > 1e6 && best.f32FlopsPerSecond > 1e6 &&
+             (best.bf16FlopsPerSecond == 0 ||
+              best.bf16FlopsPerSecond > best.f32FlopsPerSecond);
+    };
+    for (int i = 0; i < 50 && !isPlausible(); ++i) {
+      const Result<MachineRates> rates = (*host)->measure();
+      ASSERT_TRUE(succeeds(rates.status()));
+      EXPECT_EQ(rates->threads, threads);
+      for (double MachineRates::*rate :
+           {&MachineRates::readBytesPerSecond, &MachineRates::f32FlopsPerSecond,
+            &MachineRates::i8OpsPerSecond, &MachineRates::bf16FlopsPerSecond})
+        best.*rate = std::max(best.*rate, (*rates).*rate);
+    }
     // A processor of any kind reads and multiplies faster than this, and none
     // as fast as that.
-    EXPECT_GT(rates->readBytesPerSecond, 1e6);
-    EXPECT_LT(rates->readBytesPerSecond, 1e14);
-    EXPECT_GT(rates->f32FlopsPerSecond, 1e6);
-    EXPECT_LT(rates->f32FlopsPerSecond, 1e14);
-    EXPECT_LT(rates->i8OpsPerSecond, 1e15);
+    EXPECT_GT(best.readBytesPerSecond, 1e6);
+    EXPECT_LT(best.readBytesPerSecond, 1e14);
+    EXPECT_GT(best.f32FlopsPerSecond, 1e6);
+    EXPECT_LT(best.f32FlopsPerSecond, 1e14);
+    EXPECT_LT(best.i8OpsPerSecond, 1e15);
     // Tiles are there to multiply faster.
-    if (rates->bf16FlopsPerSecond != 0)
-      EXPECT_GT(rates->bf16FlopsPerSecond, rates->f32FlopsPerSecond);
-    EXPECT_LT(rates->bf16FlopsPerSecond, 1e15);
+    if (best.bf16FlopsPerSecond != 0)
+      EXPECT_GT(best.bf16FlopsPerSecond, best.f32FlopsPerSecond);
+    EXPECT_LT(best.bf16FlopsPerSecond, 1e15);
   }
 }
 
