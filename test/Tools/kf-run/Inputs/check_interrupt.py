@@ -28,7 +28,7 @@ def catches(pid):
 
 
 def wait(process, condition):
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 300
     while not condition():
         assert process.poll() is None, (process.returncode, process.stderr.read())
         assert time.monotonic() < deadline
@@ -55,14 +55,16 @@ def end(process):
 # Within the prompt, which the reference takes many seconds for, and while the
 # compiler is at work.
 for arguments in (["--device=reference"], ["--no-cache"]):
-    # It may come before the prompt's tokens are known: then once more.
+    # It may come before the prompt's tokens are known, or behind the end where
+    # this process got no time: then once more.
     for attempt in range(20):
         process = start("generate", "--prompt", text, "-n", "5", *arguments)
         process.send_signal(signal.SIGINT)
         code, out, err = end(process)
-        assert code == 130, (code, err)
-        if err != "error: interrupted; nothing was generated\n":
+        assert code in (0, 130), (code, err)
+        if code == 130 and err != "error: interrupted; nothing was generated\n":
             break
+    assert code == 130, (code, err)
     assert out == b"\n", out
     assert "prefill 0 tokens" in err and err.endswith(", cancelled\n"), err
 
@@ -92,9 +94,8 @@ for command, undone in (
     assert err == f"error: interrupted; {undone}\n", err
 os.remove("long.txt")
 
-# A pipe that nobody reads holds up the text. One interrupt ends the text in
-# good order once the pipe has room; a second one ends the process at once.
-for interrupts in (1, 2):
+def interrupt_held_up(interrupts):
+    """Interrupts a text that a pipe without room holds up; how it ends."""
     reader, writer = os.pipe()
     fcntl.fcntl(writer, fcntl.F_SETFL, os.O_NONBLOCK)
     try:
@@ -113,6 +114,17 @@ for interrupts in (1, 2):
     else:
         while os.read(reader, 1 << 20):
             pass
-        code, _, err = end(process)
-        assert code == 130 and err.endswith(", cancelled\n"), (code, err)
     os.close(reader)
+    return end(process)
+
+
+# A pipe that nobody reads holds up the text. A second interrupt ends the process
+# at once; one alone ends the text in good order once the pipe has room, or before
+# the prompt's tokens are known: then once more.
+interrupt_held_up(2)
+for attempt in range(20):
+    code, _, err = interrupt_held_up(1)
+    assert code == 130, (code, err)
+    if err != "error: interrupted; nothing was generated\n":
+        break
+assert err.endswith(", cancelled\n"), err
