@@ -54,7 +54,8 @@ for result, row in zip(results, rows, strict=True):
     assert result["load_ns"] > 0 and result["compile_ns"] > 0
     assert 0 < result["first_token_ns"] <= result["avg_ns"] + 1, result
     if result["n_gen"]:
-        assert result["first_token_ns"] < 0.9 * result["avg_ns"], result
+        # By how much says nothing: either may have waited for the processor.
+        assert result["first_token_ns"] < result["avg_ns"], result
     assert result["weights_bytes"] > 0.9 * result["model_size"]
     for key in ("cache_bytes", "arenas_bytes", "io_bytes"):
         assert result[key] > 0, key
