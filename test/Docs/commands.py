@@ -22,7 +22,7 @@ import shutil
 import subprocess
 import sys
 
-SECONDS = 300  # that a command may take
+SECONDS = 900  # that a command may take on a busy machine
 FENCE = re.compile(r"^```(\w*)\s*$")
 MARK = re.compile(r"^<!-- not run(?: `([^`]+)`)?: (.*\S) -->$")
 FILE = re.compile(r"^`([\w.-]+\.mlir)`")

@@ -120,7 +120,7 @@ with subprocess.Popen(
     process.stdout.readline()
     process.send_signal(signal.SIGSEGV)
     try:
-        assert process.wait(timeout=60) == -signal.SIGSEGV, process.returncode
+        assert process.wait(timeout=300) == -signal.SIGSEGV, process.returncode
     finally:
         process.kill()
 
