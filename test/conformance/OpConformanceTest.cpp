@@ -338,20 +338,34 @@ private:
   std::map<std::string, HostTensor> tensors;
 };
 
-/// Results of one run on `device`, whose caches are fresh.
-std::vector<HostTensor> runOn(Device &device, const Executable &executable,
-                              const WeightSource &source,
-                              const std::vector<HostTensor> &inputs) {
-  WeightStore weights(device, &source);
-  KVCache cache(device, cachePages);
-  auto runner = ProgramRunner::create(executable, device, weights, cache);
-  EXPECT_TRUE(runner.ok()) << runner.message();
-  if (!runner.ok())
-    return {};
-  auto results = (*runner)->run(inputs);
-  EXPECT_TRUE(results.ok()) << results.message();
-  return results.ok() ? results.take() : std::vector<HostTensor>();
-}
+/// A program that a device has loaded, with its weights.
+class LoadedCase {
+public:
+  LoadedCase(Device &device, const Executable &executable,
+             const WeightSource &source)
+      : device(device), weights(device, &source),
+        program(device.load(executable)) {}
+
+  /// Results of one run, whose caches are fresh.
+  std::vector<HostTensor> run(const std::vector<HostTensor> &inputs) {
+    EXPECT_TRUE(program.ok()) << program.message();
+    if (!program.ok())
+      return {};
+    KVCache cache(device, cachePages);
+    auto runner = ProgramRunner::create(**program, device, weights, cache);
+    EXPECT_TRUE(runner.ok()) << runner.message();
+    if (!runner.ok())
+      return {};
+    auto results = (*runner)->run(inputs);
+    EXPECT_TRUE(results.ok()) << results.message();
+    return results.ok() ? results.take() : std::vector<HostTensor>();
+  }
+
+private:
+  Device &device;
+  WeightStore weights;
+  Result<std::unique_ptr<LoadedProgram>> program;
+};
 
 void expectNear(const std::vector<HostTensor> &found,
                 const std::vector<HostTensor> &expected,
@@ -476,6 +490,8 @@ TEST_P(OpConformance, MatchesReference) {
   auto undivided = file.compile(test.function, "reference");
   ASSERT_TRUE(bool(undivided)) << llvm::toString(undivided.takeError());
   RandomWeights source(*undivided);
+  LoadedCase onDevice(*device, *program, source),
+      onReference(*reference, *expectedProgram, source);
   std::mt19937 random(7);
   bool dynamic = false;
   for (const TensorSpec &input : program->inputs)
@@ -505,8 +521,8 @@ TEST_P(OpConformance, MatchesReference) {
         std::vector<HostTensor> inputs = makeInputs(
             *program, makeSizes(*program, rows), random, {}, cacheInputs);
         spread(inputs[0], magnitudes);
-        auto found = runOn(*device, *program, source, inputs);
-        auto expected = runOn(*reference, *expectedProgram, source, inputs);
+        auto found = onDevice.run(inputs);
+        auto expected = onReference.run(inputs);
         for (int64_t row = 0; row < rows; ++row) {
           SCOPED_TRACE("row " + std::to_string(row));
           expectNear(rowOf(found, row), rowOf(expected, row), tolerance);
@@ -536,8 +552,7 @@ TEST_P(OpConformance, MatchesReference) {
           makeInputs(*program, sizes, random, kind, cacheInputs);
       ResultTolerance ofKind = tolerance;
       ofKind.roundsRows &= !kind.fitsBytes;
-      expectNear(runOn(*device, *program, source, inputs),
-                 runOn(*reference, *expectedProgram, source, inputs), ofKind);
+      expectNear(onDevice.run(inputs), onReference.run(inputs), ofKind);
       if (testing::Test::HasFatalFailure())
         return;
     }
