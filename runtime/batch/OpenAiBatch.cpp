@@ -16,8 +16,23 @@
 #include "runtime/core/Quote.h"
 #include "runtime/model/ConfigReader.h"
 
+#include <algorithm>
+#include <iterator>
+
 using namespace kf;
 using nlohmann::json;
+
+std::string_view kf::pathOf(OpenAiEndpoint endpoint) {
+  switch (endpoint) {
+  case OpenAiEndpoint::Chat:
+    return "/chat/completions";
+  case OpenAiEndpoint::Completions:
+    return "/completions";
+  case OpenAiEndpoint::Embeddings:
+    return "/embeddings";
+  }
+  return {};
+}
 
 bool kf::isOpenAiLine(const json &object) {
   return object.is_object() &&
@@ -44,10 +59,15 @@ Result<OpenAiLine> kf::readOpenAiLine(const json &object) {
   KF_ASSIGN_OR_RETURN(std::string url, reader.text("url"));
   if (url.starts_with("/v1"))
     url.erase(0, 3);
-  line.isChat = url == "/chat/completions";
-  if (!line.isChat && url != "/completions")
+  constexpr OpenAiEndpoint endpoints[] = {OpenAiEndpoint::Chat,
+                                          OpenAiEndpoint::Completions,
+                                          OpenAiEndpoint::Embeddings};
+  const OpenAiEndpoint *found = std::ranges::find(endpoints, url, pathOf);
+  if (found == std::end(endpoints))
     return reader.unexpected("url",
-                             "\"/v1/chat/completions\" or \"/v1/completions\"");
+                             "\"/v1/chat/completions\", \"/v1/completions\" "
+                             "or \"/v1/embeddings\"");
+  line.endpoint = *found;
   const json *body = reader.find("body");
   if (!body || !body->is_object())
     return reader.unexpected("body", "an object");

@@ -31,15 +31,16 @@ namespace kf {
 /// Whether an object of a file of requests is of OpenAI's form, sound or not.
 bool isOpenAiLine(const nlohmann::json &object);
 
+enum class OpenAiEndpoint { Chat, Completions, Embeddings };
+std::string_view pathOf(OpenAiEndpoint endpoint);
+
 /// What a line asks for, but for its body.
 struct OpenAiLine {
   std::string id; ///< `custom_id` as JSON; empty where there is none
-  bool isChat = false;
+  OpenAiEndpoint endpoint = OpenAiEndpoint::Completions;
 
-  /// "/chat/completions" or "/completions".
-  std::string_view path() const {
-    return isChat ? "/chat/completions" : "/completions";
-  }
+  /// "/chat/completions", say.
+  std::string_view path() const { return pathOf(endpoint); }
 };
 
 /// Reads `object`; "body" is an object then. Errors name the key.

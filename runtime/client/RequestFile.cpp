@@ -91,7 +91,10 @@ Result<RemoteRequest> readForeign(const json &object, ordered_json ordered) {
   KF_ASSIGN_OR_RETURN(const OpenAiLine line, readOpenAiLine(object));
   RemoteRequest request;
   request.id = line.id;
-  request.isChat = line.isChat;
+  if (line.endpoint == OpenAiEndpoint::Embeddings)
+    return Status::error("'url' is of embeddings; texts are compared, of "
+                         "\"/v1/chat/completions\" or \"/v1/completions\"");
+  request.isChat = line.endpoint == OpenAiEndpoint::Chat;
   const json &body = object["body"];
   // One answer each is compared.
   for (const char *key : {"n", "best_of"})

@@ -53,6 +53,7 @@ void BatchOptions::addTo(OptionParser &parser) {
               "model's own");
   addSamplerFlags(parser, sampler, ModelSampling::WhenDrawing);
   format.addTo(parser);
+  embedding.addTo(parser);
   parser.flag({"quiet"}, quiet, "prints results and errors alone");
   model.addTo(parser);
 }
@@ -417,6 +418,10 @@ Result<bool> runAll(const BatchOptions &options) {
                       readBytes(std::nullopt, options.file));
   if (isOpenAiBatch(file))
     return runOpenAiBatch(options, file);
+  if (options.embedding.isGiven())
+    return Status::error("--pooling and --normalize are for embeddings, which "
+                         "OpenAI's batches ask for; 'kf-run embed' makes those "
+                         "of a file of texts");
   Batch batch(options);
   KF_RETURN_IF_ERROR(batch.open(file));
   KF_RETURN_IF_ERROR(batch.run());
@@ -441,7 +446,7 @@ int kf::runBatch(Arguments arguments) {
       "and \"prompt_tokens_reused\", or \"error\". What prompts have in "
       "common at their begin is computed once. A file of OpenAI's batches "
       "(\"custom_id\", \"url\", \"body\") is answered in their form, as "
-      "'kf-run serve' would answer the bodies.");
+      "'kf-run serve' would answer the bodies, embeddings among them.");
   options.addTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;

@@ -41,6 +41,10 @@ struct Job {
   std::string result; ///< once it is done; a line
 };
 
+bool isOfEmbeddings(const Job &job) {
+  return job.request.endpoint == OpenAiEndpoint::Embeddings;
+}
+
 /// What bodies say in place of the options that the command has for requests of
 /// its own form.
 Status checkOptions(const BatchOptions &options) {
@@ -106,12 +110,16 @@ public:
         names.push_back(job.request.model);
     std::ranges::sort(names.begin() + 1, names.end());
     names.erase(std::unique(names.begin() + 1, names.end()), names.end());
-    KF_RETURN_IF_ERROR(api.open(options.model, options.templateFile,
-                                options.parallel,
-                                options.parallel * kMostChoices,
-                                {.access = {},
-                                 .names = std::move(names),
-                                 .sampling = options.sampler}));
+    const size_t mostTexts = std::ranges::any_of(jobs, isOfEmbeddings)
+                                 ? kMostInputs
+                                 : kMostChoices; // of a request
+    KF_RETURN_IF_ERROR(api.open(
+        options.model, options.templateFile,
+        {.parallel = options.parallel, .embedding = options.embedding.choice()},
+        options.parallel * static_cast<int64_t>(mostTexts),
+        {.access = {},
+         .names = std::move(names),
+         .sampling = options.sampler}));
     catchFirstInterrupt();
     return Status();
   }

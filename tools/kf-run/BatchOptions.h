@@ -9,6 +9,7 @@
 #ifndef KF_TOOLS_KF_RUN_BATCHOPTIONS_H
 #define KF_TOOLS_KF_RUN_BATCHOPTIONS_H
 
+#include "EmbeddingFlags.h"
 #include "FormatFlags.h"
 #include "ModelFlags.h"
 #include "SamplerFlags.h"
@@ -31,6 +32,7 @@ struct BatchOptions {
   bool ignoreEos = false, quiet = false, noEscape = false;
   PartialSamplerOptions sampler;
   FormatFlags format;
+  EmbeddingFlags embedding; ///< of OpenAI's requests
 
   void addTo(OptionParser &parser);
 };

@@ -58,7 +58,7 @@ class OwnModel {
 public:
   Status open(const ModelFlags &flags, const std::string &templateFile,
               int64_t parallel) {
-    return api.open(flags, templateFile, parallel, parallel,
+    return api.open(flags, templateFile, {.parallel = parallel}, parallel,
                     {.access = {}, .names = {"model"}});
   }
 

@@ -26,6 +26,7 @@ struct EmbeddingFlags {
   /// The same, where --pooling may be none.
   void addWithRowsTo(OptionParser &parser);
 
+  bool isGiven() const { return !pooling.empty() || !normalize.empty(); }
   EmbeddingChoice choice() const;
 };
 

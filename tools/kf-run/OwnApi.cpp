@@ -38,10 +38,11 @@ private:
 };
 
 Status OwnApi::open(const ModelFlags &flags, const std::string &templateFile,
-                    int64_t parallel, int64_t queued, ApiOptions options) {
+                    const ServedOptions &wanted, int64_t queued,
+                    ApiOptions options) {
   bell = std::make_shared<Bell>();
   api = std::make_unique<Api>(std::move(options));
-  KF_RETURN_IF_ERROR(served.open(flags, templateFile, {.parallel = parallel}));
+  KF_RETURN_IF_ERROR(served.open(flags, templateFile, wanted));
   return served.serve(queued, *api);
 }
 

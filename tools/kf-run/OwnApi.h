@@ -22,9 +22,9 @@ namespace kf {
 class OwnApi {
 public:
   /// Opens the model that `flags` say and makes its programs ready, for
-  /// `parallel` texts at once and `queued` more.
+  /// `queued` more texts than are worked on at once.
   Status open(const ModelFlags &flags, const std::string &templateFile,
-              int64_t parallel, int64_t queued, ApiOptions options);
+              const ServedOptions &wanted, int64_t queued, ApiOptions options);
 
   /// Begins to answer `body`, which is sent to `path`. The answer has to be
   /// gone before this is.

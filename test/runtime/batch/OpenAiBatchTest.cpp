@@ -26,7 +26,7 @@ TEST(OpenAiBatch, RequestsKeepTheirBodies) {
           "body": {"model": "x", "z": 1, "messages": [], "a": {"y": 1, "b": 2}}})");
   ASSERT_TRUE(chat.ok()) << chat.message();
   EXPECT_EQ(chat->id, "\"a\\u001b\"");
-  EXPECT_TRUE(chat->isChat);
+  EXPECT_EQ(chat->endpoint, OpenAiEndpoint::Chat);
   EXPECT_EQ(chat->path(), "/chat/completions");
   EXPECT_EQ(chat->model, "x");
   EXPECT_EQ(chat->body, R"({"model": "x", "z": 1, "messages": [], )"
@@ -37,6 +37,10 @@ TEST(OpenAiBatch, RequestsKeepTheirBodies) {
   EXPECT_EQ(text->id, "");
   EXPECT_EQ(text->path(), "/completions");
   EXPECT_EQ(text->model, "");
+  const Result<OpenAiRequest> embeddings = parseOpenAiRequest(
+      R"({"url": "/v1/embeddings", "body": {"input": "a"}})");
+  ASSERT_TRUE(embeddings.ok()) << embeddings.message();
+  EXPECT_EQ(embeddings->path(), "/embeddings");
 }
 
 TEST(OpenAiBatch, OtherLinesAreErrors) {
@@ -46,9 +50,9 @@ TEST(OpenAiBatch, OtherLinesAreErrors) {
   EXPECT_EQ(errorOf(R"({"custom_id": "a", "x": 1})"),
             "there is no key 'x' beside 'body'; possible are custom_id, "
             "method, url and body");
-  EXPECT_EQ(errorOf(R"({"body": {}, "url": "/v1/embeddings"})"),
-            "'url' is \"/v1/embeddings\", but \"/v1/chat/completions\" or "
-            "\"/v1/completions\" is expected");
+  EXPECT_EQ(errorOf(R"({"body": {}, "url": "/v1/moderations"})"),
+            "'url' is \"/v1/moderations\", but \"/v1/chat/completions\", "
+            "\"/v1/completions\" or \"/v1/embeddings\" is expected");
   EXPECT_EQ(errorOf(R"({"body": {}, "url": "/v1/completions",)"
                     R"( "method": "GET"})"),
             "'method' is \"GET\", but \"POST\" is expected");

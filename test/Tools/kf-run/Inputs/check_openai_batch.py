@@ -29,7 +29,7 @@ def request(id, url, **body):
     return {"custom_id": id, "method": "POST", "url": url, "body": body}
 
 
-CHAT, TEXT = "/v1/chat/completions", "/v1/completions"
+CHAT, TEXT, EMBEDDINGS = "/v1/chat/completions", "/v1/completions", "/v1/embeddings"
 SAY = [{"role": "user", "content": "Tell me a story."}]
 STORY = request("a", CHAT, model="gpt-x", messages=SAY, max_tokens=6, temperature=0)
 PAIR = request("b", TEXT, prompt="Once", max_tokens=3, temperature=0, n=2, logprobs=1)
@@ -66,6 +66,28 @@ same = [batch([drawn], "--quiet", "--temp", "1.5", "--seed", "3", code=0) for _ 
 texts = [lines[0]["response"]["body"]["choices"] for lines, _ in same]
 assert texts[0] == texts[1], texts
 
+# Embeddings, of more texts than are read at once; and how they are made.
+words = [f"story {i}" for i in range(300)]
+many = [request(f"e{i}", EMBEDDINGS, input=words, model="m", dimensions=2) for i in range(3)]
+results, _ = batch([STORY, *many], "--parallel", "2", "--quiet", code=0)
+assert results[0]["response"]["body"]["choices"] == story["choices"], results[0]
+for result in results[1:]:
+    data = result["response"]["body"]["data"]
+    assert [entry["index"] for entry in data] == list(range(300)), result
+    assert all(len(entry["embedding"]) == 2 for entry in data), result
+one = request("e", EMBEDDINGS, input="Once upon a time")
+made = []
+for options in ([], ["--pooling", "mean", "--normalize", "none"]):
+    results, _ = batch([one], "--quiet", *options, code=0)
+    made.append(results[0]["response"]["body"]["data"][0]["embedding"])
+    run = subprocess.run(["kf-run", "embed", "-p", "Once upon a time", *options],
+                         stdout=subprocess.PIPE, check=True, text=True)
+    near = zip(made[-1], json.loads(run.stdout)["embedding"])
+    assert all(abs(a - b) < 1e-4 * max(1, abs(b)) for a, b in near), options
+assert made[0] != made[1]
+_, said = batch([{"prompt": "Once"}], "--pooling", "mean", code=1)
+assert "--pooling and --normalize are for embeddings" in said, said
+
 # What is wrong is said by number, and the others are answered.
 wrong = [
     (STORY, None),
@@ -73,7 +95,8 @@ wrong = [
     (request("a", TEXT, prompt="Once"), "'custom_id' is that of line 1"),
     ({"prompt": "Once"}, "'custom_id' and 'body' are missing"),
     ("no JSON", "JSON"),
-    (request("d", "/v1/embeddings", input="a"), "'url' is \"/v1/embeddings\""),
+    (request("d", "/v1/moderations", input="a"), "'url' is \"/v1/moderations\""),
+    (request("i", EMBEDDINGS, input=""), "'input'"),
     (request("e", TEXT, prompt="a", stream=True), "'body.stream' is not supported"),
     ({**request("f", TEXT), "body": 7}, "'body' is 7"),
     (request("g", CHAT, messages=SAY, tools=[{"type": "function", "function": {"name": "f"}}]),
