@@ -38,11 +38,30 @@ inline bool multipliesBytes(DotKind dot) {
 /// back.
 inline constexpr int64_t fewestUnpackedTiles = 4, fewestUnpackedRows = 32;
 
-/// Whether a workgroup of `rows` rows of `x` has few, and any number of them:
-/// it divides them evenly, and sums up groups in turn. More than two register
-/// tiles of 8-bit products share what one of them takes apart.
+/// Whether there are few rows of `x`, `rows` at most, and any number of them.
 inline bool hasAnyFewRows(RankedTensorType x, int64_t rows) {
   return x.isDynamicDim(0) && rows > 1 && rows < fewestUnpackedRows;
+}
+
+/// Where register tiles of 8-bit products have at most so many rows, a panel
+/// that is unpacked is read too often. Up to so many rows share each part of it
+/// instead, while it is in the nearest cache, and their sums with it.
+inline constexpr int64_t mostRowsOfSharingTile = 5, mostSharingRows = 64;
+
+/// Whether a workgroup of `rows` rows, of which a register tile has `tileRows`,
+/// has too few for unpacking to pay.
+inline bool hasFewRows(DotKind dot, int64_t tileRows, int64_t rows) {
+  const bool shares =
+      multipliesBytes(dot) && tileRows > 2 && tileRows <= mostRowsOfSharingTile;
+  return rows < fewestUnpackedRows || (shares && rows <= mostSharingRows);
+}
+
+/// Whether it has any number of rows of `x` as few as that: it divides them
+/// evenly, and sums up groups in turn. More than two register tiles of 8-bit
+/// products share what one of them takes apart.
+inline bool dividesEvenly(RankedTensorType x, DotKind dot, int64_t tileRows,
+                          int64_t rows) {
+  return x.isDynamicDim(0) && tileRows > 2 && hasFewRows(dot, tileRows, rows);
 }
 
 /// Rows of a tile of AMX, and its columns of 32 bits.

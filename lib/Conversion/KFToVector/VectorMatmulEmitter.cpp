@@ -20,7 +20,7 @@ using namespace mlir::kf;
 static constexpr int64_t lineBytes = 64;
 
 bool VectorMatmulEmitter::hasFewRows() const {
-  return mostTiles * tileRows < fewestUnpackedRows;
+  return kf::hasFewRows(e.schedule.getDot(), tileRows, mostTiles * tileRows);
 }
 
 bool VectorMatmulEmitter::unpacks() const {

@@ -150,7 +150,7 @@ public:
     inPairs = schedule.getDot() == DotKind::BF16Pairs;
     parts = tilePartsOfX(weight);
     // As the emitters decide it.
-    const bool few = hasAnyFewRows(x, groupRows) && tileRows > 2;
+    const bool few = dividesEvenly(x, schedule.getDot(), tileRows, groupRows);
     if (op.getGlu() && (int8 || few || (tileRows == 1 && groupRows == 1)))
       turns = 2;
     shares = int8 && few && groupRows > 2 * tileRows;
@@ -166,7 +166,7 @@ public:
     // As MatmulEmitter decides it.
     const int64_t mostTiles = llvm::divideCeil(rowGroups.size, tileRows);
     unpacks = mostTiles >= fewestUnpackedTiles &&
-              mostTiles * tileRows >= fewestUnpackedRows &&
+              !hasFewRows(schedule.getDot(), tileRows, mostTiles * tileRows) &&
               (quant || weight.getElementTypeBitWidth() < 32);
     Parts columnGroups(columns, sizeOf(1, llvm::alignTo(columns, panel)));
     // The first group of rows has panels from memory, others from where the

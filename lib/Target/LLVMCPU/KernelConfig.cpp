@@ -32,9 +32,6 @@ constexpr int64_t columnsPerGroup = 256;
 constexpr int64_t workPerGroup = 128 * 1024;
 /// Rows of a register tile of 8-bit products: with more, sums are spilled.
 constexpr int64_t int8Rows = 8;
-/// The same of few rows, which share what is unpacked of a panel: one of 1 to 3
-/// rows is left of any number, and takes hardly longer a row.
-constexpr int64_t int8RowsOfFew = 5;
 /// The same with sub-blocks of 16 elements, whose scales come twice as often,
 /// and the fewest rows whose last tile is little beside the others.
 constexpr int64_t int8RowsOfShortBlocks = 7, fewestRowsOfShortBlocks = 128;
@@ -160,8 +157,10 @@ private:
     int64_t tileRows =
         std::clamp<int64_t>(registers / perRow, 1,
                             int8 ? std::min(rows, int8RowsOf(w, rows)) : rows);
-    if (int8 && few && rows > int8RowsOfFew && !manyRegisters)
-      tileRows = int8RowsOfFew;
+    const bool shares = int8 && !manyRegisters && x.isDynamicDim(0) &&
+                        rows > mostRowsOfSharingTile;
+    if (shares)
+      tileRows = mostRowsOfSharingTile;
     else // even tiles rather than a last one of few rows
       tileRows = llvm::divideCeil(rows, llvm::divideCeil(rows, tileRows));
     if (!isQuantized(op))
@@ -198,6 +197,10 @@ private:
         llvm::divideCeil(panels, fewestPanels), 1,
         llvm::divideCeil(wanted, llvm::divideCeil(rowTiles, groupTiles)));
     panels = llvm::divideCeil(panels, columnGroups);
+    // Steps of fewer rows have as few groups of columns, so that these are no
+    // fewer where groups of rows become more.
+    if (shares)
+      groupRows = std::min(groupRows, mostSharingRows / tileRows * tileRows);
     draft.tile = {tileRows, panel};
     draft.workgroup = {groupRows, panels * panel};
     return draft.get(context);

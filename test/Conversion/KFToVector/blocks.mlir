@@ -309,6 +309,38 @@ kf.kernel @shared_units(%x: tensor<?x64xf32>, %w: tensor<2x96x64x!kf.quant<q4_0>
 
 // -----
 
+// Tiles of at most 5 rows share units up to 64 rows; of more rows, and where tiles
+// have more, a panel is unpacked once.
+// CHECK-LABEL: func.func @many_share(
+// CHECK-DAG:     memref.view {{.*}} to memref<8x2x64xi8>
+// CHECK-DAG:     memref.view {{.*}} to memref<1x60x2x16xf32>
+// CHECK-LABEL: func.func @too_many_to_share(
+// CHECK-DAG:     memref.view {{.*}} to memref<16x2x64xi8>
+// CHECK-NOT:     memref<1x65x2x16xf32>
+// CHECK-LABEL: func.func @high_tiles(
+// CHECK-DAG:     memref.view {{.*}} to memref<16x2x64xi8>
+// CHECK-NOT:     memref<1x48x2x16xf32>
+kf.kernel @many_share(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [60, 96], tile = [5, 32], lanes = 16, dot = i8>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+kf.kernel @too_many_to_share(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [65, 96], tile = [5, 32], lanes = 16, dot = i8>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+kf.kernel @high_tiles(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [48, 96], tile = [8, 32], lanes = 16, dot = i8>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
 // One row that is left of pairs joins the last of them.
 // CHECK-LABEL: func.func @odd_rows(
 // CHECK:         scf.for %{{.*}} = %c0 to %c3

@@ -1,6 +1,7 @@
 // RUN: kf-opt %s --kf-set-target=target=cpu:icelake-server --kf-select-schedules | FileCheck %s
 // RUN: kf-opt %s --kf-set-target="target=cpu:icelake-server workers=1" --kf-select-schedules | FileCheck %s --check-prefix=ALONE
 // RUN: kf-opt %s --kf-set-target=target=cpu:x86-64-v3 --kf-select-schedules | FileCheck %s --check-prefix=AVX2
+// RUN: kf-opt %s --kf-set-target="target=cpu:x86-64-v3 workers=1" --kf-select-schedules | FileCheck %s --check-prefix=AVX2-ALONE
 // RUN: not kf-opt %S/Inputs/dense-int8.mlir --kf-set-target=target=cpu:icelake-server --kf-select-schedules 2>&1 \
 // RUN:   | FileCheck %s --check-prefix=DENSE
 
@@ -38,6 +39,25 @@ kf.program @few(%x: tensor<?x512xf32>) -> tensor<?x512xf32> attributes {max_toke
   kf.yield %0 : tensor<?x512xf32>
 }
 kf.kernel @any_few(%x: tensor<?x512xf32>, %w: tensor<512x512x!kf.quant<q4_0>>) -> tensor<?x512xf32> {
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<512x512x!kf.quant<q4_0>>
+  kf.yield %0 : tensor<?x512xf32>
+}
+
+// Of many rows of any number, workgroups have as many as share it: 12 tiles.
+// CHECK-LABEL: kf.kernel @any_many(
+// CHECK-SAME:    tile = [8, 32], lanes = 16, dot = i8>
+// ALONE-LABEL: kf.kernel @any_many(
+// ALONE-SAME:    workgroup = [512, 512], tile = [8, 32], lanes = 16, dot = i8>
+// AVX2-ALONE-LABEL: kf.kernel @any_many(
+// AVX2-ALONE-SAME:    workgroup = [60, 512], tile = [5, 16], lanes = 8, dot = i8>
+// NEON-LABEL:  kf.kernel @any_many(
+// NEON-SAME:     tile = [8, 8], lanes = 4, dot = i8>
+kf.program @many_rows(%x: tensor<?x512xf32>) -> tensor<?x512xf32> attributes {max_tokens = 512 : i64} {
+  %w = kf.weight ["w"] : tensor<512x512x!kf.quant<q4_0>>
+  %0 = kf.dispatch @any_many(%x, %w) : (tensor<?x512xf32>, tensor<512x512x!kf.quant<q4_0>>) -> tensor<?x512xf32>
+  kf.yield %0 : tensor<?x512xf32>
+}
+kf.kernel @any_many(%x: tensor<?x512xf32>, %w: tensor<512x512x!kf.quant<q4_0>>) -> tensor<?x512xf32> {
   %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<512x512x!kf.quant<q4_0>>
   kf.yield %0 : tensor<?x512xf32>
 }
