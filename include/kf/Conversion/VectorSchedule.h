@@ -16,6 +16,7 @@
 
 #include "kf/Conversion/VectorLimits.h"
 #include "kf/Dialect/KF/IR/KF.h"
+#include "kf/Dialect/KF/IR/Machine.h"
 #include "kf/Dialect/KF/IR/MatrixUnits.h"
 
 namespace mlir::kf {
@@ -37,6 +38,12 @@ inline bool multipliesBytes(DotKind dot) {
 /// memory is the limit, and what was unpacked goes to the second cache and
 /// back.
 inline constexpr int64_t fewestUnpackedTiles = 4, fewestUnpackedRows = 32;
+
+/// Whether vector registers of `machine` hold `sums`; where it does not say how
+/// many it has, yes.
+inline bool holdsSums(const MachineDescription &machine, int64_t sums) {
+  return machine.vectorRegisters == 0 || sums <= machine.vectorRegisters;
+}
 
 /// Whether there are few rows of `x`, `rows` at most, and any number of them.
 inline bool hasAnyFewRows(RankedTensorType x, int64_t rows) {

@@ -43,9 +43,10 @@ void FloatMatmulEmitter::storeUnpacked(Value k, ArrayRef<Value> values) {
     e.store(values[v], unpacked, {k, e.index(v), e.index(0)});
 }
 
-SmallVector<Value> FloatMatmulEmitter::loadUnpacked(Value k) {
+SmallVector<Value> FloatMatmulEmitter::loadUnpacked(Value k, Groups read) {
   SmallVector<Value> vectors;
-  for (int64_t v = 0; v < vectorsPerRow(); ++v)
+  int64_t perGroup = vectorsPerRow() / groups, first = read.first * perGroup;
+  for (int64_t v = first; v < first + read.count * perGroup; ++v)
     vectors.push_back(vector::LoadOp::create(
         b, loc, e.vectorType(lanes * depth(), elementType()), unpacked,
         ValueRange{k, e.index(v), e.index(0)}));
@@ -130,7 +131,7 @@ SmallVector<Value> FloatMatmulEmitter::sumGroups(Value p, RegisterTile tile,
           for (int64_t u = 0; u < atOnce; ++u) {
             Value at = e.add(k, e.index(u));
             step(tile, at,
-                 unpacks() ? loadUnpacked(at) : loadPanelRow(p, at, read),
+                 unpacks() ? loadUnpacked(at, read) : loadPanelRow(p, at, read),
                  MutableArrayRef<Value>(into).slice(u % sums * perSum, perSum));
           }
           return into;

@@ -63,7 +63,7 @@ private:
   Type elementType() {
     return depth() == 2 ? Type(b.getBF16Type()) : b.getF32Type();
   }
-  SmallVector<Value> loadUnpacked(Value k);
+  SmallVector<Value> loadUnpacked(Value k, Groups read);
   /// What row `row` of x has for step `k`, in all lanes.
   Value broadcast(Value row, Value k);
   Value multiplyAdd(Value x, Value w, Value sum);

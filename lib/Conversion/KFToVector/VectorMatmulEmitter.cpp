@@ -27,6 +27,11 @@ bool VectorMatmulEmitter::unpacks() const {
   return mostTiles >= fewestUnpackedTiles && !hasFewRows() && canUnpack();
 }
 
+bool VectorMatmulEmitter::takesGroupsInTurn() const {
+  return (tileRows == 1 && mostTiles <= 1) || dividesEvenly() ||
+         !holdsSums(getMachine(op), tileRows * vectorsPerRow());
+}
+
 ArrayRef<WeightPrefetch> VectorMatmulEmitter::prefetches() const {
   if (!readsOnce())
     return {};

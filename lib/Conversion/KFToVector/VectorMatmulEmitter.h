@@ -57,11 +57,10 @@ protected:
     return unpacks() || sharesParts() || mostTiles <= 1;
   }
   /// Whether groups are summed up one after the other: of one row, memory is
-  /// read from one end to the other then; of few rows, registers hold the sums
-  /// of more of them. Other tiles share what is loaded of x.
-  bool takesGroupsInTurn() const {
-    return (tileRows == 1 && mostTiles <= 1) || dividesEvenly();
-  }
+  /// read from one end to the other then; of few rows, and where registers do
+  /// not hold the sums of all groups, they hold those of more rows. Other tiles
+  /// share what is loaded of x.
+  bool takesGroupsInTurn() const;
   /// The sums of `tile`, by row, of which `sumsOf` has those of a group, by
   /// row.
   SmallVector<Value>

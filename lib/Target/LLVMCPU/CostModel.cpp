@@ -151,7 +151,8 @@ public:
     parts = tilePartsOfX(weight);
     // As the emitters decide it.
     const bool few = dividesEvenly(x, schedule.getDot(), tileRows, groupRows);
-    if (op.getGlu() && (int8 || few || (tileRows == 1 && groupRows == 1)))
+    if (op.getGlu() && (int8 || few || (tileRows == 1 && groupRows == 1) ||
+                        tileRows * vectors > core.registers))
       turns = 2;
     shares = int8 && few && groupRows > 2 * tileRows;
   }

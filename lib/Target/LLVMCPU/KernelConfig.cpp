@@ -149,10 +149,10 @@ private:
     if (pairs)
       draft.dot = DotKind::BF16Pairs;
     bool int8 = multipliesBytes(draft.dot);
-    // Of 8-bit products, of one row, and of a few at a time, a group after the
-    // other is summed up.
+    // Of 8-bit products, of one row, of a few at a time, and where registers
+    // are few, a group after the other is summed up.
     bool few = hasAnyFewRows(x, rows);
-    if (int8 || rows == 1 || few)
+    if (int8 || rows == 1 || few || !manyRegisters)
       perRow = std::max<int64_t>(panel / draft.lanes, 1);
     int64_t tileRows =
         std::clamp<int64_t>(registers / perRow, 1,

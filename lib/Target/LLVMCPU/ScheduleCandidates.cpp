@@ -93,8 +93,9 @@ private:
     auto w = cast<RankedTensorType>(op.getW().getType());
     bool quantized = isa<QuantType>(w.getElementType());
     int64_t rows = rowsOf(op.getX()), extent = x.getDimSize(1);
-    // Of a row, at a time: groups of one row and of few are summed up in turn.
-    bool inTurn = rows == 1 || hasAnyFewRows(x, rows);
+    // Of a row, at a time: groups of one row and of few are summed up in turn,
+    // and all where registers are few.
+    bool inTurn = rows == 1 || hasAnyFewRows(x, rows) || !manyRegisters;
     int64_t vectors =
         (op.getGlu() && !inTurn ? 2 : 1) * first.tile[1] / first.lanes;
     int64_t panels = llvm::divideCeil(w.getShape().end()[-2], first.tile[1]);
