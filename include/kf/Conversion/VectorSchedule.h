@@ -16,7 +16,6 @@
 
 #include "kf/Conversion/VectorLimits.h"
 #include "kf/Dialect/KF/IR/KF.h"
-#include "kf/Dialect/KF/IR/Machine.h"
 #include "kf/Dialect/KF/IR/MatrixUnits.h"
 
 namespace mlir::kf {
@@ -39,10 +38,14 @@ inline bool multipliesBytes(DotKind dot) {
 /// back.
 inline constexpr int64_t fewestUnpackedTiles = 4, fewestUnpackedRows = 32;
 
-/// Whether vector registers of `machine` hold `sums`; where it does not say how
-/// many it has, yes.
-inline bool holdsSums(const MachineDescription &machine, int64_t sums) {
-  return machine.vectorRegisters == 0 || sums <= machine.vectorRegisters;
+/// Vector registers that a product needs beside its sums: two for a row of the
+/// panel, and one for an element of x.
+inline constexpr int64_t registersBesideSums = 3;
+
+/// Whether so many vector registers hold `sums` while they are made; 0 are of a
+/// machine that does not say how many it has: yes.
+inline bool holdsSums(int64_t registers, int64_t sums) {
+  return registers == 0 || sums + registersBesideSums <= registers;
 }
 
 /// Whether there are few rows of `x`, `rows` at most, and any number of them.

@@ -29,7 +29,7 @@ bool VectorMatmulEmitter::unpacks() const {
 
 bool VectorMatmulEmitter::takesGroupsInTurn() const {
   return (tileRows == 1 && mostTiles <= 1) || dividesEvenly() ||
-         !holdsSums(getMachine(op), tileRows * vectorsPerRow());
+         !holdsSums(getMachine(op).vectorRegisters, tileRows * vectorsPerRow());
 }
 
 ArrayRef<WeightPrefetch> VectorMatmulEmitter::prefetches() const {

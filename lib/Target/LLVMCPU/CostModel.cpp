@@ -152,7 +152,7 @@ public:
     // As the emitters decide it.
     const bool few = dividesEvenly(x, schedule.getDot(), tileRows, groupRows);
     if (op.getGlu() && (int8 || few || (tileRows == 1 && groupRows == 1) ||
-                        tileRows * vectors > core.registers))
+                        !holdsSums(core.registers, tileRows * vectors)))
       turns = 2;
     shares = int8 && few && groupRows > 2 * tileRows;
   }
