@@ -20,6 +20,7 @@
 #ifndef KF_RUNTIME_CLIENT_REQUESTFILE_H
 #define KF_RUNTIME_CLIENT_REQUESTFILE_H
 
+#include "runtime/batch/OpenAiBatch.h"
 #include "runtime/core/Status.h"
 
 #include <nlohmann/json.hpp>
@@ -54,7 +55,7 @@ struct RemoteRequest {
   Result<std::string> bodyFor(const std::string &model) const;
   /// "/chat/completions" or "/completions".
   std::string_view path() const {
-    return isChat ? "/chat/completions" : "/completions";
+    return pathOf(isChat ? OpenAiEndpoint::Chat : OpenAiEndpoint::Completions);
   }
 };
 

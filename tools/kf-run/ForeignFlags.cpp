@@ -184,6 +184,8 @@ constexpr ForeignFlag kFlags[] = {
     {"--log-file", "", Refused, Value,
      "is not supported: messages go to stderr, and 2> FILE puts them into a "
      "file"},
+    {"--embd-normalize", "embed serve batch", Refused, Value,
+     "is --normalize here: l2 for 2, none for -1; others are not supported"},
     {"--pooling --embd-normalize", "", Refused, Value,
      "is of embeddings, which this command does not make"},
     {"-sm --split-mode -ts --tensor-split --tensor-parallel-size -tp "
@@ -273,8 +275,6 @@ constexpr ForeignFlag kFlags[] = {
     {"-embd --embeddings --embedding", "serve", Already, Switch, ""},
     {"-embd --embeddings --embedding", "", Refused, Switch,
      "is not needed: 'kf-run embed' makes embeddings, and so does the server"},
-    {"--embd-normalize", "", Refused, Value,
-     "is --normalize here: l2 for 2, none for -1; others are not supported"},
     {"--embd-output-format --embd-separator", "embed", Refused, Value,
      "is not supported: each line of -f FILE is a text, and becomes a line of "
      "JSON"},

@@ -154,6 +154,10 @@ COMMANDS = f"""
 2 kf-run serve -m absent --list-devices | is 'kf-run devices' here
 2 kf-run serve -m absent --log-file x.log | 2> FILE
 2 kf-run generate -m absent --pooling mean | is of embeddings
+2 kf-run generate -m absent --embd-normalize 2 | is of embeddings
+2 kf-run embed -m absent --embd-normalize 2 | is --normalize here
+2 kf-run serve -m absent --embd-normalize 2 | is --normalize here
+2 kf-run batch -m absent --embd-normalize 2 | is --normalize here
 # Hugging Face, OpenAI, vLLM
 0 kf-run generate {hub} --prompt Once --max_new_tokens 4 --temperature 0.7 --top_p 0.9 | decode 3 tokens
 0 kf-run generate --model {hub} --prompt Once --max-tokens 4 --max-model-len 64 | decode 3 tokens
