@@ -447,13 +447,14 @@ TEST_P(OpConformance, MatchesReference) {
     EXPECT_NE(message.find(skip), std::string::npos) << message;
     GTEST_SKIP() << message;
   }
+  const bool hasBlocks = test.function.find("_q") != std::string::npos ||
+                         test.function.find("_iq") != std::string::npos;
   const bool isOfBlocks = test.file == "blocks.mlir" ||
-                          (test.file == rangesFile &&
-                           (test.function.find("_q") != std::string::npos ||
-                            test.function.find("_iq") != std::string::npos)),
-             streamsBlocks = test.file == "block_streams.mlir" ||
-                             (test.file == schedulesFile &&
-                              test.function.find("_q") != std::string::npos);
+                          (hasBlocks && (test.file == rangesFile ||
+                                         test.function.starts_with("mma_"))),
+             streamsBlocks =
+                 test.file == "block_streams.mlir" ||
+                 (test.file == schedulesFile && hasBlocks && !isOfBlocks);
   ResultTolerance tolerance;
   tolerance.roundsRows =
       (isOfBlocks || streamsBlocks) && test::roundsRows(test.device);

@@ -184,6 +184,8 @@ struct MmaShape {
   int64_t rowWarps = 1, lineWarps = 1; ///< that divide rows, and lines
   int64_t rows = 0, lines = 0;         ///< of the workgroup's tile
   int64_t step = 0, stages = 0;        ///< of K
+  int64_t parts = 1;                   ///< workgroups that divide K
+  int64_t steps = 0;                   ///< of a workgroup, at most
   bool hasOutliers = false;            ///< of rows: see RowRange.h
   /// Whether 4 warps at a time multiply 64 lines with all rows, which they read
   /// from workgroup memory themselves: `unit = wgmma`.
@@ -202,6 +204,8 @@ struct MmaShape {
   static constexpr int64_t warpgroupAlignment = 1024;
   /// Bytes of workgroup memory that say how rows are scaled.
   int64_t rangeBytes() const { return hasOutliers ? rowRangeBytes(rows) : 0; }
+  /// K of a workgroup, at most.
+  int64_t columns() const { return steps * step; }
   /// Bytes of a stage in workgroup memory: 16-bit floats.
   int64_t rowBytes() const { return 2 * rows * step; }
   int64_t stageBytes() const { return 2 * (rows + lines) * step; }

@@ -262,6 +262,17 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
   mma.step = schedule.getReduction();
   mma.stages = schedule.getStages();
   mma.isForWarpgroups = schedule.getUnit() == MatrixUnit::Wgmma;
+  mma.parts = schedule.getParts();
+  const int64_t extent =
+      cast<RankedTensorType>(matmul.getX().getType()).getDimSize(1);
+  const int64_t steps = llvm::divideCeil(extent, mma.step);
+  mma.steps = llvm::divideCeil(steps, mma.parts);
+  if (steps < mma.parts
+          ? mma.parts > 1
+          : mma.parts != int64_t(llvm::divideCeil(steps, mma.steps)))
+    return fail("parts (" + Twine(mma.parts) + ") cannot each have some of " +
+                Twine(steps) + " steps of " + Twine(mma.step) +
+                " columns of K");
   if (mma.rows % (mma.rowWarps * MmaShape::unitRows) != 0 ||
       mma.lines % (mma.lineWarps * MmaShape::unitLines) != 0)
     return fail("a warp's tile is a multiple of [" + Twine(MmaShape::unitRows) +

@@ -109,7 +109,9 @@ double groupsOf(MatmulOp op, const KernelShape &shape, int64_t tokens) {
   auto type = cast<RankedTensorType>(op.getType());
   double rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
   double columns = type.getDimSize(1);
-  const double parts = shape.held ? shape.held->parts : 1;
+  const double parts = shape.held  ? shape.held->parts
+                       : shape.mma ? shape.mma->parts
+                                   : 1;
   return std::ceil(rows / shape.rows) * std::ceil(columns / shape.columns) *
          parts;
 }
@@ -252,8 +254,7 @@ GroupCost costOfFlashMma(const FlashMmaShape &mma, const Gpu &gpu, double rows,
 double secondsOfMma(KernelOp kernel, MatmulOp op, const KernelShape &shape,
                     const Gpu &gpu, int64_t tokens) {
   const MmaShape &mma = *shape.mma;
-  double extent = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
-  double steps = std::ceil(extent / mma.step);
+  const auto steps = static_cast<double>(mma.steps);
   double groups = groupsOf(op, shape, tokens);
   // Every warp reads its rows and lines from shared memory; warpgroups' units
   // read rows.
@@ -275,6 +276,8 @@ double secondsOfMma(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   const double ahead = mma.stages - (mma.isForWarpgroups ? 2 : 1);
   group.latency =
       steps * (kMemoryLatency / ahead + kBarrier + 2 * kSharedLatency);
+  if (mma.parts > 1) // they wait for one another, twice, and read their sums
+    group.latency += 2 * kClusterBarrier + kMemoryLatency;
   group.bytes = steps * mma.stageBytes() + 4.0 * shape.rows * shape.columns;
   // Beside sums and operands, the places of each of its copies.
   const auto copies = static_cast<double>(mma.stageBytes()) /

@@ -135,13 +135,13 @@ private:
     if (rows <= kGpuFewRows)
       return;
     if (machine.has(MatrixUnit::Wgmma))
-      for (int64_t height : {64, 128, 192, 256})
+      for (int64_t height : {32, 64, 128, 192, 256})
         for (int64_t lines : {64, 128})
           for (int64_t stages : {3, 4, 5})
             if (height < 2 * rows)
-              add(MmaScheduleAttr::get(context, {height, lines / groups},
-                                       {1, lines / MmaShape::unitLines}, 64,
-                                       stages, MatrixUnit::Wgmma));
+              addParts(rows, {height, lines / groups},
+                       {1, lines / MmaShape::unitLines}, 64, stages,
+                       MatrixUnit::Wgmma);
     for (int64_t height : {32, 64, 128, 256})
       for (int64_t lines : {64, 128, 256}) {
         // As many rows more than there are would be padding.
@@ -150,10 +150,22 @@ private:
         for (auto [y, x] : {std::pair{1, 4}, {2, 2}, {4, 1}, {2, 4}, {4, 2}})
           for (int64_t step : {32, 64})
             for (int64_t stages : {2, 3, 4})
-              add(MmaScheduleAttr::get(context, {height, lines / groups},
-                                       {y, x}, step, stages,
-                                       MatrixUnit::MmaSync));
+              addParts(rows, {height, lines / groups}, {y, x}, step, stages,
+                       MatrixUnit::MmaSync);
       }
+  }
+
+  /// Tiles whose K is divided where there are few of them, and whole ones.
+  void addParts(int64_t rows, ArrayRef<int64_t> workgroup,
+                ArrayRef<int64_t> warps, int64_t step, int64_t stages,
+                MatrixUnit unit) {
+    const int64_t tiles = llvm::divideCeil(rows, workgroup[0]) *
+                          llvm::divideCeil(columnsOfProduct, workgroup[1]);
+    for (int64_t parts = 1;
+         parts <= std::max<int64_t>(machine.clusterWorkgroups, 1); parts *= 2)
+      if (parts == 1 || tiles * parts <= 4 * machine.multiprocessors)
+        add(MmaScheduleAttr::get(context, workgroup, warps, step, stages, unit,
+                                 parts));
   }
 
   /// Other numbers of row blocks, warps, tiles and stages.

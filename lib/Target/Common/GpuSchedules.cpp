@@ -154,7 +154,8 @@ private:
       const int64_t columns = tile.lines / groups;
       auto schedule = MmaScheduleAttr::get(context, {tile.rows, columns},
                                            {tile.rowWarps, tile.lineWarps},
-                                           tile.step, tile.stages, tile.unit);
+                                           tile.step, tile.stages, tile.unit,
+                                           /*parts=*/1);
       if ((tile.isForCodes && !hasCodes) ||
           failed(verifyGpuSchedule(kernel, schedule, machine, nullptr)))
         continue;

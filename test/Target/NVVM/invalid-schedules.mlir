@@ -93,6 +93,39 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 
 // -----
 
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  // expected-error @below {{schedule cannot run on a GPU: parts (4) cannot each have some of 5 steps of 64 columns of K}}
+  kf.kernel @k(%x: tensor<?x320xbf16>, %w: tensor<96x320xbf16>) -> tensor<?x96xf32>
+      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 3, unit = wgmma, parts = 4>} {
+    %0 = kf.matmul %x, %w wide : tensor<?x320xbf16>, tensor<96x320xbf16>
+    kf.yield %0 : tensor<?x96xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  // expected-error @below {{schedule cannot run on a GPU: parts (8) cannot each have some of 5 steps of 64 columns of K}}
+  kf.kernel @k(%x: tensor<?x320xbf16>, %w: tensor<96x320xbf16>) -> tensor<?x96xf32>
+      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 3, unit = wgmma, parts = 8>} {
+    %0 = kf.matmul %x, %w wide : tensor<?x320xbf16>, tensor<96x320xbf16>
+    kf.yield %0 : tensor<?x96xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on this device: parts are a cluster of workgroups, which sm_90 and later have}}
+  kf.kernel @k(%x: tensor<?x320xbf16>, %w: tensor<96x320xbf16>) -> tensor<?x96xf32>
+      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 64, stages = 2, unit = mma_sync, parts = 2>} {
+    %0 = kf.matmul %x, %w wide : tensor<?x320xbf16>, tensor<96x320xbf16>
+    kf.yield %0 : tensor<?x96xf32>
+  }
+}
+
+// -----
+
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
   // expected-error @below {{schedule cannot run on a GPU: #kf.mma is for matmul}}
   kf.kernel @k(%x: tensor<?x64xf32>) -> tensor<?x64xf32>

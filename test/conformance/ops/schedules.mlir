@@ -170,3 +170,88 @@ kf.program @eighths_q6_k(%x: tensor<?x7936xf16>, %r: tensor<?x40xf32>) -> tensor
   %0 = kf.dispatch @eighths_q6_k_kernel(%x, %w, %r) : (tensor<?x7936xf16>, tensor<40x7936x!kf.quant<q6_k>>, tensor<?x40xf32>) -> tensor<?x40xf32>
   kf.yield %0 : tensor<?x40xf32>
 }
+
+// #kf.mma, too, divides K among the workgroups of a cluster, each of which stores
+// a part of the tile.
+
+// Five steps, of which one workgroup has three; rows for two tiles.
+kf.kernel @mma_halves_bf16_kernel(%x: tensor<?x320xbf16>, %w: tensor<77x320xbf16>, %r: tensor<?x77xf32>) -> tensor<?x77xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 3, unit = wgmma, parts = 2>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x320xbf16>, tensor<77x320xbf16>
+  %1 = arith.addf %r, %0 : tensor<?x77xf32>
+  kf.yield %1 : tensor<?x77xf32>
+}
+kf.program @mma_halves_bf16(%x: tensor<?x320xbf16>, %r: tensor<?x77xf32>) -> tensor<?x77xf32> attributes {max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<77x320xbf16>
+  %0 = kf.dispatch @mma_halves_bf16_kernel(%x, %w, %r) : (tensor<?x320xbf16>, tensor<77x320xbf16>, tensor<?x77xf32>) -> tensor<?x77xf32>
+  kf.yield %0 : tensor<?x77xf32>
+}
+
+// The last step is half a step, and each has one.
+kf.kernel @mma_eighths_f16_kernel(%x: tensor<?x480xf16>, %w: tensor<136x480xf16>) -> tensor<?x136xf32>
+    attributes {schedule = #kf.mma<workgroup = [32, 128], warps = [1, 8], reduction = 64, stages = 4, unit = wgmma, parts = 8>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x480xf16>, tensor<136x480xf16>
+  kf.yield %0 : tensor<?x136xf32>
+}
+kf.program @mma_eighths_f16(%x: tensor<?x480xf16>) -> tensor<?x136xf32> attributes {max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<136x480xf16>
+  %0 = kf.dispatch @mma_eighths_f16_kernel(%x, %w) : (tensor<?x480xf16>, tensor<136x480xf16>) -> tensor<?x136xf32>
+  kf.yield %0 : tensor<?x136xf32>
+}
+
+// Both products of a gate, of blocks; an even number of steps.
+kf.kernel @mma_thirds_q4_k_kernel(%x: tensor<?x768xf16>, %w: tensor<2x52x768x!kf.quant<q4_k>>) -> tensor<?x52xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [1, 4], reduction = 64, stages = 4, unit = wgmma, parts = 3>} {
+  %0 = kf.matmul %x, %w glu(silu) wide : tensor<?x768xf16>, tensor<2x52x768x!kf.quant<q4_k>>
+  kf.yield %0 : tensor<?x52xf32>
+}
+kf.program @mma_thirds_q4_k(%x: tensor<?x768xf16>) -> tensor<?x52xf32> attributes {max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<2x52x768x!kf.quant<q4_k>>
+  %0 = kf.dispatch @mma_thirds_q4_k_kernel(%x, %w) : (tensor<?x768xf16>, tensor<2x52x768x!kf.quant<q4_k>>) -> tensor<?x52xf32>
+  kf.yield %0 : tensor<?x52xf32>
+}
+
+// Units of a warp; sums leave in several turns.
+kf.kernel @mma_fourths_bf16_kernel(%x: tensor<?x1000xbf16>, %w: tensor<100x1000xbf16>, %r: tensor<?x100xf32>) -> tensor<?x100xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 128], warps = [1, 4], reduction = 32, stages = 2, unit = mma_sync, parts = 4>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x1000xbf16>, tensor<100x1000xbf16>
+  %1 = arith.addf %r, %0 : tensor<?x100xf32>
+  kf.yield %1 : tensor<?x100xf32>
+}
+kf.program @mma_fourths_bf16(%x: tensor<?x1000xbf16>, %r: tensor<?x100xf32>) -> tensor<?x100xf32> attributes {max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<100x1000xbf16>
+  %0 = kf.dispatch @mma_fourths_bf16_kernel(%x, %w, %r) : (tensor<?x1000xbf16>, tensor<100x1000xbf16>, tensor<?x100xf32>) -> tensor<?x100xf32>
+  kf.yield %0 : tensor<?x100xf32>
+}
+
+kf.kernel @mma_thirds_q8_0_kernel(%x: tensor<?x608xf16>, %w: tensor<72x608x!kf.quant<q8_0>>) -> tensor<?x72xf32>
+    attributes {schedule = #kf.mma<workgroup = [32, 64], warps = [1, 4], reduction = 64, stages = 3, unit = mma_sync, parts = 3>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x608xf16>, tensor<72x608x!kf.quant<q8_0>>
+  kf.yield %0 : tensor<?x72xf32>
+}
+kf.program @mma_thirds_q8_0(%x: tensor<?x608xf16>) -> tensor<?x72xf32> attributes {max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<72x608x!kf.quant<q8_0>>
+  %0 = kf.dispatch @mma_thirds_q8_0_kernel(%x, %w) : (tensor<?x608xf16>, tensor<72x608x!kf.quant<q8_0>>) -> tensor<?x72xf32>
+  kf.yield %0 : tensor<?x72xf32>
+}
+
+// Rows past the range of f16, which each workgroup scales where it has some.
+kf.kernel @mma_outliers_rows(%x: tensor<?x640xf32>) -> (tensor<?x640xf16>, tensor<?x640xf32>)
+    attributes {schedule = #kf.simt<workgroup = [1, 0], threads = [64]>} {
+  %large = arith.constant dense<1.0e5> : tensor<1xf32>
+  %all = kf.broadcast %large : tensor<1xf32> to tensor<?x640xf32>
+  %0 = arith.mulf %x, %all : tensor<?x640xf32>
+  %rounded, %outliers = kf.round_half %0 : tensor<?x640xf32>
+  kf.yield %rounded, %outliers : tensor<?x640xf16>, tensor<?x640xf32>
+}
+kf.kernel @mma_outliers_kernel(%x: tensor<?x640xf16>, %o: tensor<?x640xf32>, %w: tensor<72x640xf16>) -> tensor<?x72xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 3, unit = wgmma, parts = 5>} {
+  %0 = kf.matmul %x outliers(%o : tensor<?x640xf32>), %w wide : tensor<?x640xf16>, tensor<72x640xf16>
+  kf.yield %0 : tensor<?x72xf32>
+}
+kf.program @mma_outliers(%x: tensor<?x640xf32>) -> tensor<?x72xf32> attributes {max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<72x640xf16>
+  %0:2 = kf.dispatch @mma_outliers_rows(%x) : (tensor<?x640xf32>) -> (tensor<?x640xf16>, tensor<?x640xf32>)
+  %1 = kf.dispatch @mma_outliers_kernel(%0#0, %0#1, %w) : (tensor<?x640xf16>, tensor<?x640xf32>, tensor<72x640xf16>) -> tensor<?x72xf32>
+  kf.yield %1 : tensor<?x72xf32>
+}

@@ -391,7 +391,8 @@ private:
   /// Notes sums of rows that have outliers.
   void checkRange(Value column, ValueRange sums) {
     if (range)
-      e.ifThen(e.isLess(column, columns), [&] { range->check(sums); });
+      e.ifThen(e.isLess(column, columns),
+               [&] { range->checkForCluster(sums); });
   }
 
   Value scaled(Value sum) {

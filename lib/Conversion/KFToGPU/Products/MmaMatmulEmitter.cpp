@@ -12,6 +12,9 @@
 // tile, whose sums stay in registers until the end. Lines and rows past an edge
 // are zeros, whose sums are not stored.
 //
+// Where there are fewer tiles than multiprocessors, workgroups of a cluster
+// divide K. Each stores a part of the tile's elements, with the sums of all.
+//
 //===----------------------------------------------------------------------===//
 
 #include "../Units/RowRange.h"
@@ -39,6 +42,7 @@ private:
     if (mma.isForWarpgroups)
       ring = code.align(ring, MmaShape::warpgroupAlignment);
     factor = cast<RankedTensorType>(op.getX().getType()).getElementType();
+    findColumns();
     FailureOr<SmallVector<Value>> sums = sumUpTile();
     if (failed(sums))
       return failure();
@@ -58,6 +62,19 @@ private:
     product.numberThread();
     return storeTile(all);
   }
+
+  /// Finds the columns of K that this workgroup has.
+  void findColumns() {
+    begin = e.index(0);
+    end = e.index(extent);
+    if (!e.part)
+      return;
+    begin = e.scaled(e.part, mma.columns());
+    end = e.add(begin, e.index(mma.columns()));
+    if (!hasEqualParts())
+      end = e.select(e.isLess(end, e.index(extent)), end, e.index(extent));
+  }
+  bool hasEqualParts() const { return mma.parts * mma.columns() == extent; }
 
   /// The sums of the tile, of rows as they are or scaled; a diagnostic on
   /// failure.
@@ -79,14 +96,14 @@ private:
   /// `k` on, into the range of f16, where rows are scaled.
   void scaleStage(MmaStaging &x, Value at, Value k) {
     if (isScaled)
-      e.ifThen(e.isLess(k, e.index(extent)),
+      e.ifThen(e.isLess(k, end),
                [&] { x.rescale(code.advance(ring, at), k, outliers, *range); });
   }
 
   /// Begins to copy what the step at `k` reads, where there is one, to the
   /// stage at byte `at` of the ring.
   void copyStage(MmaStaging &x, Value at, Value k) {
-    e.ifThen(e.isLess(k, e.index(extent)), [&] {
+    e.ifThen(e.isLess(k, end), [&] {
       Value stage = code.advance(ring, at);
       x.copy(stage, k);
       lines->copy(stage, k);
@@ -94,19 +111,42 @@ private:
     code.commitCopies();
   }
 
-  /// Begins with the first `ahead` stages.
+  /// The first column of step number `step` of this workgroup.
+  Value columnOf(int64_t step) {
+    return e.add(begin, e.index(step * mma.step));
+  }
+
+  /// Begins with the first `ahead` stages. A packed weight is on its way while
+  /// the kernels before this one end: none of them makes it.
   void fillStages(MmaStaging &x, int64_t ahead) {
-    for (int64_t i = 0; i < ahead; ++i)
-      copyStage(x, e.index(i * mma.stageBytes()), e.index(i * mma.step));
-    lines->store(ring, lines->fetch(e.index(0)), 0, 1);
+    const bool beginsWithLines = hasFragments(op.getW().getType());
+    auto copy = [&](int64_t i, function_ref<void(Value, Value)> operands) {
+      Value k = columnOf(i);
+      e.ifThen(e.isLess(k, end),
+               [&] { operands(code.advance(ring, i * mma.stageBytes()), k); });
+    };
+    if (beginsWithLines) {
+      for (int64_t i = 0; i < ahead; ++i)
+        copy(i, [&](Value stage, Value k) { lines->copy(stage, k); });
+      e.waitForInputs();
+    }
+    for (int64_t i = 0; i < ahead; ++i) {
+      copy(i, [&](Value stage, Value k) {
+        x.copy(stage, k);
+        if (!beginsWithLines)
+          lines->copy(stage, k);
+      });
+      code.commitCopies();
+    }
+    lines->store(ring, lines->fetch(begin), 0, 1);
   }
 
   /// The ring's stages, one after another.
   SmallVector<Value> sumUp(MmaStaging &x) {
     const int64_t ahead = mma.stages - 1;
     fillStages(x, ahead);
-    SmallVector<Value> fetched = lines->fetch(e.index(mma.step));
-    waitForStage(x, e.index(0), e.index(0));
+    SmallVector<Value> fetched = lines->fetch(columnOf(1));
+    waitForStage(x, e.index(0), begin);
     // What is multiplied next is in registers before it is wanted.
     SmallVector<Value> carried = product.zeros();
     const size_t sumCount = carried.size(), fetchedCount = fetched.size();
@@ -115,8 +155,7 @@ private:
     carried.push_back(e.index(0));
     carried.push_back(e.index(ahead * mma.stageBytes()));
     auto steps = e.loop(
-        e.index(0), e.index(extent), e.index(mma.step), carried,
-        [&](Value k, ValueRange args) {
+        begin, end, e.index(mma.step), carried, [&](Value k, ValueRange args) {
           SmallVector<Value> sums(args.take_front(sumCount));
           SmallVector<Value> words(
               args.drop_front(sumCount).drop_back(fetchedCount + 2));
@@ -158,13 +197,15 @@ private:
     fillStages(x, ahead);
     SmallVector<Value> carried = product.zeros();
     const size_t sumCount = carried.size();
-    llvm::append_range(carried, lines->fetch(e.index(mma.step)));
+    llvm::append_range(carried, lines->fetch(columnOf(1)));
     const size_t fetchedCount = carried.size() - sumCount;
     carried.push_back(e.index(0));
     carried.push_back(e.index(ahead * mma.stageBytes()));
-    const int64_t inTurn = llvm::divideCeil(extent, mma.step) % 2 == 0 ? 2 : 1;
+    const bool isEven = mma.steps % 2 == 0 &&
+                        llvm::divideCeil(extent, mma.step) % mma.steps == 0;
+    const int64_t inTurn = isEven ? 2 : 1;
     auto steps = e.loop(
-        e.index(0), e.index(extent), e.index(inTurn * mma.step), carried,
+        begin, end, e.index(inTurn * mma.step), carried,
         [&](Value first, ValueRange args) {
           SmallVector<Value> sums(args.take_front(sumCount));
           SmallVector<Value> fetched(args.drop_back(2).take_back(fetchedCount));
@@ -257,26 +298,42 @@ private:
   /// Through workgroup memory, so that neighbouring threads store elements that
   /// are neighbours.
   LogicalResult storeTile(ValueRange sums) {
+    SmallVector<Value> all; // sums of each part
+    for (int64_t part = 0; part < mma.parts; ++part)
+      all.push_back(e.part ? code.pointerInCluster(ring, e.index(part)) : ring);
     const int64_t units = layout.units();
     for (int64_t first = 0; first < mma.rowTiles(); first += units) {
-      e.barrier(); // of whoever still reads what was there
+      synchronizeTile(); // with whoever still reads what was there
       product.storeSums(sums, ring, first, units);
-      e.barrier();
-      if (failed(storeRows(first, units)))
+      synchronizeTile();
+      if (failed(storeRows(all, first, units)))
         return failure();
     }
+    if (e.part) // what others read must be there until they have
+      code.clusterBarrier();
     return success();
   }
 
-  /// Stores what storeSums() has written. Threads take several elements at a
-  /// time, whose operands are read before any is stored.
-  LogicalResult storeRows(int64_t first, int64_t units) {
+  /// Waits for all threads that have sums of the tile.
+  void synchronizeTile() {
+    if (e.part)
+      code.clusterBarrier();
+    else
+      e.barrier();
+  }
+
+  /// Stores what storeSums() has written, to `sums` in each part. Threads take
+  /// several elements at a time, whose operands are read before any is stored.
+  LogicalResult storeRows(ArrayRef<Value> sums, int64_t first, int64_t units) {
     const int64_t all = layout.rows(units) * shape.columns;
-    const int64_t most = 8, threads = shape.threadCount;
+    const int64_t most = 8, threads = shape.threadCount * mma.parts;
     const int64_t atOnce = std::min(most, llvm::divideCeilSigned(all, threads));
     const bool isWhole = getConstantIntValue(columns) == shape.columns;
+    Value own = e.thread;
+    if (e.part)
+      own = e.add(own, e.scaled(e.part, shape.threadCount));
     LogicalResult stored = success();
-    e.loop(e.thread, e.index(all), e.index(atOnce * threads), {},
+    e.loop(own, e.index(all), e.index(atOnce * threads), {},
            [&](Value begin, ValueRange) {
              SmallVector<Element> elements;
              for (int64_t i = 0; i < atOnce; ++i) {
@@ -286,20 +343,22 @@ private:
                  isThere = e.isLess(number, e.index(all));
                  number = e.select(isThere, number, e.index(0));
                }
-               elements.push_back(finishNumber(number, first, units, isWhole));
+               elements.push_back(
+                   finishNumber(number, sums, first, units, isWhole));
                if (isThere)
                  elements.back().isInside = arith::AndIOp::create(
                      b, loc, elements.back().isInside, isThere);
              }
-             for (const Element &element : elements) {
-               if (!element.value) {
-                 stored = failure();
-                 break;
-               }
+             if (!llvm::all_of(elements, [](const Element &element) {
+                   return static_cast<bool>(element.value);
+                 })) {
+               stored = failure();
+               return SmallVector<Value>();
+             }
+             for (const Element &element : elements)
                e.ifThen(element.isInside, [&] {
                  e.storeResult(element.value, {element.row, element.column});
                });
-             }
              return SmallVector<Value>();
            });
     return stored;
@@ -313,8 +372,8 @@ private:
 
   /// Element number `number` of those that storeSums() has written; of one that
   /// is not inside, what another one's operands give.
-  Element finishNumber(Value number, int64_t first, int64_t units,
-                       bool isWhole) {
+  Element finishNumber(Value number, ArrayRef<Value> sums, int64_t first,
+                       int64_t units, bool isWhole) {
     Element element;
     Value width = e.index(shape.columns);
     Value line = arith::DivUIOp::create(b, loc, number, width);
@@ -328,19 +387,35 @@ private:
     element.column =
         isWhole ? column : e.select(element.isInside, column, e.index(0));
     element.value = finishElement(element.row, element.column,
-                                  product.loadSums(ring, line, column));
+                                  sumUpParts(sums, line, column));
     return element;
+  }
+
+  /// Of each group, what all parts have of an element.
+  SmallVector<Value> sumUpParts(ArrayRef<Value> sums, Value line,
+                                Value column) {
+    SmallVector<Value> all;
+    for (Value memory : sums) {
+      SmallVector<Value> part = product.loadSums(memory, line, column);
+      if (all.empty())
+        all = std::move(part);
+      else
+        for (auto [sum, own] : llvm::zip(all, part))
+          sum = e.add(sum, own);
+    }
+    return all;
   }
 
   const MmaShape &mma;
   MmaSums layout{mma};
-  NvvmCode code;
+  WarpOps code;
   MmaFragment product;
   OutlierRows outliers;
   std::optional<RowRange> range; // where there may be outliers
   bool isScaled = false;         // whether rows are scaled
   std::unique_ptr<MmaLines> lines;
   Type factor;                 // what units multiply: f16 or bf16
+  Value begin, end;            // of this workgroup's columns of K
   Value ring;                  // pointer to the stages
   SmallVector<Value> rowTiles; // [step], bytes in a stage
   int64_t lineBytes = 0;

@@ -39,18 +39,26 @@ void RowRange::reset() {
       [&] { memref::StoreOp::create(b, loc, e.word(0), flag, e.index(0)); });
 }
 
-void RowRange::check(ValueRange sums) {
+void RowRange::noteIfOdd(ValueRange sums, function_ref<void()> note) {
   // What is not finite makes a NaN of 0.
   Value zero = e.f32(0.0), odd = zero;
   for (Value sum : sums)
     odd = math::FmaOp::create(b, loc, sum, zero, odd);
   Value isOdd =
       arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNE, odd, zero);
-  e.ifThen(isOdd, [&] {
-    if (!e.part) {
-      memref::StoreOp::create(b, loc, e.word(1), flag, e.index(0));
-      return;
-    }
+  e.ifThen(isOdd, note);
+}
+
+void RowRange::check(ValueRange sums) {
+  noteIfOdd(sums, [&] {
+    memref::StoreOp::create(b, loc, e.word(1), flag, e.index(0));
+  });
+}
+
+void RowRange::checkForCluster(ValueRange sums) {
+  if (!e.part)
+    return check(sums);
+  noteIfOdd(sums, [&] {
     WarpOps code(e);
     const int64_t parts = e.kernel.getScheduleAttr().getParts();
     for (int64_t part = 0; part < parts; ++part)

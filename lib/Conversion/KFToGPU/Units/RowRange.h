@@ -30,13 +30,14 @@ public:
 
   /// Says that nothing is noted yet; seen behind the next barrier.
   void reset();
-  /// Notes whatever of `sums` is infinite or not a number: for all workgroups
-  /// of a cluster.
+  /// Notes whatever of `sums` is infinite or not a number: for this workgroup,
+  /// or for all of its cluster.
   void check(ValueRange sums);
+  void checkForCluster(ValueRange sums);
   /// `results` (f32), or what `again` gives where something was noted, which
   /// multiplies rows that it scales: with another value for the thread's
   /// number, which what it takes of registers should come from. All threads
-  /// must come here; in a cluster, behind a barrier of all its workgroups.
+  /// must come here; after checkForCluster(), behind a barrier of the cluster.
   SmallVector<Value> unlessNoted(ValueRange results,
                                  function_ref<SmallVector<Value>()> again);
 
@@ -50,6 +51,7 @@ public:
   Value inverseOf(Value row);
 
 private:
+  void noteIfOdd(ValueRange sums, function_ref<void()> note);
   Value exponentOf(Value row);
 
   GPUEmitter &e;

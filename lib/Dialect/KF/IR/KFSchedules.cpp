@@ -91,7 +91,8 @@ SimtScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult
 MmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                         ArrayRef<int64_t> workgroup, ArrayRef<int64_t> warps,
-                        int64_t reduction, int64_t stages, MatrixUnit unit) {
+                        int64_t reduction, int64_t stages, MatrixUnit unit,
+                        int64_t parts) {
   FieldChecks checks(emitError);
   checks.check(workgroup.size() == 2 && warps.size() == 2,
                "workgroup and warps are [rows, columns]");
@@ -101,6 +102,7 @@ MmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       llvm::isPowerOf2_64(reduction) && reduction >= 16 && reduction <= 128,
       "reduction must be 16, 32, 64 or 128, found " + Twine(reduction));
   checks.inRange("stages", stages, 2, 8);
+  checks.inRange("parts", parts, 1, kMostClusterParts);
   checks.check(unit == MatrixUnit::MmaSync || unit == MatrixUnit::Wgmma,
                "unit is mma_sync or wgmma, found " + stringifyMatrixUnit(unit));
   if (unit != MatrixUnit::Wgmma || checks.hasFailed())

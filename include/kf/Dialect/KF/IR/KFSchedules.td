@@ -153,15 +153,21 @@ def KF_MmaScheduleAttr : KF_ScheduleAttr<"Mma", "mma"> {
       (sm_90a), of four warps, which reads rows from shared memory itself. Of
       the latter, `warps` is [1, a multiple of 4], each with 16 lines of the
       weight, rows are at most 256, `reduction` is 64 and `stages` 3 or more.
+    - `parts`: workgroups, up to 8, that divide K and have sums of the same tile,
+      where there are fewer tiles than multiprocessors. They are a cluster
+      (sm_90), and each adds up a part of the tile from their workgroup memory,
+      in their order.
 
     ```mlir
     #kf.mma<workgroup = [128, 128], warps = [2, 2], reduction = 32, stages = 3, unit = mma_sync>
     #kf.mma<workgroup = [256, 128], warps = [1, 8], reduction = 64, stages = 4, unit = wgmma>
+    #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 4, unit = wgmma, parts = 4>
     ```
   }];
   let parameters = (ins KF_Sizes:$workgroup, KF_Sizes:$warps,
       "int64_t":$reduction, "int64_t":$stages,
-      "::mlir::kf::MatrixUnit":$unit);
+      "::mlir::kf::MatrixUnit":$unit,
+      DefaultValuedParameter<"int64_t", "1">:$parts);
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{
     ::llvm::ArrayRef<int64_t> getThreads() const { return {}; }

@@ -1,0 +1,54 @@
+// RUN: kf-opt %s --split-input-file --kf-tile-kernels --convert-kf-to-gpu --canonicalize --cse | FileCheck %s
+
+// Four workgroups divide 8 steps of K, two in turn. They are a cluster along the
+// last dimension of the grid.
+// CHECK-LABEL: gpu.func @even(
+// CHECK-SAME:    kf.grid = #kf.grid<tokens = [64, 0, 0], counts = [0, 2, 4]>
+// CHECK-SAME:    nvvm.cluster_dim = array<i32: 1, 1, 4>
+// CHECK-DAG:     %[[PART:.*]] = gpu.block_id z
+// CHECK-DAG:     %[[BEGIN:.*]] = arith.muli %[[PART]], %c128
+// CHECK-DAG:     %[[END:.*]] = arith.addi %[[BEGIN]], %c128
+// The weight's first steps are asked for before the kernels before this one end.
+// CHECK:         nvvm.cp.async.shared.global
+// CHECK-NOT:     nvvm.cp.async.commit.group
+// CHECK:         nvvm.griddepcontrol wait
+// CHECK:         nvvm.cp.async.commit.group
+// CHECK:         scf.for %{{.*}} = %[[BEGIN]] to %[[END]] step %c128
+// Each reads what all have of its part of the tile, in their order.
+// CHECK-COUNT-4: nvvm.mapa
+// CHECK:         nvvm.cluster.arrive
+// CHECK-NEXT:    nvvm.cluster.wait
+// CHECK:         llvm.store
+// CHECK:         nvvm.cluster.arrive
+// CHECK-NEXT:    nvvm.cluster.wait
+// CHECK-COUNT-4: llvm.load %{{.*}} : !llvm.ptr<7> -> f32
+// CHECK:         memref.store
+// And none ends before they have.
+// CHECK:         nvvm.cluster.arrive
+// CHECK-NEXT:    nvvm.cluster.wait
+// CHECK-NEXT:    gpu.return
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  kf.kernel @even(%x: tensor<?x512xbf16>, %w: tensor<96x512xbf16, #kf.fragments>) -> tensor<?x96xf32>
+      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 3, unit = wgmma, parts = 4>} {
+    %0 = kf.matmul %x, %w wide : tensor<?x512xbf16>, tensor<96x512xbf16, #kf.fragments>
+    kf.yield %0 : tensor<?x96xf32>
+  }
+}
+
+// -----
+
+// Of five steps, one workgroup has three: the other ends where K does, and steps
+// go one after the other.
+// CHECK-LABEL: gpu.func @odd(
+// CHECK:         %[[BEGIN:.*]] = arith.muli %{{.*}}, %c192
+// CHECK:         %[[NEXT:.*]] = arith.addi %[[BEGIN]], %c192
+// CHECK:         %[[IS_INSIDE:.*]] = arith.cmpi ult, %[[NEXT]], %c320
+// CHECK:         %[[END:.*]] = arith.select %[[IS_INSIDE]], %[[NEXT]], %c320
+// CHECK:         scf.for %{{.*}} = %[[BEGIN]] to %[[END]] step %c64
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  kf.kernel @odd(%x: tensor<?x320xbf16>, %w: tensor<96x320xbf16, #kf.fragments>) -> tensor<?x96xf32>
+      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 3, unit = wgmma, parts = 2>} {
+    %0 = kf.matmul %x, %w wide : tensor<?x320xbf16>, tensor<96x320xbf16, #kf.fragments>
+    kf.yield %0 : tensor<?x96xf32>
+  }
+}
