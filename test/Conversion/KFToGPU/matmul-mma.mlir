@@ -33,8 +33,8 @@
 // CHECK-NOT:     llvm.store
 // CHECK:         gpu.barrier
 // CHECK:         scf.for
-// CHECK-COUNT-8:   llvm.load %{{.*}} : !llvm.ptr<3> -> f32
-// CHECK-COUNT-8:   memref.store %{{.*}}, %[[R]]
+// CHECK-COUNT-16:  llvm.load %{{.*}} : !llvm.ptr<3> -> f32
+// CHECK-COUNT-16:  memref.store %{{.*}}, %[[R]]
 // CHECK-NOT:       memref.store
 // CHECK:         gpu.return
 kf.kernel @aligned(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<?x96xf32>

@@ -326,7 +326,7 @@ private:
   /// several elements at a time, whose operands are read before any is stored.
   LogicalResult storeRows(ArrayRef<Value> sums, int64_t first, int64_t units) {
     const int64_t all = layout.rows(units) * shape.columns;
-    const int64_t most = 8, threads = shape.threadCount * mma.parts;
+    const int64_t most = 16, threads = shape.threadCount * mma.parts;
     const int64_t atOnce = std::min(most, llvm::divideCeilSigned(all, threads));
     const bool isWhole = getConstantIntValue(columns) == shape.columns;
     Value own = e.thread;
@@ -355,6 +355,8 @@ private:
                stored = failure();
                return SmallVector<Value>();
              }
+             for (const Element &element : elements)
+               code.computeHere(element.value);
              for (const Element &element : elements)
                e.ifThen(element.isInside, [&] {
                  e.storeResult(element.value, {element.row, element.column});

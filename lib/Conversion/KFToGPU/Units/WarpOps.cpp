@@ -39,6 +39,13 @@ Value WarpOps::sameNumber(Value number) {
       b, loc, b.getIndexType(), assembly("mov.b32 $0, $1;", "=r,r", i32, word));
 }
 
+void WarpOps::computeHere(Value value) {
+  const bool isNarrow = value.getType().getIntOrFloatBitWidth() == 16;
+  if (isNarrow)
+    value = arith::BitcastOp::create(b, loc, b.getI16Type(), value);
+  assembly("", isNarrow ? "h" : "f", {}, value);
+}
+
 void WarpOps::syncLanes() { NVVM::SyncWarpOp::create(b, loc, e.word(-1)); }
 
 //===----------------------------------------------------------------------===//

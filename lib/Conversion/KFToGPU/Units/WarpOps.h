@@ -37,6 +37,9 @@ public:
   /// `number`, an index below 2^31; LLVM does not see that it is the same, and
   /// computes nothing that depends on it any earlier.
   Value sameNumber(Value number);
+  /// Lets LLVM compute `value`, a float, here, and not in a branch behind that
+  /// uses it.
+  void computeHere(Value value);
 
   /// What a warp's lanes have copied and read is seen by the others.
   void syncLanes();
