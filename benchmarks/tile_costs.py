@@ -58,10 +58,14 @@ class Sample:
         self.tile = (rows, lines, *numbers_of(schedule, "warps"),
                      *numbers_of(schedule, "reduction"), *numbers_of(schedule, "stages"),
                      next(unit for unit, text in UNITS.items() if f"unit = {text}" in schedule))
-        groups = math.ceil(entry["key"]["rows"] / rows) * math.ceil(w[-2] / columns)
+        tiles = math.ceil(entry["key"]["rows"] / rows) * math.ceil(w[-2] / columns)
+        self.parts = numbers_of(schedule, "parts")[0] if "parts" in schedule else 1
+        self.columns = x[-1]
+        groups = tiles * self.parts
         self.is_alone = groups <= units and self.tile[2] * self.tile[3] <= 4
         self.has_codes = entry["about"]["types"][1] not in FLOATS
-        self.cost = trial["seconds"] / (math.ceil(groups / units) * rows * lines * x[-1])
+        rounds = math.ceil(groups / units) if self.parts == 1 else max(groups / units, 1)
+        self.cost = trial["seconds"] / (rounds * rows * lines * self.columns / self.parts)
 
 
 def read_samples(path, chip):
@@ -86,9 +90,11 @@ def mean(values):
 
 
 def fit(tiles, samples):
-    """The slowness of each tile, and what dequantization and being alone add."""
+    """The slowness of each tile, and what dequantization, being alone and parts add."""
     costs = {}
     for sample in samples:
+        if sample.parts > 1:
+            continue
         kind = "codes" if sample.has_codes else "alone" if sample.is_alone else "floats"
         costs.setdefault((sample.tile, kind), []).append(sample.cost)
     of = {key: mean(values) for key, values in costs.items()}
@@ -113,11 +119,25 @@ def fit(tiles, samples):
             slowness[tile] = of[tile, "codes"] / base - dequantization * 128 / tile[0]
         if tile not in slowness:
             rows, lines, row_warps, line_warps, step, stages, unit = tile
-            fail(f"tile {tile} was not tried; try '#kf.mma<workgroup = [{rows}, {lines}], "
+            fail(f"tile {tile} was not tried whole; try '#kf.mma<workgroup = [{rows}, {lines}], "
                  f"warps = [{row_warps}, {line_warps}], reduction = {step}, "
                  f"stages = {stages}, unit = {UNITS[unit]}>' for a product of "
                  f"{'blocks' if is_for_codes else 'floats'}")
-    return slowness, dequantization, alone
+    return slowness, dequantization, alone, fit_exchange(samples, slowness, base, alone)
+
+
+def fit_exchange(samples, slowness, base, alone):
+    """Columns of K that another part costs."""
+    found = []
+    for sample in samples:
+        if sample.parts > 1 and not sample.has_codes and sample.tile in slowness:
+            whole = slowness[sample.tile] * (alone if sample.is_alone else 1)
+            found.append((sample.cost / base - whole) * sample.columns
+                         / (sample.parts * (sample.parts - 1)))
+    if not found:
+        fail(f"no product of {' or '.join(FLOATS)} was tried in parts; try a schedule with "
+             "parts = 2 for one of fewer tiles than multiprocessors")
+    return max(sum(found) / len(found), 0)
 
 
 def main():
@@ -136,14 +156,14 @@ def main():
     arguments = parser.parse_args()
     tiles = read_tiles()
     samples = read_samples(arguments.database, arguments.chip)
-    slowness, dequantization, alone = fit(tiles, samples)
+    slowness, dequantization, alone, exchange = fit(tiles, samples)
     print("// What tiles on matrix units cost on one chip: see GpuCosts.h.")
     print(f"// Measured on: {arguments.machine}, {arguments.chip}, at commit {arguments.commit},")
     print(f"// {len(samples)} times of products; made by benchmarks/tile_costs.py.")
     print(f'"{arguments.chip}", "{arguments.machine}", '
           f"/*mmaProductsPerCycle=*/{arguments.products},")
     print(f"/*dequantization=*/{dequantization:.2f}, /*alone=*/{alone:.2f}, "
-          f"/*clustered=*/{arguments.clustered},")
+          f"/*exchange=*/{exchange:.0f}, /*clustered=*/{arguments.clustered},")
     lines = [f"{{{{{', '.join(map(str, tile[:6]))}, MatrixUnit::{tile[6]}, "
              f"{str(is_for_codes).lower()}}}, {slowness[tile]:.2f}}}"
              for tile, is_for_codes in tiles]

@@ -18,9 +18,9 @@ struct ChipCosts {
   StringLiteral chip;         ///< without the letter of its own instructions
   StringLiteral machine;      ///< that was measured
   double mmaProductsPerCycle; ///< of a multiprocessor
-  double dequantization, alone;
+  double dequantization, alone, exchange;
   int64_t clustered;
-  MmaTileCost tiles[14];
+  MmaTileCost tiles[16];
 };
 
 constexpr ChipCosts sm90 = {
@@ -60,6 +60,7 @@ GpuCosts mlir::kf::getGpuCosts(const MachineDescription &machine) {
   costs.tiles.assign(std::begin(from.tiles), std::end(from.tiles));
   costs.dequantization = from.dequantization;
   costs.alone = from.alone;
+  costs.exchange = from.exchange;
   costs.clustered = from.clustered;
   if (isMeasured)
     return costs;

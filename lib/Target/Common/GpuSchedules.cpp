@@ -53,6 +53,10 @@ constexpr int64_t mmaKeys = 16, mmaKeyWarps = 8;
 constexpr int64_t stagedKeys = 64, wideHead = 128;
 constexpr int64_t stagedRows = 128, fewStagedRows = 64;
 
+/// Warps of a multiprocessor that parts of products are made for, and of a
+/// workgroup that does better beside another one.
+constexpr int64_t dividedWarps = 8, loneWarps = 4;
+
 /// A schedule while it is put together.
 struct Draft {
   SmallVector<int64_t> workgroup, tile, threads;
@@ -136,45 +140,79 @@ private:
     return draft.get(context);
   }
 
-  /// The tile by which all multiprocessors together should take the least time;
-  /// null where matrix units cannot do it, or would be idle for the most part.
+  /// The tile by which all multiprocessors together should take the least time,
+  /// and in how many parts; null where matrix units cannot do it, or would be
+  /// idle for the most part.
   MmaScheduleAttr selectMma(MatmulOp op, int64_t tokens) {
     auto type = cast<RankedTensorType>(op.getType());
     const int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
     if (rows <= kGpuFewRows || !machine.has(MatrixUnit::MmaSync))
       return {};
     const int64_t groups = op.getGlu() ? 2 : 1;
-    const auto units = static_cast<double>(machine.multiprocessors);
     const GpuCosts costs = getGpuCosts(machine);
     const bool hasCodes = isa<QuantType, Float8E4M3FNType>(
         cast<RankedTensorType>(op.getW().getType()).getElementType());
+    const auto extent = static_cast<double>(
+        cast<RankedTensorType>(op.getX().getType()).getDimSize(1));
     MmaScheduleAttr best;
     double least = 0;
-    for (const auto &[tile, ofSize] : costs.tiles) {
-      const int64_t columns = tile.lines / groups;
-      auto schedule = MmaScheduleAttr::get(context, {tile.rows, columns},
-                                           {tile.rowWarps, tile.lineWarps},
-                                           tile.step, tile.stages, tile.unit,
-                                           /*parts=*/1);
-      if ((tile.isForCodes && !hasCodes) ||
-          failed(verifyGpuSchedule(kernel, schedule, machine, nullptr)))
+    for (const MmaTileCost &cost : costs.tiles) {
+      const MmaTile &tile = cost.tile;
+      if (tile.isForCodes && !hasCodes)
         continue;
-      double tiles = llvm::divideCeil(rows, tile.rows) *
-                     llvm::divideCeil(type.getDimSize(1), columns);
-      const double tileRows = static_cast<double>(tile.rows);
-      double slowness = ofSize;
-      if (hasCodes)
-        slowness += costs.dequantization * 128 / tileRows;
-      double time = std::ceil(tiles / units) * tileRows *
-                    static_cast<double>(tile.lines) * slowness;
-      if (tiles <= units && tile.rowWarps * tile.lineWarps <= 4)
-        time *= costs.alone;
-      if (!best || time < least) {
-        best = schedule;
-        least = time;
+      const int64_t columns = tile.lines / groups;
+      const int64_t tiles = llvm::divideCeil(rows, tile.rows) *
+                            llvm::divideCeil(type.getDimSize(1), columns);
+      const int64_t most = mostMmaParts(tile, tiles, hasCodes);
+      for (int64_t parts = 1; parts <= most; parts *= 2) {
+        auto schedule = MmaScheduleAttr::get(
+            context, {tile.rows, columns}, {tile.rowWarps, tile.lineWarps},
+            tile.step, tile.stages, tile.unit, parts);
+        if (failed(verifyGpuSchedule(kernel, schedule, machine, nullptr)))
+          continue;
+        const double time = timeOf(costs, cost, tiles, parts, extent, hasCodes);
+        if (!best || time < least) {
+          best = schedule;
+          least = time;
+        }
       }
     }
     return best;
+  }
+
+  /// The most parts of `tiles` tiles: such that each multiprocessor has some
+  /// warps. By measurement, units of a warp gain nothing where there are those
+  /// of warpgroups, nor do workgroups of many warps that take codes apart.
+  int64_t mostMmaParts(const MmaTile &tile, int64_t tiles, bool hasCodes) {
+    const int64_t warps = tile.rowWarps * tile.lineWarps;
+    if ((hasCodes && warps > loneWarps) ||
+        (tile.unit == MatrixUnit::MmaSync && machine.has(MatrixUnit::Wgmma)))
+      return 1;
+    const int64_t most =
+        dividedWarps * machine.multiprocessors / std::max(tiles * warps, warps);
+    return std::clamp<int64_t>(most, 1, machine.clusterWorkgroups);
+  }
+
+  /// How long `tiles` tiles take in `parts` parts each, for each of `extent`
+  /// columns of K.
+  double timeOf(const GpuCosts &costs, const MmaTileCost &cost, int64_t tiles,
+                int64_t parts, double extent, bool hasCodes) {
+    const MmaTile &tile = cost.tile;
+    const auto tileRows = static_cast<double>(tile.rows);
+    double slowness = cost.slowness;
+    if (hasCodes)
+      slowness += costs.dequantization * 128 / tileRows;
+    const auto units = static_cast<double>(machine.multiprocessors);
+    const auto ofProduct = static_cast<double>(parts);
+    const double rounds = static_cast<double>(tiles) * ofProduct / units;
+    // Parts that are more than multiprocessors share them.
+    double time = (parts > 1 ? std::max(rounds, 1.0) : std::ceil(rounds)) *
+                  tileRows * static_cast<double>(tile.lines) * slowness /
+                  ofProduct;
+    if (rounds <= 1 && tile.rowWarps * tile.lineWarps <= loneWarps)
+      time *= costs.alone;
+    return time * (1 + costs.exchange * (ofProduct - 1) * ofProduct /
+                           (slowness * extent));
   }
 
   /// The heads of a KV head and a few tokens to a workgroup; of one token,

@@ -1,0 +1,50 @@
+// RUN: kf-opt %s --split-input-file --kf-select-schedules | FileCheck %s
+
+// Of 64 rows there are fewer tiles than multiprocessors: K is divided, until each
+// has eight warps.
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors = 132, memory = 232448>} {
+  // CHECK-LABEL: kf.kernel @o
+  // CHECK-SAME:    #kf.mma<workgroup = [64, 128], warps = [1, 8], reduction = 64, stages = 4, unit = wgmma, parts = 4>
+  kf.kernel @o(%x: tensor<64x4096xbf16>, %w: tensor<4096x4096xbf16, #kf.fragments>) -> tensor<64x4096xf32> {
+    %0 = kf.matmul %x, %w wide : tensor<64x4096xbf16>, tensor<4096x4096xbf16, #kf.fragments>
+    kf.yield %0 : tensor<64x4096xf32>
+  }
+  // CHECK-LABEL: kf.kernel @down
+  // CHECK-SAME:    #kf.mma<workgroup = [64, 128], warps = [1, 8], reduction = 64, stages = 4, unit = wgmma, parts = 4>
+  kf.kernel @down(%x: tensor<64x14336xbf16>, %w: tensor<4096x14336xbf16, #kf.fragments>) -> tensor<64x4096xf32> {
+    %0 = kf.matmul %x, %w wide : tensor<64x14336xbf16>, tensor<4096x14336xbf16, #kf.fragments>
+    kf.yield %0 : tensor<64x4096xf32>
+  }
+  // Blocks are divided among smaller workgroups.
+  // CHECK-LABEL: kf.kernel @blocks
+  // CHECK-SAME:    #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 4, unit = wgmma, parts = 4>
+  kf.kernel @blocks(%x: tensor<64x14336xf16>, %w: tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>) -> tensor<64x4096xf32> {
+    %0 = kf.matmul %x, %w wide : tensor<64x14336xf16>, tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>
+    kf.yield %0 : tensor<64x4096xf32>
+  }
+  // Where tiles are enough, and where K is short, they are whole.
+  // CHECK-LABEL: kf.kernel @gate_up
+  // CHECK-SAME:    #kf.mma<workgroup = [64, 64], warps = [1, 8], reduction = 64, stages = 4, unit = wgmma>
+  kf.kernel @gate_up(%x: tensor<64x4096xbf16>, %w: tensor<2x14336x4096xbf16, #kf.fragments>) -> tensor<64x14336xf32> {
+    %0 = kf.matmul %x, %w glu(silu) wide : tensor<64x4096xbf16>, tensor<2x14336x4096xbf16, #kf.fragments>
+    kf.yield %0 : tensor<64x14336xf32>
+  }
+  // CHECK-LABEL: kf.kernel @short
+  // CHECK-SAME:    unit = wgmma>
+  kf.kernel @short(%x: tensor<64x256xbf16>, %w: tensor<4096x256xbf16, #kf.fragments>) -> tensor<64x4096xf32> {
+    %0 = kf.matmul %x, %w wide : tensor<64x256xbf16>, tensor<4096x256xbf16, #kf.fragments>
+    kf.yield %0 : tensor<64x4096xf32>
+  }
+}
+
+// -----
+
+// There are no clusters.
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80", multiprocessors = 108, memory = 166912>} {
+  // CHECK-LABEL: kf.kernel @o
+  // CHECK-SAME:    unit = mma_sync>
+  kf.kernel @o(%x: tensor<64x4096xbf16>, %w: tensor<4096x4096xbf16, #kf.fragments>) -> tensor<64x4096xf32> {
+    %0 = kf.matmul %x, %w wide : tensor<64x4096xbf16>, tensor<4096x4096xbf16, #kf.fragments>
+    kf.yield %0 : tensor<64x4096xf32>
+  }
+}
