@@ -47,6 +47,8 @@ constexpr int64_t logitsOfThread = 16;
 constexpr int64_t keyTile = 32, queryRows = 8;
 /// Keys of a block on matrix units, and warps that divide those of one token.
 constexpr int64_t mmaKeys = 16, mmaKeyWarps = 8;
+/// Warps of a multiprocessor that read keys.
+constexpr int64_t attentionWarps = 16;
 /// Of many tokens: the most keys of a block, half as many where queries that
 /// are turned, or wide heads and several sequences, take registers as well, and
 /// mmaKeys where heads are wider than that; and rows that share it.
@@ -235,6 +237,17 @@ private:
         context, workgroup, std::gcd(keyTile, cache.getPage()), {threads});
   }
 
+  /// Warps that divide the keys of a row; of many rows, as many as keep
+  /// multiprocessors busy when there are half of them.
+  int64_t keyWarpsOf(KVCacheType cache, int64_t rows) {
+    if (rows <= kGpuFewRows)
+      return mmaKeyWarps;
+    const int64_t groups = llvm::divideCeil(rows, 2) * cache.getKvHeads();
+    const int64_t wanted = attentionWarps * machine.multiprocessors / groups;
+    return llvm::bit_floor<uint64_t>(
+        std::clamp<int64_t>(wanted, 1, mmaKeyWarps));
+  }
+
   /// The same on matrix units; null where the kernel or the device is not for
   /// them.
   FlashMmaScheduleAttr selectFlashMma(CacheAttentionInterface op,
@@ -247,7 +260,7 @@ private:
     if (!q.isDynamicDim(0))
       rows = q.getDimSize(0);
     bool isPartial = isa<AttentionPartialOp>(op.getOperation());
-    bool isFew = isPartial || rows <= kGpuFewRows;
+    bool isFew = isPartial || haveOwnKeys(op, rows);
     // Many rows for each copy of the keys, where all multiprocessors have some.
     // Warpgroups do better alone: one is at products while the other of a
     // multiprocessor weighs scores.
@@ -268,7 +281,8 @@ private:
       workgroup.push_back(1);
     int64_t rowWarps =
         std::min<int64_t>(llvm::divideCeil(tokens * group, 16), most / 16);
-    int64_t keyWarps = isFew ? mmaKeyWarps / rowWarps : 1;
+    int64_t keyWarps =
+        isFew ? std::max<int64_t>(keyWarpsOf(cache, rows) / rowWarps, 1) : 1;
     int64_t keys = mmaKeys;
     // Turned queries, too, take registers, and so do rows of several sequences
     // and codes on their way.
@@ -488,6 +502,12 @@ FusionRules mlir::kf::getGpuFusionRules(int64_t rows) {
   rules.normIntoMatmul = rows <= kGpuFewRows;
   rules.roundingIntoAttention = true;
   return rules;
+}
+
+bool mlir::kf::haveOwnKeys(CacheAttentionInterface op, int64_t rows) {
+  const bool hasSequences =
+      cast<RankedTensorType>(op.getPageTable().getType()).getDimSize(0) != 1;
+  return rows <= (hasSequences ? kGpuGeneratingRows : kGpuFewRows);
 }
 
 FlashMmaScheduleAttr mlir::kf::getFlashMmaSchedule(

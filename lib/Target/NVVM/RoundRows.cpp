@@ -141,7 +141,7 @@ private:
   Type roundedQueries(AttentionOp op) {
     auto q = cast<RankedTensorType>(op.getQ().getType());
     const bool areMany =
-        getMostRows(getOperation(), q, maxTokens) > kGpuFewRows;
+        !haveOwnKeys(op, getMostRows(getOperation(), q, maxTokens));
     return areMany && q.getElementType().isF32()
                ? queryType(op.getCache().getType())
                : Type();

@@ -190,3 +190,21 @@ func.func @other_range(%q: tensor<?x4x32xf32>, %c: !bfloat, %p: tensor<?xi32>, %
   %2 = kf.matmul %1, %w : tensor<?x128xf32>, tensor<96x128xf16>
   return %2 : tensor<?x96xf32>
 }
+
+// Rows of several sequences have keys of their own, up to 256.
+// CHECK-LABEL: func.func @generating(
+// FEW-LABEL: func.func @generating(
+// CHECK-NEXT:    kf.attention %{{.*}} : tensor<?x4x32xf32>
+func.func @generating(%q: tensor<?x4x32xf32>, %c: !cache, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x8xi32>) -> tensor<?x4x32xf16> attributes {kf.max_tokens = 256 : i64} {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<3x8xi32>
+  %1 = arith.truncf %0 : tensor<?x4x32xf32> to tensor<?x4x32xf16>
+  return %1 : tensor<?x4x32xf16>
+}
+// CHECK-LABEL: func.func @prompts(
+// CHECK:         arith.truncf
+// CHECK:         kf.attention %{{.*}} : tensor<?x4x32xf16>
+func.func @prompts(%q: tensor<?x4x32xf32>, %c: !cache, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x8xi32>) -> tensor<?x4x32xf16> attributes {kf.max_tokens = 257 : i64} {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<3x8xi32>
+  %1 = arith.truncf %0 : tensor<?x4x32xf32> to tensor<?x4x32xf16>
+  return %1 : tensor<?x4x32xf16>
+}

@@ -16,6 +16,13 @@ namespace mlir::kf {
 /// Rows up to which threads share the sums of a product, and it takes in a
 /// norm; rows of products with more are rounded for matrix units.
 inline constexpr int64_t kGpuFewRows = 16;
+/// Rows up to which those of several sequences are mostly of one each, which
+/// has keys of its own.
+inline constexpr int64_t kGpuGeneratingRows = 256;
+
+/// Whether `rows` rows of queries share so few keys that each is better taken
+/// by itself.
+bool haveOwnKeys(CacheAttentionInterface op, int64_t rows);
 
 /// What is fused in programs of up to `rows` rows.
 FusionRules getGpuFusionRules(int64_t rows);
