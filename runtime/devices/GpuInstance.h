@@ -34,7 +34,7 @@ struct GpuGridLimits {
 /// workgroup a row make a list of every number of rows: there are as many as a
 /// step of sequences that generate has numbers of rows (Engine.h,
 /// kMostChosenPerStep), so that none is made again while sequences come and go.
-inline constexpr size_t kKeptRecordings = 64;
+inline constexpr size_t kKeptRecordings = 256;
 
 class GpuInstance : public Instance {
 public:

@@ -26,7 +26,9 @@ using namespace kf;
 static int64_t rowsOfBodies(const Model &model, const EngineOptions &options) {
   const StepShape *largest = model.largestShape(StepPart::Body);
   return largest ? largest->rows
-                 : programRows(*options.rowsPerStep, model.config()).back();
+                 : programRows(*options.rowsPerStep, options.parallel,
+                               model.config())
+                       .back();
 }
 
 Engine::Engine(Model &model, const EngineOptions &options,

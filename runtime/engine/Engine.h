@@ -68,12 +68,15 @@ struct EngineOptions {
 
 /// The most tokens that a step chooses: with more rows, products are bound by
 /// arithmetic, so that a second step takes no longer.
-inline constexpr int64_t kMostChosenPerStep = 64;
+inline constexpr int64_t kMostChosenPerStep = 256;
 
-/// Rows of the programs for steps of `model` of at most `mostRows` rows, which
-/// increase from 1 to the first size with room for them: 1, 16, 64, 512, 2048
-/// ... The last one is mostStepRows(model) at most, and so are the rows.
-std::vector<int64_t> programRows(int64_t mostRows, const ModelConfig &model);
+/// Rows of the programs for steps of `model` of at most `mostRows` rows, with
+/// `parallel` sequences at most, which increase from 1 to the first size with
+/// room for them: 1, 16, 64, 512, 2048 ..., and 128 and 256 where there are
+/// more than half as many sequences. The last one is mostStepRows(model) at
+/// most, and so are the rows.
+std::vector<int64_t> programRows(int64_t mostRows, int64_t parallel,
+                                 const ModelConfig &model);
 
 /// What happened so far.
 struct EngineCounts {

@@ -23,8 +23,11 @@ namespace {
 /// Rows of the middle program: few enough for a short prompt to compile and run
 /// quickly, and as many as mostly generate at once.
 constexpr int64_t kFewRows = 16;
-/// Rows of another one, for as many as generate where there are many.
-constexpr int64_t kSomeRows = 64;
+/// Rows of others, for as many as generate where there are many.
+constexpr int64_t kSomeRows = 64, kManyRows = 128,
+                  kMostManyRows = kMostChosenPerStep;
+/// Rows of each sequence, on average, in a step of many that generate.
+constexpr int64_t kRowsOfEach = 2;
 /// Rows of the one for prompts, also where there is a larger one: tiles for so
 /// many would be too few of a shorter prompt.
 constexpr int64_t kPromptRows = 512;
@@ -33,10 +36,13 @@ constexpr int64_t kGrowth = 4;
 /// Elements of what is computed at once for the host: 128 MiB.
 constexpr int64_t kMostForHost = int64_t(1) << 25;
 
-/// The smallest size with room for `rows`.
-int64_t sizeFor(int64_t rows) {
+/// The smallest size with room for `rows`, where `parallel` sequences generate.
+int64_t sizeFor(int64_t rows, int64_t parallel) {
   for (int64_t size : {int64_t(1), kFewRows, kSomeRows})
     if (rows <= size)
+      return size;
+  for (int64_t size : {kManyRows, kMostManyRows})
+    if (rows <= size && parallel > size / 2)
       return size;
   int64_t size = kPromptRows;
   while (size < rows)
@@ -46,12 +52,12 @@ int64_t sizeFor(int64_t rows) {
 
 } // namespace
 
-std::vector<int64_t> kf::programRows(int64_t mostRows,
+std::vector<int64_t> kf::programRows(int64_t mostRows, int64_t parallel,
                                      const ModelConfig &model) {
   const int64_t most = mostStepRows(model);
   std::vector<int64_t> sizes = {1};
   while (sizes.back() < std::min(mostRows, most))
-    sizes.push_back(std::min(sizeFor(sizes.back() + 1), most));
+    sizes.push_back(std::min(sizeFor(sizes.back() + 1, parallel), most));
   return sizes;
 }
 
@@ -65,16 +71,23 @@ int64_t Engine::chosenPerStep() const {
 /// The smallest body for a step. Sequences that generate take many steps alike,
 /// and programs for more rows leave threads without work. A prompt takes few:
 /// one that is there already is better than one that would have to be compiled.
-/// Where there are few programs, the smallest of them.
+/// That for many that generate is for steps of them: rows of prompts share
+/// keys, which larger ones read once for several rows. Where there are few
+/// programs, the smallest of them.
 int64_t Engine::bodyRows(int64_t rows, size_t sequences) const {
   if (const StepShape *given = decoder.smallestShape(StepPart::Body, rows))
     return given->rows;
   if (rows == 1)
     return 1;
   const bool isPrompt = sequences == 1;
-  std::vector<int64_t> sizes = programRows(rowsPerStep(), decoder.config());
+  const bool generate = rows <= kRowsOfEach * static_cast<int64_t>(sequences);
+  std::vector<int64_t> sizes =
+      programRows(rowsPerStep(), parallel(), decoder.config());
   std::erase_if(sizes, [&, largest = sizes.back()](int64_t size) {
-    return size < rows || (isPrompt && size == kSomeRows && size != largest);
+    const bool isForOthers =
+        (size == kSomeRows && isPrompt) ||
+        (size > kSomeRows && size < kPromptRows && !generate);
+    return size < rows || (isForOthers && size != largest);
   });
   if (isPrompt)
     for (int64_t size : sizes)
@@ -87,7 +100,7 @@ int64_t Engine::bodyRows(int64_t rows, size_t sequences) const {
 int64_t Engine::headRows(int64_t chosen) const {
   if (const StepShape *given = decoder.smallestShape(StepPart::Choose, chosen))
     return given->rows;
-  return sizeFor(chosen);
+  return sizeFor(chosen, parallel());
 }
 
 /// The program of `part` for `rows` rows whose logits or embeddings the host
@@ -102,7 +115,7 @@ int64_t Engine::rowsForHost(StepPart part, int64_t rows) const {
   const int64_t width =
       part == StepPart::Head ? config.vocabSize : config.hiddenSize;
   const int64_t most = std::max<int64_t>(kMostForHost / width, 1);
-  std::vector<int64_t> sizes = programRows(rowsPerStep(), config);
+  std::vector<int64_t> sizes = programRows(rowsPerStep(), parallel(), config);
   std::erase_if(sizes, [&](int64_t size) { return size > most && size != 1; });
   for (int64_t size : sizes)
     if (size >= rows && decoder.hasProgram({part, size}))
@@ -121,11 +134,17 @@ std::vector<StepShape> Engine::shapesToPrepare() const {
       shapes.push_back(shape);
   };
   // What several sequences take is what one takes, and more.
-  const size_t sequences = options.parallel > 1 ? 2 : 1;
-  for (int64_t rows : programRows(rowsPerStep(), decoder.config()))
-    add(StepPart::Body, bodyRows(std::min(rows, rowsPerStep()), sequences));
+  for (int64_t size :
+       programRows(rowsPerStep(), parallel(), decoder.config())) {
+    const int64_t rows = std::min(size, rowsPerStep());
+    for (int64_t sequences : {int64_t(2), rows})
+      add(StepPart::Body,
+          bodyRows(rows,
+                   static_cast<size_t>(std::min(sequences, options.parallel))));
+  }
   for (StepPart part : {StepPart::Head, StepPart::Choose})
-    for (int64_t rows : programRows(chosenPerStep(), decoder.config()))
+    for (int64_t rows :
+         programRows(chosenPerStep(), parallel(), decoder.config()))
       add(part, headRows(std::min(rows, chosenPerStep())));
   return shapes;
 }

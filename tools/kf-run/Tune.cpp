@@ -182,7 +182,8 @@ Status TuneSession::addSteps() {
   const int64_t most =
       std::min(run->device().promptRows(), options.batch * context);
   const int64_t chosen = std::min({options.batch, kMostChosenPerStep, most});
-  const std::vector<int64_t> sizes = programRows(most, run->files().config);
+  const std::vector<int64_t> sizes =
+      programRows(most, options.batch, run->files().config);
   const int64_t generating = *std::ranges::lower_bound(sizes, chosen);
   for (int64_t rows : sizes) {
     const int64_t texts = std::min(rows, chosen);

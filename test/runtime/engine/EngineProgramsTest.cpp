@@ -16,12 +16,12 @@ namespace {
 TEST(EnginePrograms, WideModelsHaveFewerRows) {
   using Rows = std::vector<int64_t>;
   ModelConfig config = fakeConfig(20000);
-  EXPECT_EQ(programRows(600, config), Rows({1, 16, 64, 512, 2048}));
-  EXPECT_EQ(programRows(8192, config), Rows({1, 16, 64, 512, 2048, 8192}));
+  EXPECT_EQ(programRows(600, 1, config), Rows({1, 16, 64, 512, 2048}));
+  EXPECT_EQ(programRows(8192, 1, config), Rows({1, 16, 64, 512, 2048, 8192}));
   config.hiddenSize = 5120;
-  EXPECT_EQ(programRows(600, config), Rows({1, 16, 64, 512, 2048}));
-  EXPECT_EQ(programRows(4096, config), Rows({1, 16, 64, 512, 2048, 4096}));
-  EXPECT_EQ(programRows(8192, config), Rows({1, 16, 64, 512, 2048, 4096}));
+  EXPECT_EQ(programRows(600, 1, config), Rows({1, 16, 64, 512, 2048}));
+  EXPECT_EQ(programRows(4096, 1, config), Rows({1, 16, 64, 512, 2048, 4096}));
+  EXPECT_EQ(programRows(8192, 1, config), Rows({1, 16, 64, 512, 2048, 4096}));
 
   FakeModelDevice device;
   FakeSource source;

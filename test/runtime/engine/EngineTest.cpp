@@ -183,6 +183,44 @@ TEST(Engine, RowsOfProgramsAreThoseOfTheProgramsThatRun) {
   EXPECT_EQ(several.engine->bodyRows(10, 10), 16);
 }
 
+/// Of many sequences, rows are mostly of one each; those of prompts are not.
+TEST(Engine, ManySequencesHaveProgramsOfTheirOwn) {
+  for (const auto &[parallel, rows, sequences, expected] :
+       {std::tuple<int64_t, int64_t, size_t, int64_t>(64, 65, 64, 512),
+        {65, 65, 65, 128},
+        {65, 65, 33, 128},
+        {65, 65, 32, 512},
+        {128, 129, 128, 512},
+        {129, 128, 128, 128},
+        {129, 129, 129, 256},
+        {256, 256, 256, 256},
+        {256, 257, 256, 512},
+        {256, 200, 1, 512},
+        {1000, 256, 256, 256}}) {
+    Fixture fixture({.parallel = parallel, .pages = 1000});
+    EXPECT_EQ(fixture.engine->bodyRows(rows, sequences), expected)
+        << parallel << " sequences, " << rows << " rows of " << sequences;
+    EXPECT_EQ(fixture.engine->chosenPerStep(),
+              std::min<int64_t>(parallel, 256));
+  }
+}
+
+TEST(Engine, AsManyTokensAreChosenAsSequencesGenerate) {
+  constexpr size_t count = 200;
+  Fixture fixture({.contextLength = 40, .parallel = count, .pages = count});
+  std::vector<std::unique_ptr<Text>> texts;
+  for (size_t i = 0; i < count; ++i) {
+    texts.push_back(
+        std::make_unique<Text>(fixture.sequence(), SamplerOptions{}, 3));
+    EXPECT_TRUE(texts.back()->read(tokens(1, i)).ok());
+  }
+  fixture.runAll();
+  for (const auto &text : texts)
+    EXPECT_EQ(text->error.message(), "");
+  EXPECT_EQ(fixture.asked, Names({"body_256", "head_256", "choose_256"}));
+  EXPECT_EQ(fixture.engine->counts().chosen, 3 * int64_t(count));
+}
+
 TEST(Engine, FewProgramsDoForAllSteps) {
   using Shapes = std::vector<StepShape>;
   constexpr StepPart body = StepPart::Body, head = StepPart::Head,

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/devices/Cuda/CudaDevice.h"
+#include "runtime/devices/GpuInstance.h"
 
 #include "FakeCuda.h"
 #include "test/runtime/StatusAssertions.h"
@@ -274,20 +275,21 @@ TEST_F(CudaStreamTest, KeepsTheGraphsOfLate) {
   instance =
       program->bind({arena.get(), {a.get()}, {}, {x.get()}, {z.get()}}).take();
   auto recorded = [&] { return fake.calls["cuGraphInstantiate"]; };
-  for (int64_t i = 0; i < 10 * 64; ++i)
-    ASSERT_TRUE(succeeds(enqueue(1 + (i * 37 + i / 64 * 11) % 64)));
-  EXPECT_EQ(recorded(), 64);
+  constexpr int64_t kept = kKeptRecordings, more = kept + 1;
+  for (int64_t i = 0; i < 10 * kept; ++i)
+    ASSERT_TRUE(succeeds(enqueue(1 + (i * 37 + i / kept * 11) % kept)));
+  EXPECT_EQ(recorded(), kept);
   EXPECT_EQ(fake.calls["cuGraphExecDestroy"], 0);
-  for (int64_t tokens = 1; tokens <= 64; ++tokens)
+  for (int64_t tokens = 1; tokens <= kept; ++tokens)
     ASSERT_TRUE(succeeds(enqueue(tokens)));
-  for (int64_t tokens : {65, 2, 65, 64})
+  for (int64_t tokens : {more, int64_t(2), more, kept})
     ASSERT_TRUE(succeeds(enqueue(tokens)));
-  EXPECT_EQ(recorded(), 65);
+  EXPECT_EQ(recorded(), kept + 1);
   EXPECT_EQ(fake.calls["cuGraphExecDestroy"], 1);
-  ASSERT_TRUE(succeeds(enqueue(1))); // which 65 has replaced
-  EXPECT_EQ(recorded(), 66);
+  ASSERT_TRUE(succeeds(enqueue(1))); // which `more` has replaced
+  EXPECT_EQ(recorded(), kept + 2);
   ASSERT_TRUE(succeeds(stream->synchronize()));
-  EXPECT_EQ(rowsDone(), 65);
+  EXPECT_EQ(rowsDone(), more);
 }
 
 TEST_F(CudaStreamTest, ARunThatFailsHasNoEffect) {
