@@ -161,7 +161,7 @@ private:
   }
 
   static LogicalResult checkTensor(Operation *op, RankedTensorType type) {
-    if (!isElement(type.getElementType()))
+    if (!isElement(type.getElementType()) || type.getElementType().isIndex())
       return fail(op) << "elements are numbers of up to " << maxBits
                       << " bits or blocks, found " << type;
     if (type.getRank() > maxRank)

@@ -43,6 +43,13 @@ func.func @complex(%x: tensor<4xcomplex<f32>>) {
 
 // -----
 
+// expected-error @+1 {{kf-check-input: elements are numbers of up to 64 bits or blocks, found 'tensor<4xindex>'}}
+func.func @indices(%x: tensor<4xindex>) {
+  return
+}
+
+// -----
+
 func.func @wide() {
   // expected-error @+1 {{'arith.constant' op kf-check-input: elements are numbers of up to 64 bits or blocks, found 'tensor<2xi65>'}}
   %0 = arith.constant dense<1> : tensor<2xi65>
