@@ -54,9 +54,8 @@ struct SelectSchedulesPass
     TargetAttrInterface target = getTarget(getOperation());
     if (!target)
       return signalPassFailure();
-    if (target.isInterpreted())
-      return;
-    if (failed(openDatabase()) || failed(findScope(target)))
+    if (!target.isInterpreted() &&
+        (failed(openDatabase()) || failed(findScope(target))))
       return signalPassFailure();
     DenseMap<StringAttr, int64_t> rows = getMostRows(getOperation());
     for (auto kernel : getOperation().getOps<KernelOp>()) {
@@ -187,6 +186,8 @@ private:
 
   LogicalResult select(TargetAttrInterface target, KernelOp kernel,
                        int64_t rows) {
+    if (target.isInterpreted())
+      return target.verifySchedule(kernel, rows);
     StringRef source = "given";
     ScheduleAttrInterface schedule = kernel.getScheduleAttr();
     if (!schedule) {

@@ -14,7 +14,7 @@
 namespace mlir::kf {
 
 /// The flat memref that a kernel of convert-kf-to-gpu has for an argument or a
-/// result of `type`, a tensor or a cache; null where it can have none.
+/// result of `type`, a tensor or a cache that checkGpuSupport() found good.
 MemRefType getGpuBuffer(Type type);
 
 } // namespace mlir::kf

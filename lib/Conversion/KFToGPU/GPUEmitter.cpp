@@ -9,6 +9,7 @@
 #include "GPUEmitter.h"
 
 #include "kf/Conversion/GpuBuffers.h"
+#include "kf/Conversion/KernelSupport.h"
 #include "runtime/program/abi.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -62,24 +63,17 @@ LogicalResult GPUEmitter::emit() {
 }
 
 LogicalResult GPUEmitter::createFunction() {
+  if (failed(checkGpuSupport(kernel, getMachine(kernel), /*rows=*/1)))
+    return failure();
   SmallVector<Type> types;
   for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
                                             kernel.getResultTypes())) {
     MemRefType storage = getGpuBuffer(type);
     // See loadWords.
-    if (storage && storage.getElementType().isInteger(64) && find<SampleOp>())
+    if (storage.getElementType().isInteger(64) && find<SampleOp>())
       storage = MemRefType::get(storage.getShape(), b.getI32Type());
     types.push_back(storage);
-    if (!types.back())
-      return kernel.emitError("convert-kf-to-gpu: no GPU code for ")
-             << type
-             << "; elements may be f32, f16, bf16, integers of up to 64 bits "
-                "and blocks, in the order of the tensor's shape";
   }
-  for (Type type : kernel.getResultTypes())
-    if (isa<QuantType>(cast<RankedTensorType>(type).getElementType()))
-      return kernel.emitError("convert-kf-to-gpu: no GPU code for a result of ")
-             << type << " yet; --device=reference computes it";
   types.push_back(MemRefType::get({ShapedType::kDynamic}, b.getI32Type()));
 
   b.setInsertionPoint(kernel);

@@ -8,6 +8,7 @@
 
 #include "KernelEmitter.h"
 
+#include "kf/Conversion/KernelSupport.h"
 #include "kf/Conversion/VectorSchedule.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -109,9 +110,6 @@ LogicalResult KernelEmitter::emit() {
 LogicalResult KernelEmitter::emitMatmul() {
   if (failed(checkOneResult()))
     return failure();
-  if (auto matmul = find<MatmulOp>(); matmul.getOutliers())
-    return matmul.emitOpError("convert-kf-to-vector: no vector code for "
-                              "outliers of rows; give it the rows in f32");
   if (schedule.getDot() == DotKind::BF16)
     return emitTileMatmulKernel(*this);
   Type weight = find<MatmulOp>().getW().getType();
@@ -120,42 +118,13 @@ LogicalResult KernelEmitter::emitMatmul() {
   return emitMatmulKernel(*this);
 }
 
-/// Integers that the runtime has tensors of.
-static bool hasStorage(Type element) {
-  return llvm::any_of(ArrayRef<unsigned>{1, 8, 16, 32, 64}, [&](unsigned bits) {
-    return element.isSignlessInteger(bits);
-  });
-}
-
 LogicalResult KernelEmitter::createFunction() {
+  if (failed(checkVectorSupport(kernel)))
+    return failure();
   SmallVector<Type> types;
-  auto add = [&](Type type, bool isResult) -> LogicalResult {
-    auto tensor = dyn_cast<RankedTensorType>(type);
-    bool hasCode = !tensor ||
-                   isa<Float32Type, Float16Type, BFloat16Type, Float64Type>(
-                       tensor.getElementType()) ||
-                   hasStorage(tensor.getElementType()) ||
-                   (isa<QuantType, Float8E4M3FNType>(tensor.getElementType()) &&
-                    !isResult);
-    if (!hasCode)
-      return kernel.emitError("convert-kf-to-vector: no vector code for ")
-             << (isResult ? "a result of " : "an argument of ") << type
-             << "; use f32, f16, bf16 or f64, integers of 1, 8, 16, 32 or 64 "
-                "bits, or --device=reference";
+  for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
+                                            kernel.getResultTypes()))
     types.push_back(storageType(type));
-    return success();
-  };
-  if (Operation *op = findFloat8Arithmetic(kernel))
-    return op->emitError("convert-kf-to-vector: no vector code for '")
-           << op->getName() << "' on f8E4M3FN, which only the weights of "
-           << "kf.matmul are; have others in bf16, which holds the same "
-           << "numbers";
-  for (Type type : kernel.getArgumentTypes())
-    if (failed(add(type, /*isResult=*/false)))
-      return failure();
-  for (Type type : kernel.getResultTypes())
-    if (failed(add(type, /*isResult=*/true)))
-      return failure();
   types.push_back(MemRefType::get({KF_SCALAR_COUNT}, b.getI64Type()));
   types.push_back(MemRefType::get({ShapedType::kDynamic}, b.getI8Type()));
   types.push_back(b.getIndexType());

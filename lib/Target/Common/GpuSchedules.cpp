@@ -8,7 +8,7 @@
 //
 // The policy of all GPU targets: the schedule of each kernel, with matrix units
 // where a GPU has them, and without subgroup operations elsewhere. What GPUs
-// can run is decided in GpuSupport.cpp.
+// can run is decided in GpuSupport.cpp and Conversion/KernelSupport.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +17,7 @@
 #include "StreamSchedules.h"
 
 #include "kf/Conversion/KernelShape.h"
+#include "kf/Conversion/KernelSupport.h"
 #include "kf/Target/Common/GpuCosts.h"
 #include "kf/Target/Common/SplitAttention.h"
 

@@ -12,6 +12,7 @@
 #include "VerifySchedule.h"
 #include "Workers.h"
 
+#include "kf/Conversion/KernelSupport.h"
 #include "kf/Target/LLVMCPU/Codegen.h"
 #include "kf/Target/LLVMCPU/Passes.h"
 #include "kf/Target/TargetEntry.h"
@@ -74,6 +75,8 @@ struct CpuTargetModel
   }
   LogicalResult verifySchedule(Attribute target, KernelOp kernel,
                                int64_t) const {
+    if (failed(checkVectorSupport(kernel)))
+      return failure();
     return verifyCpuSchedule(
         kernel, kernel.getScheduleAttr(), cast<CpuTargetAttr>(target),
         [&] { return kernel.emitError("schedule cannot run on this CPU: "); });

@@ -15,6 +15,7 @@
 #include "VectorDraft.h"
 #include "Workers.h"
 
+#include "kf/Conversion/KernelSupport.h"
 #include "kf/Conversion/VectorSchedule.h"
 
 #include <numeric>
@@ -384,5 +385,7 @@ private:
 VectorScheduleAttr mlir::kf::selectCpuSchedule(KernelOp kernel,
                                                CpuTargetAttr target,
                                                int64_t rows) {
+  if (failed(checkVectorSupport(kernel)))
+    return {};
   return Selector(target).select(kernel, rows);
 }

@@ -14,7 +14,7 @@
 namespace mlir::kf {
 
 /// A schedule for `kernel`, whose weights are laid out and which computes up to
-/// `rows` rows.
+/// `rows` rows; null after the diagnostic of checkVectorSupport().
 VectorScheduleAttr selectCpuSchedule(KernelOp kernel, CpuTargetAttr target,
                                      int64_t rows);
 

@@ -53,7 +53,7 @@ public:
 
   SmallVector<ScheduleAttrInterface> list() {
     VectorScheduleAttr chosen = selectCpuSchedule(kernel, target, tokens);
-    if (failed(verifyCpuSchedule(kernel, chosen, target, [&] {
+    if (!chosen || failed(verifyCpuSchedule(kernel, chosen, target, [&] {
           return kernel.emitError("schedule cannot run on this CPU: ");
         })))
       return {};

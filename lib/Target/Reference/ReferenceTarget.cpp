@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kf/Conversion/KernelSupport.h"
 #include "kf/Target/Reference/Serialize.h"
 #include "kf/Target/TargetEntry.h"
 
@@ -37,6 +38,9 @@ struct ReferenceTargetModel
                                        int64_t) const {
     kernel.emitError("the reference runs kernels without a schedule");
     return {};
+  }
+  LogicalResult verifySchedule(Attribute, KernelOp kernel, int64_t) const {
+    return checkReferenceSupport(kernel);
   }
   LogicalResult serialize(Attribute, ModuleOp module,
                           ::kf::Executable &executable,

@@ -271,3 +271,74 @@ kf.kernel @pairs(%x: tensor<64x64xf32>, %w: tensor<32x64xbf16>) -> tensor<64x32x
   %0 = kf.matmul %x, %w : tensor<64x64xf32>, tensor<32x64xbf16>
   kf.yield %0 : tensor<64x32xf32>
 }
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// kernels without code, whatever their schedule
+//===----------------------------------------------------------------------===//
+
+kf.kernel @i4(%x: tensor<?x64xi8>) -> tensor<?x64xi8> {
+  // expected-error @+1 {{no CPU kernel for 'arith.trunci' on 'tensor<?x64xi4>'; elements are f16, bf16, f32 and f64, and integers of 1, 8, 16, 32 and 64 bits}}
+  %0 = arith.trunci %x : tensor<?x64xi8> to tensor<?x64xi4>
+  %1 = arith.extsi %0 : tensor<?x64xi4> to tensor<?x64xi8>
+  kf.yield %1 : tensor<?x64xi8>
+}
+
+// -----
+
+kf.kernel @indices(%x: tensor<?x64xindex>) -> tensor<?x64xindex> {
+  // expected-error @+1 {{no CPU kernel for 'arith.addi' on 'tensor<?x64xindex>'; elements are}}
+  %0 = arith.addi %x, %x : tensor<?x64xindex>
+  kf.yield %0 : tensor<?x64xindex>
+}
+
+// -----
+
+kf.kernel @other_float8(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  // expected-error @+1 {{no CPU kernel for 'arith.truncf' on 'tensor<?x64xf8E5M2>'; elements are}}
+  %0 = arith.truncf %x : tensor<?x64xf32> to tensor<?x64xf8E5M2>
+  %1 = arith.extf %0 : tensor<?x64xf8E5M2> to tensor<?x64xf32>
+  kf.yield %1 : tensor<?x64xf32>
+}
+
+// -----
+
+// The op that a person wrote, not one of a tile. A schedule changes nothing.
+kf.kernel @float8(%x: tensor<?x64xf8E4M3FN>) -> tensor<?x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [1], lanes = 8>} {
+  // expected-error @+1 {{no CPU kernel for 'arith.extf' on f8E4M3FN, which only the weights of kf.matmul are; have others in bf16}}
+  %0 = arith.extf %x : tensor<?x64xf8E4M3FN> to tensor<?x64xf32>
+  kf.yield %0 : tensor<?x64xf32>
+}
+
+// -----
+
+kf.kernel @dequantize(%x: tensor<4x64x!kf.quant<q8_0>>) -> tensor<4x64xf32> {
+  // expected-error @+1 {{no CPU kernel for 'kf.dequantize' yet; use --device=reference}}
+  %0 = kf.dequantize %x : tensor<4x64x!kf.quant<q8_0>>
+  kf.yield %0 : tensor<4x64xf32>
+}
+
+// -----
+
+kf.kernel @outliers(%x: tensor<?x64xf16>, %o: tensor<?x64xf32>, %w: tensor<96x64xf16>) -> tensor<?x96xf32> {
+  // expected-error @+1 {{no CPU kernel for outliers of rows; give it the rows in f32}}
+  %0 = kf.matmul %x outliers(%o : tensor<?x64xf32>), %w wide : tensor<?x64xf16>, tensor<96x64xf16>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{no CPU kernel with 2 results yet; use --device=reference}}
+kf.kernel @round_half(%x: tensor<?x64xf32>) -> (tensor<?x64xf16>, tensor<?x64xf32>) {
+  %h, %o = kf.round_half %x : tensor<?x64xf32>
+  kf.yield %h, %o : tensor<?x64xf16>, tensor<?x64xf32>
+}
+
+// -----
+
+// expected-error @+1 {{no CPU kernel with 0 results yet; use --device=reference}}
+kf.kernel @nothing(%x: tensor<4xf32>) {
+  kf.yield
+}

@@ -135,10 +135,11 @@ kf.kernel @one_vector(%x: tensor<10000xf32>) -> tensor<10000xf32> {
 }
 
 // A kernel without loops to tile is one workgroup.
-// CHECK-LABEL: kf.kernel @nothing(
+// CHECK-LABEL: kf.kernel @number(
 // CHECK-SAME:    schedule = #kf.vector<lanes = 16>
-kf.kernel @nothing(%x: tensor<4xf32>) {
-  kf.yield
+kf.kernel @number(%x: tensor<f32>) -> tensor<f32> {
+  %0 = arith.negf %x : tensor<f32>
+  kf.yield %0 : tensor<f32>
 }
 
 // A packed weight has its panels, and a panel is packed by one workgroup.

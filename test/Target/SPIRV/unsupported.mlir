@@ -97,3 +97,20 @@ kf.kernel @float8(%x: tensor<4x64xf8E4M3FN>) -> tensor<4x64xf32> {
   %0 = arith.extf %x : tensor<4x64xf8E4M3FN> to tensor<4x64xf32>
   kf.yield %0 : tensor<4x64xf32>
 }
+
+// -----
+
+// What no device has is not said to be on others.
+kf.kernel @i4(%x: tensor<?x8xi4>) -> tensor<?x8xi4> {
+  // expected-error @below {{no Vulkan kernel for 'arith.addi' on 'tensor<?x8xi4>'; elements are f16, bf16, f32 and f64, and integers of 1, 8, 16, 32 and 64 bits}}
+  %0 = arith.addi %x, %x : tensor<?x8xi4>
+  kf.yield %0 : tensor<?x8xi4>
+}
+
+// -----
+
+// expected-error @below {{no Vulkan kernel with a result of 'tensor<4x64x!kf.quant<q8_0>>' yet; use --device=reference}}
+kf.kernel @blocks(%x: tensor<8x64x!kf.quant<q8_0>>) -> tensor<4x64x!kf.quant<q8_0>> {
+  %0 = tensor.extract_slice %x[0, 0] [4, 64] [1, 1] : tensor<8x64x!kf.quant<q8_0>> to tensor<4x64x!kf.quant<q8_0>>
+  kf.yield %0 : tensor<4x64x!kf.quant<q8_0>>
+}

@@ -1,4 +1,4 @@
-//===- GpuSupport.h - What GPUs can run -------------------------*- C++ -*-===//
+//===- GpuSupport.h - Schedules that GPUs can run ---------------*- C++ -*-===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -13,20 +13,14 @@
 
 namespace mlir::kf {
 
-/// Fails, with a diagnostic that names an op or a type, where there is no code
-/// for `kernel` with up to `rows` rows, whatever its schedule.
-LogicalResult checkGpuSupport(KernelOp kernel,
-                              const MachineDescription &machine, int64_t rows);
-
-/// Checks that `machine` can run `kernel`, which
-/// checkGpuSupport() found good, by `schedule`. `emitError` begins the
-/// diagnostic; null: there is none.
+/// Checks that `machine` can run `kernel`, which checkGpuSupport() found good,
+/// by `schedule`. `emitError` begins the diagnostic; null: there is none.
 LogicalResult verifyGpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
                                 const MachineDescription &machine,
                                 function_ref<InFlightDiagnostic()> emitError);
 
-/// Checks that `machine` can run `kernel` by its schedule. The
-/// error is on the kernel, or on the op that has no GPU code.
+/// Checks that `machine` can run `kernel` by its schedule, checkGpuSupport()
+/// included.
 LogicalResult verifyGpuSchedule(KernelOp kernel,
                                 const MachineDescription &machine,
                                 int64_t rows);

@@ -23,9 +23,6 @@ AttentionRows::AttentionRows(GPUEmitter &emitter)
       cache(e, op.getCache(), op.getSequences(), op.getPageTable()) {}
 
 LogicalResult AttentionRows::check() {
-  auto fail = [&](const Twine &message) {
-    return op->emitOpError("convert-kf-to-gpu: " + message);
-  };
   auto q = cast<RankedTensorType>(op.getQ().getType());
   dim = q.getDimSize(2);
   heads = q.getDimSize(1);
@@ -33,11 +30,8 @@ LogicalResult AttentionRows::check() {
   if (isRounded ? failed(e.checkOneResult()) : failed(e.checkResults(op)))
     return failure();
   if (!op.getKvHead() && type.getKvHeads() != 1)
-    return fail("schedule must tile heads by the group that shares a KV "
-                "head");
-  if (type.getKeyBlock() != 1)
-    return fail("cache has key_block = " + Twine(type.getKeyBlock()) +
-                ", GPU code takes keys row by row (1)");
+    return op->emitOpError("convert-kf-to-gpu: schedule must tile heads by "
+                           "the group that shares a KV head");
   return success();
 }
 

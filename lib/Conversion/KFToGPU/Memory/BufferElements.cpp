@@ -22,29 +22,22 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-/// The elements of the memref for buffers of `element`s; null for those that
-/// GPU code cannot read.
+/// The elements of the memref for buffers of `element`s.
 static Type storedElement(Type element) {
   MLIRContext *context = element.getContext();
   if (element.isBF16())
     return IntegerType::get(context, 16);
   if (element.isInteger(1) || isa<QuantType, Float8E4M3FNType>(element))
     return IntegerType::get(context, 8);
-  bool isKnown = element.isF32() || element.isF16() || element.isInteger(8) ||
-                 element.isInteger(16) || element.isInteger(32) ||
-                 element.isInteger(64);
-  return isKnown ? element : Type();
+  return element;
 }
 
 MemRefType mlir::kf::getGpuBuffer(Type type) {
-  Type element;
-  if (auto cache = dyn_cast<KVCacheType>(type))
-    element = storedElement(cache.getType());
-  else if (auto tensor = dyn_cast<RankedTensorType>(type))
-    element =
-        getLayout(tensor) ? Type() : storedElement(tensor.getElementType());
-  return element ? MemRefType::get({ShapedType::kDynamic}, element)
-                 : MemRefType();
+  auto cache = dyn_cast<KVCacheType>(type);
+  return MemRefType::get(
+      {ShapedType::kDynamic},
+      storedElement(cache ? cache.getType()
+                          : cast<RankedTensorType>(type).getElementType()));
 }
 
 Value GPUEmitter::loadBuffer(Value buffer, Value place, Type element) {

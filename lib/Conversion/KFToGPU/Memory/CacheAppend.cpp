@@ -34,9 +34,6 @@ public:
   LogicalResult emit() {
     if (failed(e.checkResults(op)))
       return failure();
-    if (type.getKeyBlock() != 1)
-      return op.emitOpError("convert-kf-to-gpu: cache has key_block = ")
-             << type.getKeyBlock() << ", GPU code takes keys row by row (1)";
     LogicalResult result = success();
     const bool readsFirst = !cache.isQuantized() && e.isOneBatch(elements()) &&
                             e.isLoadable(op.getK()) && e.isLoadable(op.getV());
