@@ -97,7 +97,7 @@ public:
     WalkResult walk = kernel.getBody().walk<WalkOrder::PreOrder>(
         [&](Operation *op) -> WalkResult {
           if (isOfTiling(op))
-            return WalkResult::advance();
+            return checkSlice(dyn_cast<tensor::ExtractSliceOp>(op));
           return failure(failed(checkOp(op)) || failed(checkCache(op)) ||
                          failed(checkIntegers(op)));
         });
@@ -180,15 +180,41 @@ private:
     return success();
   }
 
-  /// What positions and places in a cache have to fit in.
+  /// Vectors of a CPU that do not begin at a multiple of their width could
+  /// cross the end of a block.
+  LogicalResult checkSlice(tensor::ExtractSliceOp slice) {
+    auto quant =
+        slice ? dyn_cast<QuantType>(slice.getSourceType().getElementType())
+              : QuantType();
+    if (!quant || gpu || isInterpreted)
+      return success();
+    const int64_t elements = getStorage(quant.getFormat()).elements;
+    std::optional<int64_t> column =
+        getConstantIntValue(slice.getMixedOffsets().back());
+    if (column && *column % elements == 0)
+      return success();
+    return fail(slice.emitError())
+           << " for a slice of " << slice.getSourceType()
+           << " whose columns do not begin with a block of " << elements
+           << "; slice what is read from it instead";
+  }
+
+  /// What appends beside attention; and what positions and places in a cache
+  /// have to fit in.
   LogicalResult checkCache(Operation *op) {
+    auto append = dyn_cast<KVAppendOp>(op);
+    if (append && !isInterpreted && find<CacheAttentionInterface>() &&
+        (!gpu || gpu->warpThreads == 0 ||
+         append.getCache().getType().isQuantized()))
+      return fail(op->emitError())
+             << " for attention to " << append.getCache().getType()
+             << " with an append; append in a kernel of its own";
     auto attention = dyn_cast<CacheAttentionInterface>(op);
-    if (!gpu || (!attention && !isa<KVAppendOp>(op)))
+    if (!gpu || (!attention && !append))
       return success();
     KVCacheType cache = attention ? attention.getCache().getType()
-                                  : cast<KVAppendOp>(op).getCache().getType();
-    Value table = attention ? attention.getPageTable()
-                            : cast<KVAppendOp>(op).getPageTable();
+                                  : append.getCache().getType();
+    Value table = attention ? attention.getPageTable() : append.getPageTable();
     int64_t positions, elements, most = llvm::maxIntN(gpu->indexBits);
     if (llvm::MulOverflow(cast<RankedTensorType>(table.getType()).getDimSize(1),
                           cache.getPage(), positions) ||

@@ -139,6 +139,10 @@ static FailureOr<AttentionTile> getAttentionTile(KernelOp kernel,
     return fail("keys (" + Twine(keys) + ") must divide the cache's page (" +
                 Twine(cache.getPage()) + ")");
   auto q = cast<RankedTensorType>(op.getQ().getType());
+  const int64_t group = q.getDimSize(1) / cache.getKvHeads();
+  if (!op.getKvHead() && cache.getKvHeads() > 1 && heads != group)
+    return fail("workgroup heads (" + Twine(heads) + ") must be the " +
+                Twine(group) + " that share a KV head");
   if (!q.isDynamicDim(0))
     tokens = std::clamp<int64_t>(q.getDimSize(0), 1, tokens);
   return AttentionTile{op,     cache,          q.getDimSize(2),
@@ -154,6 +158,10 @@ getShape(KernelOp kernel, FlashScheduleAttr schedule, FailFn fail) {
     return failure();
   KernelShape shape;
   setThreads(shape, kernel, schedule.getThreads());
+  if (findOp<KVAppendOp>(kernel) && shape.threadCount % HeldShape::lanes != 0)
+    return fail("an append beside attention takes warps of " +
+                Twine(HeldShape::lanes) + " threads, found " +
+                Twine(shape.threadCount));
   shape.flash =
       getFlashShape(tile->headDim, tile->rows, tile->keys, shape.threadCount);
   if (shape.flash->keysOfThread() > flashSums)

@@ -70,26 +70,6 @@ private:
 
 } // namespace
 
-/// Slices of rows of blocks begin with a block: a vector of elements that does
-/// not begin at a multiple of its width could cross the end of one.
-LogicalResult KernelEmitter::checkSlices() {
-  WalkResult result = kernel.walk([](tensor::ExtractSliceOp slice) {
-    auto quant = dyn_cast<QuantType>(slice.getSourceType().getElementType());
-    if (!quant)
-      return WalkResult::advance();
-    int64_t elements = getStorage(quant.getFormat()).elements;
-    std::optional<int64_t> column =
-        getConstantIntValue(slice.getMixedOffsets().back());
-    if (column && *column % elements == 0)
-      return WalkResult::advance();
-    slice.emitOpError("convert-kf-to-vector: columns of a slice of ")
-        << slice.getSourceType() << " must begin with a block of " << elements
-        << "; slice what is read from it instead";
-    return WalkResult::interrupt();
-  });
-  return failure(result.wasInterrupted());
-}
-
 Value KernelEmitter::lookUp(const int8_t *table, Value codes) {
   SmallVector<float> values(table, table + 16);
   auto type = RankedTensorType::get({16}, b.getF32Type());

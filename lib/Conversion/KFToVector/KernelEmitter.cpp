@@ -69,7 +69,7 @@ LogicalResult KernelEmitter::emit() {
   auto begin = [&] { return kernel.emitError("convert-kf-to-vector: "); };
   if (failed(verifyVectorSchedule(kernel, schedule, begin)))
     return failure();
-  if (failed(checkSlices()) || failed(createFunction()))
+  if (failed(createFunction()))
     return failure();
   emitWorkgroupIndices(function.getArguments().back());
   cloneIndices();

@@ -116,7 +116,6 @@ public:
 
 private:
   LogicalResult createFunction();
-  LogicalResult checkSlices();
   LogicalResult emitMatmul();
   void emitWorkgroupIndices(Value workgroup);
   LoadFn argumentLoad(BlockArgument argument);

@@ -105,7 +105,7 @@ kf.kernel @parts(%q: tensor<?x2x8xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 kf.kernel @append_of_blocks(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %g: tensor<32xf32>, %c: !layer, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x8xi32>) -> tensor<?x4x32xf32>
     attributes {schedule = #kf.flash<workgroup = [1, 2], keys = 16, threads = [32]>} {
-  // expected-error @below {{convert-kf-to-gpu: in a kernel of attention, an append is to a cache of floats; append in a kernel of its own}}
+  // expected-error @below {{no CUDA kernel for attention to '!kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = !kf.quant<q8_0>>' with an append; append in a kernel of its own}}
   kf.kv_append %c, %k, %k, %p, %s, %t {layer = 0 : i64} : !layer, tensor<?x2x32xf32>, tensor<?xi32>, tensor<3x8xi32>
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !layer, tensor<?xi32>, tensor<3x8xi32>
   kf.yield %0 : tensor<?x4x32xf32>
@@ -144,9 +144,9 @@ kf.kernel @append_of_normalized_values(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = f16>
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+// expected-error @below {{schedule cannot run on a GPU: an append beside attention takes warps of 32 threads, found 8}}
 kf.kernel @append_without_warps(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %g: tensor<32xf32>, %c: !layer, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x8xi32>) -> tensor<?x4x32xf32>
     attributes {schedule = #kf.flash<workgroup = [1, 2], keys = 16, threads = [8]>} {
-  // expected-error @below {{convert-kf-to-gpu: in a kernel of attention, an append takes warps of 32 threads of an NVIDIA GPU; append in a kernel of its own}}
   kf.kv_append %c, %k, %k, %p, %s, %t {layer = 0 : i64} : !layer, tensor<?x2x32xf32>, tensor<?xi32>, tensor<3x8xi32>
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !layer, tensor<?xi32>, tensor<3x8xi32>
   kf.yield %0 : tensor<?x4x32xf32>

@@ -342,3 +342,22 @@ kf.kernel @round_half(%x: tensor<?x64xf32>) -> (tensor<?x64xf16>, tensor<?x64xf3
 kf.kernel @nothing(%x: tensor<4xf32>) {
   kf.yield
 }
+
+// -----
+
+kf.kernel @part_of_a_block(%ids: tensor<?xi32>, %table: tensor<50x96x!kf.quant<q4_0>>) -> tensor<?x64xf32> {
+  // expected-error @+1 {{no CPU kernel for a slice of 'tensor<50x96x!kf.quant<q4_0>>' whose columns do not begin with a block of 32; slice what is read from it instead}}
+  %0 = tensor.extract_slice %table[0, 8] [50, 64] [1, 1] : tensor<50x96x!kf.quant<q4_0>> to tensor<50x64x!kf.quant<q4_0>>
+  %1 = kf.embedding %ids, %0 : tensor<?xi32>, tensor<50x64x!kf.quant<q4_0>>
+  kf.yield %1 : tensor<?x64xf32>
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = f32, key_block = 8>
+kf.kernel @append_with_attention(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %c: !layer, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x8xi32>) -> tensor<?x4x32xf32> {
+  // expected-error @+1 {{no CPU kernel for attention to '!kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = f32, key_block = 8>' with an append; append in a kernel of its own}}
+  kf.kv_append %c, %k, %k, %p, %s, %t {layer = 0 : i64} : !layer, tensor<?x2x32xf32>, tensor<?xi32>, tensor<3x8xi32>
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !layer, tensor<?xi32>, tensor<3x8xi32>
+  kf.yield %0 : tensor<?x4x32xf32>
+}

@@ -311,3 +311,28 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
     kf.yield %0 : tensor<?x4x64xf32>
   }
 }
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = f16>
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: an append beside attention takes warps of 32 threads, found 8}}
+  kf.kernel @append(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %c: !layer, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x8xi32>) -> tensor<?x4x32xf32>
+      attributes {schedule = #kf.flash<workgroup = [1, 2], keys = 16, threads = [8]>} {
+    kf.kv_append %c, %k, %k, %p, %s, %t {layer = 0 : i64} : !layer, tensor<?x2x32xf32>, tensor<?xi32>, tensor<3x8xi32>
+    %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !layer, tensor<?xi32>, tensor<3x8xi32>
+    kf.yield %0 : tensor<?x4x32xf32>
+  }
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = !kf.quant<q8_0>>
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  kf.kernel @append_of_blocks(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %c: !layer, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x8xi32>) -> tensor<?x4x32xf32> {
+    // expected-error @below {{no CUDA kernel for attention to '!kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = !kf.quant<q8_0>>' with an append; append in a kernel of its own}}
+    kf.kv_append %c, %k, %k, %p, %s, %t {layer = 0 : i64} : !layer, tensor<?x2x32xf32>, tensor<?xi32>, tensor<3x8xi32>
+    %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !layer, tensor<?xi32>, tensor<3x8xi32>
+    kf.yield %0 : tensor<?x4x32xf32>
+  }
+}

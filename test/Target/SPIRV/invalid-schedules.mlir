@@ -153,3 +153,13 @@ kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !cache, %p: tensor<?xi32>, %s: tensor<?
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x64xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x4x64xf32>
 }
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = f32>
+// expected-error @below {{schedule cannot run on a GPU: workgroup heads (4) must be the 2 that share a KV head}}
+kf.kernel @heads(%q: tensor<?x4x32xf32>, %c: !layer, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x8xi32>) -> tensor<?x4x32xf32>
+    attributes {schedule = #kf.flash<workgroup = [1, 4], keys = 16, threads = [32]>} {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !layer, tensor<?xi32>, tensor<3x8xi32>
+  kf.yield %0 : tensor<?x4x32xf32>
+}

@@ -64,16 +64,12 @@ private:
       return op.emitOpError("convert-kf-to-gpu: in a kernel of attention, ")
              << what << "; append in a kernel of its own";
     };
-    if (cache.isQuantized())
-      return fail("an append is to a cache of floats");
     if (!e.isLoadable(op.getK()))
       return fail("keys are as they are in memory, or turned by kf.rope");
     if (!e.isLoadable(op.getV()))
       return fail("values are as they are in memory, or turned by kf.rope");
     if (!op.getKvHead())
       return fail("an append is of the workgroup's KV head (kv_head)");
-    if (!e.hasWarps())
-      return fail("an append takes warps of 32 threads of an NVIDIA GPU");
     return success();
   }
 
