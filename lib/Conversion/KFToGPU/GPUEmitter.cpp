@@ -8,7 +8,6 @@
 
 #include "GPUEmitter.h"
 
-#include "kf/Conversion/GpuBuffers.h"
 #include "kf/Conversion/KernelSupport.h"
 #include "runtime/program/abi.h"
 
@@ -62,17 +61,28 @@ LogicalResult GPUEmitter::emit() {
   return success();
 }
 
+/// The elements of the flat memref of a tensor or cache.
+static Type storedElement(Type type) {
+  auto cache = dyn_cast<KVCacheType>(type);
+  Type element = cache ? cache.getType() : getElementTypeOrSelf(type);
+  if (element.isBF16())
+    return IntegerType::get(type.getContext(), 16);
+  if (element.isInteger(1) || isa<QuantType, Float8E4M3FNType>(element))
+    return IntegerType::get(type.getContext(), 8);
+  return element;
+}
+
 LogicalResult GPUEmitter::createFunction() {
-  if (failed(checkGpuSupport(kernel, getMachine(kernel), /*rows=*/1)))
+  if (failed(checkGpuSupport(kernel, machine, /*rows=*/1)))
     return failure();
   SmallVector<Type> types;
   for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
                                             kernel.getResultTypes())) {
-    MemRefType storage = getGpuBuffer(type);
+    Type element = storedElement(type);
     // See loadWords.
-    if (storage.getElementType().isInteger(64) && find<SampleOp>())
-      storage = MemRefType::get(storage.getShape(), b.getI32Type());
-    types.push_back(storage);
+    if (element.isInteger(64) && find<SampleOp>())
+      element = b.getI32Type();
+    types.push_back(MemRefType::get({ShapedType::kDynamic}, element));
   }
   types.push_back(MemRefType::get({ShapedType::kDynamic}, b.getI32Type()));
 

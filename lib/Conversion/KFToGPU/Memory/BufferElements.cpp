@@ -14,31 +14,11 @@
 #include "../../Common/BlockReader.h"
 #include "../GPUEmitter.h"
 
-#include "kf/Conversion/GpuBuffers.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
 using namespace mlir;
 using namespace mlir::kf;
-
-/// The elements of the memref for buffers of `element`s.
-static Type storedElement(Type element) {
-  MLIRContext *context = element.getContext();
-  if (element.isBF16())
-    return IntegerType::get(context, 16);
-  if (element.isInteger(1) || isa<QuantType, Float8E4M3FNType>(element))
-    return IntegerType::get(context, 8);
-  return element;
-}
-
-MemRefType mlir::kf::getGpuBuffer(Type type) {
-  auto cache = dyn_cast<KVCacheType>(type);
-  return MemRefType::get(
-      {ShapedType::kDynamic},
-      storedElement(cache ? cache.getType()
-                          : cast<RankedTensorType>(type).getElementType()));
-}
 
 Value GPUEmitter::loadBuffer(Value buffer, Value place, Type element) {
   return widen(memref::LoadOp::create(b, loc, buffer, place), element);
