@@ -135,25 +135,15 @@ private:
               "results; or, where the target computes both in one, before the "
               "attention to its layer by the same positions, sequences and "
               "table");
-    DenseSet<Value>
-        products; // of a matmul, and what elementwise ops make of it
     for (Operation &op : kernel.getBody().front()) {
       if (isa<YieldOp>(op) ||
           (op.getNumResults() == 1 && op.getResult(0).getType().isIndex()))
         continue;
-      if (failed(checkOperands(op)))
+      if (failed(checkOp(op)))
         return failure();
       if (op.getNumResults() > 1 && !isa<YieldOp>(op.getNextNode()))
         return op.emitOpError("kf-tile-kernels: makes several results and must "
                               "be the last op of its kernel");
-      bool readsProduct = llvm::any_of(op.getOperands(), [&](Value operand) {
-        return products.contains(operand);
-      });
-      if (readsProduct && !isElementwise(&op))
-        return op.emitOpError("kf-tile-kernels: cannot read a matrix product "
-                              "of its own kernel; elementwise ops can");
-      if (isa<MatmulOp>(op) || readsProduct)
-        products.insert_range(op.getResults());
     }
     return success();
   }
@@ -204,35 +194,13 @@ private:
     }
   }
 
-  LogicalResult checkOperands(Operation &op) {
-    if (auto constant = dyn_cast<arith::ConstantOp>(op)) {
-      if (!isa<DenseIntOrFPElementsAttr>(constant.getValue()))
-        return op.emitOpError("kf-tile-kernels: a constant must have float or "
-                              "integer elements");
-      return success();
-    }
+  LogicalResult checkOp(Operation &op) {
     if (auto matmul = dyn_cast<MatmulOp>(op); matmul && !matmul.isOfMatrices())
       return op.emitOpError(
           "kf-tile-kernels: a kernel multiplies matrices; run "
           "kf-expand-tensors first");
     if (!isTileable(&op) && !isView(&op) && !isa<tensor::CastOp>(op))
       return op.emitOpError("kf-tile-kernels: has no place in a kernel");
-    if (!op.hasTrait<IntegersInMemory>())
-      return success();
-    for (Value operand : op.getOperands()) {
-      auto type = dyn_cast<RankedTensorType>(operand.getType());
-      if (!type || !type.getElementType().isInteger())
-        continue;
-      for (auto slice = operand.getDefiningOp<tensor::ExtractSliceOp>();
-           slice && slice.hasUnitStride() &&
-           slice.getSourceType().getRank() == type.getRank();
-           slice = operand.getDefiningOp<tensor::ExtractSliceOp>())
-        operand = slice.getSource();
-      if (!isa<BlockArgument>(operand))
-        return op.emitOpError("kf-tile-kernels: integer operands must be "
-                              "arguments of the kernel or slices of them of "
-                              "their rank and with strides of 1");
-    }
     return success();
   }
 

@@ -39,27 +39,6 @@ kf.kernel @weight(%x: tensor<4x8xf32>) -> tensor<4x8xf32>
 
 // -----
 
-kf.kernel @norm_of_product(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32>
-    attributes {schedule = #kf.vector<workgroup = [4]>} {
-  %0 = kf.matmul %x, %w : tensor<4x8xf32>, tensor<8x8xf32>
-  %1 = kf.activation(relu) %0 : tensor<4x8xf32>
-  // expected-error @+1 {{'kf.softmax' op kf-tile-kernels: cannot read a matrix product of its own kernel; elementwise ops can}}
-  %2 = kf.softmax %1 : tensor<4x8xf32>
-  kf.yield %2 : tensor<4x8xf32>
-}
-
-// -----
-
-kf.kernel @product_of_product(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32>
-    attributes {schedule = #kf.vector<workgroup = [4, 8]>} {
-  %0 = kf.matmul %x, %w : tensor<4x8xf32>, tensor<8x8xf32>
-  // expected-error @+1 {{'kf.matmul' op kf-tile-kernels: cannot read a matrix product of its own kernel}}
-  %1 = kf.matmul %0, %w : tensor<4x8xf32>, tensor<8x8xf32>
-  kf.yield %1 : tensor<4x8xf32>
-}
-
-// -----
-
 // expected-error @+1 {{kf-tile-kernels: schedule tiles 3 loops, but kf.softmax has 2}}
 kf.kernel @too_many(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
     attributes {schedule = #kf.vector<workgroup = [1, 0, 0]>} {
@@ -115,46 +94,6 @@ kf.kernel @rows_from_nowhere(%x: tensor<4x64xf32>) -> tensor<?x64xf32>
   // expected-error @+1 {{kf-tile-kernels: makes a tensor with rows that no argument of the kernel has}}
   %1 = kf.softmax %0 : tensor<?x64xf32>
   kf.yield %1 : tensor<?x64xf32>
-}
-
-// -----
-
-kf.kernel @constant(%x: tensor<2xf32>) -> tensor<2xf32>
-    attributes {schedule = #kf.vector<workgroup = [0]>} {
-  // expected-error @+1 {{kf-tile-kernels: a constant must have float or integer elements}}
-  %c = arith.constant dense_resource<none> : tensor<2xf32>
-  %0 = arith.addf %x, %c : tensor<2xf32>
-  kf.yield %0 : tensor<2xf32>
-}
-
-// -----
-
-kf.kernel @constant_ids(%t: tensor<8x4xf32>) -> tensor<1x4xf32>
-    attributes {schedule = #kf.vector<workgroup = [0]>} {
-  %c = arith.constant dense<3> : tensor<1xi32>
-  // expected-error @+1 {{kf-tile-kernels: integer operands must be arguments of the kernel or slices of them}}
-  %0 = kf.embedding %c, %t : tensor<1xi32>, tensor<8x4xf32>
-  kf.yield %0 : tensor<1x4xf32>
-}
-
-// -----
-
-kf.kernel @computed_ids(%i: tensor<1x2xi32>, %t: tensor<8x4xf32>) -> tensor<2x4xf32>
-    attributes {schedule = #kf.vector<workgroup = [0]>} {
-  %0 = tensor.collapse_shape %i [[0, 1]] : tensor<1x2xi32> into tensor<2xi32>
-  // expected-error @+1 {{kf-tile-kernels: integer operands must be arguments of the kernel or slices of them}}
-  %1 = kf.embedding %0, %t : tensor<2xi32>, tensor<8x4xf32>
-  kf.yield %1 : tensor<2x4xf32>
-}
-
-// -----
-
-kf.kernel @strided_ids(%i: tensor<4xi32>, %t: tensor<8x4xf32>) -> tensor<2x4xf32>
-    attributes {schedule = #kf.vector<workgroup = [0]>} {
-  %0 = tensor.extract_slice %i[0] [2] [2] : tensor<4xi32> to tensor<2xi32>
-  // expected-error @+1 {{kf-tile-kernels: integer operands must be arguments of the kernel or slices of them of their rank and with strides of 1}}
-  %1 = kf.embedding %0, %t : tensor<2xi32>, tensor<8x4xf32>
-  kf.yield %1 : tensor<2x4xf32>
 }
 
 // -----

@@ -41,11 +41,11 @@ const std::vector<Missing> missing = {
     {{"cpu", "x86", "cortex", "neoverse"},
      "streams.mlir",
      "fragments*",
-     "weight is in #kf.fragments"},
+     "#kf.fragments>' yet; use --device=reference"},
     {{"cpu", "x86", "cortex", "neoverse"},
      "block_streams.mlir",
      "fragments*",
-     "weight is in #kf.fragments"},
+     "#kf.fragments>' yet; use --device=reference"},
     // Halves that lie 8 apart are no vectors of 4.
     {{"cortex", "neoverse"},
      "matmul.mlir",

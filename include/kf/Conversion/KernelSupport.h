@@ -6,10 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The one answer to whether a kernel has code, whatever its schedule: targets
-// ask before they choose a schedule or accept one, and emitters before they
-// emit. The diagnostic is on the op or on the kernel, and says what there is no
-// code for and what there is instead.
+// The one answer to whether a kernel has code, whatever its schedule: its ops,
+// their types and sizes, and what they read of one another. Targets ask before
+// they choose a schedule or accept one, and emitters before they emit, of the
+// tiled kernel. The diagnostic is on the op or on the kernel, and says what
+// there is no code for and what there is instead.
 //
 //===----------------------------------------------------------------------===//
 

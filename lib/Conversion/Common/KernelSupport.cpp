@@ -8,6 +8,7 @@
 
 #include "kf/Conversion/KernelSupport.h"
 
+#include "RowFormulas.h"
 #include "runtime/core/BlockFormat.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -89,6 +90,8 @@ public:
       : kernel(kernel), name(machine.name), gpu(&machine), rows(rows) {}
 
   LogicalResult check() {
+    auto loops = kernel.getBody().getOps<scf::ForallOp>();
+    tile = loops.empty() ? scf::ForallOp() : *loops.begin();
     if (Operation *op = findFloat8Arithmetic(kernel))
       return fail(op->emitError())
              << " for '" << op->getName()
@@ -96,17 +99,12 @@ public:
                 "others in bf16, which holds the same numbers";
     WalkResult walk = kernel.getBody().walk<WalkOrder::PreOrder>(
         [&](Operation *op) -> WalkResult {
-          if (isOfTiling(op))
-            return checkSlice(dyn_cast<tensor::ExtractSliceOp>(op));
           return failure(failed(checkOp(op)) || failed(checkCache(op)) ||
-                         failed(checkIntegers(op)));
+                         failed(checkIntegers(op)) || failed(checkSlice(op)) ||
+                         failed(checkReads(op)));
         });
-    if (walk.wasInterrupted())
+    if (walk.wasInterrupted() || failed(checkResults()))
       return failure();
-    const unsigned count = kernel.getNumResults();
-    if (!isInterpreted && count != countResults())
-      return fail(kernel.emitError()) << " with " << count << " result"
-                                      << (count == 1 ? "" : "s") << instead();
     for (Type type : kernel.getArgumentTypes())
       if (failed(checkBuffer(type)))
         return failure();
@@ -136,23 +134,32 @@ private:
                  "16, 32 and 64 bits";
   }
 
+  /// What there is a whole emitter for, which takes one of them.
+  bool isWhole(Operation *op) {
+    return isa<MatmulOp, CacheAttentionInterface, KVAppendOp, ArgmaxOp,
+               SampleOp, QuantizeRowsOp, PackOp>(op) ||
+           (!gpu && isa<AttentionCombineOp>(op));
+  }
+
   bool hasCode(Operation *op) {
-    return isInterpreted || isElementwise(op) || isView(op) ||
-           isa<RmsNormOp, LayerNormOp, SoftmaxOp, ArgmaxOp, EmbeddingOp,
-               ReduceOp, MatmulOp, BatchMatmulOp, RopeOp, AttentionOp,
-               AttentionPartialOp, AttentionCombineOp, KVAppendOp, SampleOp,
-               QuantizeRowsOp, YieldOp, tensor::CastOp>(op) ||
-           (!gpu && isa<PackOp>(op));
+    if (isInterpreted)
+      return true;
+    if (isa<PackOp, RoundHalfOp>(op))
+      return isa<PackOp>(op) == !gpu;
+    return isElementwise(op) || isView(op) || isWhole(op) ||
+           hasRowStatistics(op) ||
+           isa<EmbeddingOp, ReduceOp, BatchMatmulOp, RopeOp, AttentionCombineOp,
+               YieldOp, tensor::CastOp>(op);
   }
 
   /// GPUs compute with no f64, and read weights and keys row by row, or in the
-  /// order of their matrix units.
+  /// order of their matrix units, which CPUs do not read.
   bool hasCode(Type type) {
     Type element = elementOf(type);
     if (!isNumber(element) && !isCode(element))
       return false;
     if (!gpu)
-      return true;
+      return isInterpreted || !hasFragments(type);
     auto cache = dyn_cast<KVCacheType>(type);
     return !element.isF64() &&
            (cache ? cache.getKeyBlock() == 1
@@ -160,6 +167,8 @@ private:
   }
 
   LogicalResult checkOp(Operation *op) {
+    if (isOfTiling(op))
+      return success();
     const SmallVector<Type> types = tensorsOf(op);
     if (!types.empty() && !hasCode(op))
       return fail(op->emitError())
@@ -168,7 +177,16 @@ private:
       if (!hasCode(type))
         return fail(op->emitError()) << " for '" << op->getName() << "' on "
                                      << type << insteadOf(type);
+    auto constant = dyn_cast<arith::ConstantOp>(op);
+    if (!isInterpreted && constant && !types.empty() &&
+        !isa<DenseIntOrFPElementsAttr>(constant.getValue()))
+      return fail(op->emitError()) << " for a constant whose elements are "
+                                      "elsewhere; write dense<...>";
     auto matmul = dyn_cast<MatmulOp>(op);
+    if (!isInterpreted && matmul && !matmul.isOfMatrices())
+      return fail(op->emitError())
+             << " for '" << op->getName()
+             << "' of batches; run kf-expand-tensors first";
     if (!isInterpreted && !gpu && matmul && matmul.getOutliers())
       return fail(op->emitError())
              << " for outliers of rows; give it the rows in f32";
@@ -182,7 +200,8 @@ private:
 
   /// Vectors of a CPU that do not begin at a multiple of their width could
   /// cross the end of a block.
-  LogicalResult checkSlice(tensor::ExtractSliceOp slice) {
+  LogicalResult checkSlice(Operation *op) {
+    auto slice = dyn_cast<tensor::ExtractSliceOp>(op);
     auto quant =
         slice ? dyn_cast<QuantType>(slice.getSourceType().getElementType())
               : QuantType();
@@ -268,15 +287,210 @@ private:
     return success();
   }
 
-  /// What the kernel has code for: all of attention, or of what rounds it, an
-  /// append's none, all of the op that makes several, one of another.
-  unsigned countResults() {
-    Operation *op = gpu ? find<RoundHalfOp>() : nullptr;
-    if (!op)
-      op = find<CacheAttentionInterface>();
-    if (!op)
-      op = find<KVAppendOp, QuantizeRowsOp>();
-    return op ? op->getNumResults() : 1;
+  //===--- What ops of a kernel read of one another -----------------------===//
+
+  /// How code has the elements of a value.
+  enum class Access {
+    Element, ///< each alone: from memory, or computed of such elements
+    Row,     ///< those of a row, once it is prepared
+    Sum,     ///< one, as a matrix product is about to store it
+    Result   ///< not at all: it is stored
+  };
+
+  Access accessOf(Value value) {
+    if (auto argument = dyn_cast<BlockArgument>(value))
+      return argument.getOwner() == &kernel.getBody().front() ? Access::Element
+                                                              : Access::Result;
+    auto it = accesses.find(value.getDefiningOp());
+    return it == accesses.end() ? Access::Result : it->second;
+  }
+
+  /// How `op` may have an operand at most.
+  Access mostOf(Operation *op, OpOperand &operand) {
+    if (isElementwise(op)) // what attention makes is rounded as it is stored
+      return gpu && isRounding(op) && operand.get().getDefiningOp<AttentionOp>()
+                 ? Access::Result
+                 : Access::Sum;
+    bool isRow = operand.getOperandNumber() == 0;
+    if (isa<KVAppendOp>(op))
+      isRow = !find<CacheAttentionInterface>();
+    else if (isa<MatmulOp>(op))
+      isRow &= !gpu || isNormOfElements(operand.get());
+    else if (isa<BatchMatmulOp>(op))
+      isRow &= !gpu;
+    else
+      isRow &=
+          hasRowStatistics(op) || isa<RopeOp, CacheAttentionInterface, ArgmaxOp,
+                                      SampleOp, QuantizeRowsOp>(op);
+    return isRow ? Access::Row : Access::Element;
+  }
+
+  bool isNormOfElements(Value value) {
+    Operation *op = value.getDefiningOp();
+    return isa_and_nonnull<RmsNormOp, LayerNormOp>(op) &&
+           accessOf(op->getOperand(0)) == Access::Element;
+  }
+
+  bool isInTile(Operation *op) {
+    return !tile || op->getBlock() == tile.getBody();
+  }
+
+  /// How code has the results of `op`, whose operands it has by `access`.
+  /// Whole ops, rotations and combined parts are found in the tile.
+  Access resultOf(Operation *op, Access access) {
+    if (isElementwise(op))
+      return access;
+    if (isWhole(op) || isa<AttentionCombineOp>(op)) {
+      if (!isInTile(op))
+        return Access::Result;
+      return isa<MatmulOp>(op) ? Access::Sum
+             : isWhole(op)     ? Access::Result
+                               : Access::Element;
+    }
+    if (isa<RopeOp>(op) && !isInTile(op))
+      return gpu ? Access::Row : Access::Result;
+    if (isa<RopeOp>(op))
+      return gpu ? access : Access::Row;
+    const bool isRow =
+        hasRowStatistics(op) || (!gpu && isa<ReduceOp, BatchMatmulOp>(op));
+    return isRow ? Access::Row : Access::Element;
+  }
+
+  /// Where a value begins in the argument that it is, or is consecutive rows
+  /// of: offsets other than 0. Null if it is no such thing, or has a part of
+  /// each row and `ofWholeRows` asks for all.
+  std::optional<SmallVector<OpFoldResult>> rowOf(Value value,
+                                                 bool ofWholeRows) {
+    SmallVector<OpFoldResult> offsets;
+    while (auto slice = value.getDefiningOp<tensor::ExtractSliceOp>()) {
+      RankedTensorType from = slice.getSourceType(), to = slice.getType();
+      if (!slice.hasUnitStride() || slice.getDroppedDims().any() ||
+          (ofWholeRows && from.getShape().back() != to.getShape().back()))
+        return std::nullopt;
+      if (OpFoldResult row = slice.getMixedOffsets().front();
+          getConstantIntValue(row) != 0)
+        offsets.push_back(row);
+      value = slice.getSource();
+    }
+    if (!isa<BlockArgument>(value) || accessOf(value) != Access::Element)
+      return std::nullopt;
+    return offsets;
+  }
+
+  /// Whether scratch holds a row of `type`, as vectors take it: its length is
+  /// known, or it is the tile of a loop.
+  bool hasScratch(RankedTensorType type) {
+    const int64_t rank = type.getRank();
+    if (gpu || rank == 0 || !type.isDynamicDim(rank - 1))
+      return true;
+    return rank == 1 && (!tile || tile.getRank() == 1);
+  }
+
+  LogicalResult failToRead(Operation *op, Value value) {
+    InFlightDiagnostic error = fail(op->emitError());
+    error << " for '" << op->getName() << "' that reads " << value.getType();
+    if (Operation *producer = value.getDefiningOp())
+      return error << " from '" << producer->getName()
+                   << "'; compute that in a kernel of its own";
+    return error << ", which the kernel writes; read its arguments";
+  }
+
+  /// The first operand that `op` cannot read; null where it reads all, then
+  /// `access` is how.
+  Value findUnreadable(Operation *op, Access &access) {
+    access = Access::Element;
+    for (OpOperand &operand : op->getOpOperands()) {
+      Value value = operand.get();
+      auto type = dyn_cast<RankedTensorType>(value.getType());
+      if (!type)
+        continue;
+      const bool isPacked = getLayout(type) || hasFragments(type);
+      const bool isInMemory = isPacked || (type.getElementType().isInteger() &&
+                                           op->hasTrait<IntegersInMemory>());
+      if (accessOf(value) > mostOf(op, operand) ||
+          (isInMemory && !rowOf(value, /*ofWholeRows=*/isPacked)) ||
+          (accessOf(value) == Access::Row && !hasScratch(type)))
+        return value;
+      access = std::max(access, accessOf(value));
+    }
+    // Sums are one by one.
+    if (access == Access::Sum)
+      for (Value value : op->getOperands())
+        if (accessOf(value) == Access::Row)
+          return value;
+    return Value();
+  }
+
+  LogicalResult checkReads(Operation *op) {
+    if (isInterpreted || isa<YieldOp, scf::InParallelOp>(op) ||
+        (isOfTiling(op) && !isa<tensor::ExtractSliceOp>(op)))
+      return success();
+    Access access;
+    Value unreadable = findUnreadable(op, access);
+    accesses[op] = unreadable ? Access::Result : resultOf(op, access);
+    // What is around the tile may be left over, as what a tensor.dim reads.
+    if (!isInTile(op))
+      return success();
+    if (isWhole(op)) {
+      if (whole &&
+          !(isa<KVAppendOp>(whole) && isa<CacheAttentionInterface>(op)))
+        return fail(op->emitError())
+               << " for '" << op->getName() << "' beside '" << whole->getName()
+               << "'; form a kernel of each";
+      whole = op;
+    }
+    return unreadable ? failToRead(op, unreadable)
+                      : checkCodes(dyn_cast<MatmulOp>(op));
+  }
+
+  /// Codes of rows, their scales and sums go together.
+  LogicalResult checkCodes(MatmulOp op) {
+    if (!op || gpu || !op.getScales())
+      return success();
+    auto x = rowOf(op.getX(), true), scales = rowOf(op.getScales(), true),
+         sums = rowOf(op.getSums(), true);
+    if (x && x == scales && x == sums)
+      return success();
+    return fail(op.emitError())
+           << " for '" << op->getName()
+           << "' of codes, scales and sums that are not the same whole rows of "
+              "arguments; slice what kf.quantize_rows reads instead";
+  }
+
+  /// What the kernel's results are stored from.
+  SmallVector<Value> findStored() {
+    SmallVector<Value> stored(kernel.getYield().getOperands());
+    for (Value &value : stored)
+      if (auto forall = value.getDefiningOp<scf::ForallOp>())
+        for (Operation *user :
+             forall.getTiedBlockArgument(cast<OpResult>(value)).getUsers())
+          if (auto insert = dyn_cast<tensor::ParallelInsertSliceOp>(user)) {
+            value = insert.getSource();
+            break;
+          }
+    return stored;
+  }
+
+  /// A kernel makes one result, or all those of its last op.
+  LogicalResult checkResults() {
+    if (isInterpreted)
+      return success();
+    const SmallVector<Value> stored = findStored();
+    Operation *last = stored.empty() ? whole : stored[0].getDefiningOp();
+    const bool areAll =
+        last ? llvm::equal(stored, last->getResults()) : stored.size() == 1;
+    Operation *unrounded =
+        isRounding(last) ? last->getOperand(0).getDefiningOp() : nullptr;
+    if (areAll && (whole ? whole == last || whole == unrounded ||
+                               accessOf(stored[0]) == Access::Sum
+                         : accessOf(stored[0]) != Access::Result))
+      return success();
+    if (Operation *op = whole ? whole : last)
+      return fail(op->emitError())
+             << " for '" << op->getName()
+             << "' that does not make the kernel's results, in their order; "
+                "form kernels of other ops";
+    return fail(kernel.emitError()) << " with " << stored.size() << " results";
   }
 
   template <typename... OpTys> Operation *find() {
@@ -293,6 +507,10 @@ private:
   bool isInterpreted = false;
   const MachineDescription *gpu = nullptr; // null: it is none
   int64_t rows = 1;
+
+  scf::ForallOp tile;                     // null: the kernel is not tiled
+  DenseMap<Operation *, Access> accesses; // of results of what was checked
+  Operation *whole = nullptr;             // what isWhole(), once it was checked
 };
 
 } // namespace

@@ -140,6 +140,10 @@ static FailureOr<AttentionTile> getAttentionTile(KernelOp kernel,
                 Twine(cache.getPage()) + ")");
   auto q = cast<RankedTensorType>(op.getQ().getType());
   const int64_t group = q.getDimSize(1) / cache.getKvHeads();
+  auto append = findOp<KVAppendOp>(kernel);
+  if (kernel.getGrid() && ((!op.getKvHead() && cache.getKvHeads() > 1) ||
+                           (append && !append.getKvHead())))
+    return fail("a tile of attention, and an append beside it, have a kv_head");
   if (!op.getKvHead() && cache.getKvHeads() > 1 && heads != group)
     return fail("workgroup heads (" + Twine(heads) + ") must be the " +
                 Twine(group) + " that share a KV head");

@@ -48,8 +48,8 @@ kf.kernel @attention(%q: tensor<?x2x8xf32>, %c: !kf.kv_cache<layers = 1, kv_head
 
 kf.kernel @negated(%q: tensor<?x2x8xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x2x8xf32>
     attributes {schedule = #kf.flash<workgroup = [1, 1], keys = 16, threads = [8]>} {
-  // expected-error @below {{convert-kf-to-gpu: must make the kernel's result}}
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x2x8xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 8, type = f32>, tensor<?xi32>, tensor<1x4xi32>
+  // expected-error @below {{no GPU kernel for 'arith.negf' that reads 'tensor<?x1x8xf32>' from 'kf.attention'; compute that in a kernel of its own}}
   %1 = arith.negf %0 : tensor<?x2x8xf32>
   kf.yield %1 : tensor<?x2x8xf32>
 }
@@ -63,7 +63,7 @@ kf.kernel @codes_twice(%x: tensor<4x32xf32>) -> (tensor<4x1xi32>, tensor<4x1xf32
   %f = tensor.empty() : tensor<4x1xf32>
   %g = tensor.empty() : tensor<4x1xi32>
   %0:3 = scf.forall (%i) = (0) to (4) step (4) shared_outs(%a = %g, %b = %f, %d = %e) -> (tensor<4x1xi32>, tensor<4x1xf32>, tensor<4x32xi8>) {
-    // expected-error @below {{convert-kf-to-gpu: must make the kernel's results}}
+    // expected-error @below {{no GPU kernel for 'kf.quantize_rows' that does not make the kernel's results, in their order; form kernels of other ops}}
     %c, %s, %t = kf.quantize_rows %x group(32) : tensor<4x32xf32>
     scf.forall.in_parallel {
       tensor.parallel_insert_slice %t into %a[%i, 0] [4, 1] [1, 1] : tensor<4x1xi32> into tensor<4x1xi32>
@@ -76,11 +76,11 @@ kf.kernel @codes_twice(%x: tensor<4x32xf32>) -> (tensor<4x1xi32>, tensor<4x1xf32
 
 // -----
 
-// expected-error @below {{no GPU kernel with 2 results yet; use --device=cpu or --device=reference}}
 kf.kernel @softmax_twice(%x: tensor<4x64xf32>) -> (tensor<4x64xf32>, tensor<4x64xf32>)
     attributes {schedule = #kf.simt<workgroup = [4], threads = [8]>, grid = #kf.grid<tokens = [0], counts = [1]>} {
   %e = tensor.empty() : tensor<4x64xf32>
   %0:2 = scf.forall (%i) = (0) to (4) step (4) shared_outs(%a = %e, %b = %e) -> (tensor<4x64xf32>, tensor<4x64xf32>) {
+    // expected-error @below {{no GPU kernel for 'kf.softmax' that does not make the kernel's results, in their order}}
     %c = kf.softmax %x : tensor<4x64xf32>
     scf.forall.in_parallel {
       tensor.parallel_insert_slice %c into %a[%i, 0] [4, 64] [1, 1] : tensor<4x64xf32> into tensor<4x64xf32>
@@ -119,7 +119,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 kf.kernel @append_of_normalized_keys(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %g: tensor<32xf32>, %c: !layer, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x8xi32>) -> tensor<?x4x32xf32>
     attributes {schedule = #kf.flash<workgroup = [1, 2], keys = 16, threads = [32]>} {
   %n = kf.rms_norm %k, %g eps(1.0e-5) : tensor<?x2x32xf32>, tensor<32xf32>
-  // expected-error @below {{convert-kf-to-gpu: in a kernel of attention, keys are as they are in memory, or turned by kf.rope; append in a kernel of its own}}
+  // expected-error @below {{no CUDA kernel for 'kf.kv_append' that reads 'tensor<?x1x32xf32>' from 'kf.rms_norm'; compute that in a kernel of its own}}
   kf.kv_append %c, %n, %k, %p, %s, %t {layer = 0 : i64} : !layer, tensor<?x2x32xf32>, tensor<?xi32>, tensor<3x8xi32>
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !layer, tensor<?xi32>, tensor<3x8xi32>
   kf.yield %0 : tensor<?x4x32xf32>
@@ -133,7 +133,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 kf.kernel @append_of_normalized_values(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %g: tensor<32xf32>, %c: !layer, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x8xi32>) -> tensor<?x4x32xf32>
     attributes {schedule = #kf.flash<workgroup = [1, 2], keys = 16, threads = [32]>} {
   %n = kf.rms_norm %k, %g eps(1.0e-5) : tensor<?x2x32xf32>, tensor<32xf32>
-  // expected-error @below {{convert-kf-to-gpu: in a kernel of attention, values are as they are in memory, or turned by kf.rope; append in a kernel of its own}}
+  // expected-error @below {{no CUDA kernel for 'kf.kv_append' that reads 'tensor<?x1x32xf32>' from 'kf.rms_norm'; compute that in a kernel of its own}}
   kf.kv_append %c, %k, %n, %p, %s, %t {layer = 0 : i64} : !layer, tensor<?x2x32xf32>, tensor<?xi32>, tensor<3x8xi32>
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !layer, tensor<?xi32>, tensor<3x8xi32>
   kf.yield %0 : tensor<?x4x32xf32>
@@ -157,11 +157,11 @@ kf.kernel @append_without_warps(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, 
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 32, type = f16>
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+// expected-error @below {{schedule cannot run on a GPU: a tile of attention, and an append beside it, have a kv_head}}
 kf.kernel @append_of_all_heads(%q: tensor<2x2x32xf32>, %k: tensor<2x1x32xf32>, %c: !layer, %p: tensor<2xi32>, %s: tensor<2xi32>, %t: tensor<3x8xi32>) -> tensor<2x2x32xf32>
     attributes {schedule = #kf.flash<workgroup = [2, 2], keys = 16, threads = [32]>, grid = #kf.grid<tokens = [0], counts = [1]>} {
   %e = tensor.empty() : tensor<2x2x32xf32>
   %0 = scf.forall (%i) = (0) to (2) step (2) shared_outs(%a = %e) -> (tensor<2x2x32xf32>) {
-    // expected-error @below {{convert-kf-to-gpu: in a kernel of attention, an append is of the workgroup's KV head (kv_head); append in a kernel of its own}}
     kf.kv_append %c, %k, %k, %p, %s, %t {layer = 0 : i64} : !layer, tensor<2x1x32xf32>, tensor<2xi32>, tensor<3x8xi32>
     %o = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<2x2x32xf32>, !layer, tensor<2xi32>, tensor<3x8xi32>
     scf.forall.in_parallel {
@@ -240,4 +240,19 @@ kf.kernel @two_groups(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
     }
   }
   kf.yield %0 : tensor<4x64xf32>
+}
+
+// -----
+
+kf.kernel @batches(%x: tensor<2x4x64xf32>, %w: tensor<2x96x64xf32>) -> tensor<2x4x96xf32>
+    attributes {schedule = #kf.simt<workgroup = [2, 96], threads = [32, 2], tile = [1, 3]>, grid = #kf.grid<tokens = [0], counts = [1]>} {
+  %e = tensor.empty() : tensor<2x4x96xf32>
+  %0 = scf.forall (%i) = (0) to (2) step (2) shared_outs(%a = %e) -> (tensor<2x4x96xf32>) {
+    // expected-error @below {{no GPU kernel for 'kf.matmul' of batches; run kf-expand-tensors first}}
+    %1 = kf.matmul %x, %w : tensor<2x4x64xf32>, tensor<2x96x64xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %1 into %a[%i, 0, 0] [2, 4, 96] [1, 1, 1] : tensor<2x4x96xf32> into tensor<2x4x96xf32>
+    }
+  }
+  kf.yield %0 : tensor<2x4x96xf32>
 }

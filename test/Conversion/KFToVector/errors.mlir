@@ -63,7 +63,7 @@ kf.kernel @sample(%x: tensor<?x40xf32>, %t: tensor<?x1xf32>, %i: tensor<?xi32>, 
     attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
   %0 = kf.softmax %t : tensor<?x1xf32>
   %1 = tensor.collapse_shape %0 [[0, 1]] : tensor<?x1xf32> into tensor<?xf32>
-  // expected-error @+1 {{'kf.sample' op convert-kf-to-vector: settings must be arguments of the kernel, or elementwise ops on them}}
+  // expected-error @+1 {{no CPU kernel for 'tensor.extract_slice' that reads 'tensor<?xf32>' from 'tensor.collapse_shape'; compute that in a kernel of its own}}
   %2 = kf.sample %x temperature(%1) top_k(%i) top_p(%1) min_p(%1) seed(%s) counter(%i)
       : (tensor<?x40xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>)
   kf.yield %2 : tensor<?xi32>
@@ -86,7 +86,7 @@ kf.kernel @not_packed(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x9
 
 kf.kernel @packed_for_gpus(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.fragments>) -> tensor<?x96xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16>} {
-  // expected-error @+1 {{convert-kf-to-vector: weight is in #kf.fragments, the order of a GPU's matrix units; CPUs read #kf.layout}}
+  // expected-error @+1 {{no CPU kernel for 'kf.matmul' on 'tensor<32x64xf32, #kf.fragments>' yet; use --device=reference}}
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.fragments>
   kf.yield %0 : tensor<?x96xf32>
 }
@@ -96,7 +96,7 @@ kf.kernel @packed_for_gpus(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.fragm
 kf.kernel @packed_here(%x: tensor<4x64xf32>, %w: tensor<96x64xf32>) -> tensor<4x96xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16>} {
   %0 = kf.pack %w : tensor<96x64xf32> to tensor<96x64xf32, #kf.layout<panel = 32>>
-  // expected-error @+1 {{convert-kf-to-vector: weight must be an argument of the kernel}}
+  // expected-error @+1 {{no CPU kernel for 'kf.matmul' beside 'kf.pack'; form a kernel of each}}
   %1 = kf.matmul %x, %0 : tensor<4x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
   kf.yield %1 : tensor<4x96xf32>
 }
@@ -223,8 +223,8 @@ kf.kernel @all_tokens(%q: tensor<?x4x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f32, key_block = 16>
 kf.kernel @not_the_result(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x16xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 2], tile = [2], reduction = 64, lanes = 16>} {
-  // expected-error @+1 {{convert-kf-to-vector: must make the kernel's result}}
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x2x16xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
+  // expected-error @+1 {{no CPU kernel for 'kf.activation' that reads 'tensor<?x2x16xf32>' from 'kf.attention'; compute that in a kernel of its own}}
   %1 = kf.activation(relu) %0 : tensor<?x2x16xf32>
   kf.yield %1 : tensor<?x2x16xf32>
 }
@@ -238,7 +238,7 @@ kf.kernel @not_the_result(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>,
 kf.kernel @computed_scales(%x: tensor<?x64xi8>, %s: tensor<?x2xf32>, %t: tensor<?x2xi32>, %w: tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16, dot = i8>} {
   %0 = kf.activation(relu) %s : tensor<?x2xf32>
-  // expected-error @+1 {{convert-kf-to-vector: codes, scales and sums must be arguments of the kernel}}
+  // expected-error @+1 {{no CPU kernel for 'kf.matmul' of codes, scales and sums that are not the same whole rows of arguments}}
   %1 = kf.matmul %x scales(%0 : tensor<?x2xf32>) sums(%t : tensor<?x2xi32>), %w : tensor<?x64xi8>, tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>
   kf.yield %1 : tensor<?x96xf32>
 }
@@ -276,7 +276,7 @@ kf.kernel @splits(%q: tensor<1x2x16xf32>, %c: !layer, %p: tensor<1xi32>, %sp: te
 kf.kernel @scales_of_other_columns(%x: tensor<4x64xi8>, %s: tensor<4x4xf32>, %t: tensor<4x2xi32>, %w: tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>) -> tensor<4x96xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16, dot = i8>} {
   %0 = tensor.extract_slice %s[0, 1] [4, 2] [1, 1] : tensor<4x4xf32> to tensor<4x2xf32>
-  // expected-error @+1 {{convert-kf-to-vector: codes, scales and sums must be arguments of the kernel, or the same whole rows of them; slice what kf.quantize_rows reads instead}}
+  // expected-error @+1 {{no CPU kernel for 'kf.matmul' of codes, scales and sums that are not the same whole rows of arguments; slice what kf.quantize_rows reads instead}}
   %1 = kf.matmul %x scales(%0 : tensor<4x2xf32>) sums(%t : tensor<4x2xi32>), %w : tensor<4x64xi8>, tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>
   kf.yield %1 : tensor<4x96xf32>
 }
@@ -286,7 +286,7 @@ kf.kernel @scales_of_other_columns(%x: tensor<4x64xi8>, %s: tensor<4x4xf32>, %t:
 kf.kernel @scales_of_other_rows(%x: tensor<4x64xi8>, %s: tensor<8x2xf32>, %t: tensor<4x2xi32>, %w: tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>) -> tensor<4x96xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16, dot = i8>} {
   %0 = tensor.extract_slice %s[4, 0] [4, 2] [1, 1] : tensor<8x2xf32> to tensor<4x2xf32>
-  // expected-error @+1 {{convert-kf-to-vector: codes, scales and sums must be arguments of the kernel, or the same whole rows of them}}
+  // expected-error @+1 {{no CPU kernel for 'kf.matmul' of codes, scales and sums that are not the same whole rows of arguments}}
   %1 = kf.matmul %x scales(%0 : tensor<4x2xf32>) sums(%t : tensor<4x2xi32>), %w : tensor<4x64xi8>, tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>
   kf.yield %1 : tensor<4x96xf32>
 }
@@ -296,7 +296,7 @@ kf.kernel @scales_of_other_rows(%x: tensor<4x64xi8>, %s: tensor<8x2xf32>, %t: te
 kf.kernel @computed_float_scales(%x: tensor<?x64xi8>, %s: tensor<?x2xf32>, %t: tensor<?x2xi32>, %w: tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16>} {
   %0 = kf.softmax %s : tensor<?x2xf32>
-  // expected-error @+1 {{convert-kf-to-vector: codes and scales must be arguments of the kernel}}
+  // expected-error @+1 {{no CPU kernel for 'kf.matmul' that reads 'tensor<?x2xf32>' from 'kf.softmax'}}
   %1 = kf.matmul %x scales(%0 : tensor<?x2xf32>) sums(%t : tensor<?x2xi32>), %w : tensor<?x64xi8>, tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>
   kf.yield %1 : tensor<?x96xf32>
 }
@@ -315,7 +315,7 @@ kf.kernel @int8_lanes(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>, #k
 kf.kernel @computed_parts(%m: tensor<?x4x8xf32>, %v: tensor<?x4x8x16xf32>) -> tensor<?x4x16xf32>
     attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
   %0 = kf.softmax %m : tensor<?x4x8xf32>
-  // expected-error @+1 {{convert-kf-to-vector: parts must be arguments of the kernel}}
+  // expected-error @+1 {{no CPU kernel for 'kf.attention_combine' that reads 'tensor<?x4x8xf32>' from 'kf.softmax'}}
   %1 = kf.attention_combine %m, %0, %v : tensor<?x4x8xf32>, tensor<?x4x8x16xf32>
   kf.yield %1 : tensor<?x4x16xf32>
 }
@@ -363,7 +363,7 @@ kf.kernel @many_tokens(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %s
 kf.kernel @reduced_rows(%x: tensor<?x4x16xf32>) -> tensor<?x4xf32>
     attributes {schedule = #kf.vector<workgroup = [1], lanes = 16>} {
   %0 = kf.softmax %x : tensor<?x4x16xf32>
-  // expected-error @+1 {{convert-kf-to-vector: its operand must be in memory or made by elementwise ops}}
+  // expected-error @+1 {{no CPU kernel for 'kf.reduce' that reads 'tensor<?x4x16xf32>' from 'kf.softmax'; compute that in a kernel of its own}}
   %1 = kf.reduce(sum) %0 dims = [2] : tensor<?x4x16xf32>
   kf.yield %1 : tensor<?x4xf32>
 }
@@ -373,7 +373,7 @@ kf.kernel @reduced_rows(%x: tensor<?x4x16xf32>) -> tensor<?x4xf32>
 kf.kernel @computed_weight(%x: tensor<?x4x16xf32>, %w: tensor<?x8x16xf32>) -> tensor<?x4x8xf32>
     attributes {schedule = #kf.vector<workgroup = [1, 1], lanes = 16>} {
   %0 = kf.softmax %w : tensor<?x8x16xf32>
-  // expected-error @+1 {{convert-kf-to-vector: its weight must be in memory}}
+  // expected-error @+1 {{no CPU kernel for 'kf.batch_matmul' that reads 'tensor<?x8x16xf32>' from 'kf.softmax'}}
   %1 = kf.batch_matmul %x, %0 : tensor<?x4x16xf32>, tensor<?x8x16xf32>
   kf.yield %1 : tensor<?x4x8xf32>
 }
@@ -384,11 +384,11 @@ kf.kernel @computed_weight(%x: tensor<?x4x16xf32>, %w: tensor<?x8x16xf32>) -> te
 // results of tiled kernels
 //===----------------------------------------------------------------------===//
 
-// expected-error @+1 {{no CPU kernel with 1 result yet; use --device=reference}}
 kf.kernel @codes_alone(%x: tensor<4x64xf32>) -> tensor<4x64xi8>
     attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>, grid = #kf.grid<tokens = [0], counts = [1]>} {
   %e = tensor.empty() : tensor<4x64xi8>
   %0 = scf.forall (%i) = (0) to (4) step (4) shared_outs(%a = %e) -> (tensor<4x64xi8>) {
+    // expected-error @+1 {{no CPU kernel for 'kf.quantize_rows' that does not make the kernel's results, in their order; form kernels of other ops}}
     %c, %s, %t = kf.quantize_rows %x group(32) : tensor<4x64xf32>
     scf.forall.in_parallel {
       tensor.parallel_insert_slice %c into %a[%i, 0] [4, 64] [1, 1] : tensor<4x64xi8> into tensor<4x64xi8>
@@ -405,7 +405,7 @@ kf.kernel @maxima_twice(%q: tensor<1x2x16xf32>, %c: !layer, %p: tensor<1xi32>, %
   %e = tensor.empty() : tensor<1x2x1xf32>
   %f = tensor.empty() : tensor<1x2x1x16xf32>
   %0:3 = scf.forall (%i) = (0) to (1) step (1) shared_outs(%a = %e, %b = %e, %d = %f) -> (tensor<1x2x1xf32>, tensor<1x2x1xf32>, tensor<1x2x1x16xf32>) {
-    // expected-error @+1 {{'kf.attention_partial' op convert-kf-to-vector: must make the kernel's results}}
+    // expected-error @+1 {{no CPU kernel for 'kf.attention_partial' that does not make the kernel's results, in their order}}
     %m, %t, %o = kf.attention_partial %q, %c, %p, %sp, %pt splits(1) {layer = 0 : i64, scale = 0.25 : f32} : tensor<1x2x16xf32>, !layer, tensor<1xi32>, tensor<1x4xi32>
     scf.forall.in_parallel {
       tensor.parallel_insert_slice %m into %a[%i, 0, 0] [1, 2, 1] [1, 1, 1] : tensor<1x2x1xf32> into tensor<1x2x1xf32>
@@ -433,11 +433,11 @@ kf.kernel @no_schedule(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
 
 // -----
 
-// expected-error @+1 {{no CPU kernel with 2 results yet; use --device=reference}}
 kf.kernel @two_results(%x: tensor<4x64xf32>) -> (tensor<4x64xf32>, tensor<4x64xf32>)
     attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>, grid = #kf.grid<tokens = [0], counts = [1]>} {
   %e = tensor.empty() : tensor<4x64xf32>
   %0:2 = scf.forall (%i) = (0) to (4) step (4) shared_outs(%a = %e, %b = %e) -> (tensor<4x64xf32>, tensor<4x64xf32>) {
+    // expected-error @+1 {{no CPU kernel for 'kf.softmax' that does not make the kernel's results, in their order}}
     %c = kf.softmax %x : tensor<4x64xf32>
     scf.forall.in_parallel {
       tensor.parallel_insert_slice %c into %a[%i, 0] [4, 64] [1, 1] : tensor<4x64xf32> into tensor<4x64xf32>
@@ -582,9 +582,69 @@ kf.kernel @outliers(%x: tensor<?x64xf16>, %o: tensor<?x64xf32>, %w: tensor<96x64
 
 // -----
 
-// expected-error @+1 {{no CPU kernel with 2 results yet; use --device=reference}}
 kf.kernel @round_half(%x: tensor<?x64xf32>) -> (tensor<?x64xf16>, tensor<?x64xf32>)
     attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
+  // expected-error @+1 {{no CPU kernel for 'kf.round_half' yet; use --device=reference}}
   %h, %o = kf.round_half %x : tensor<?x64xf32>
   kf.yield %h, %o : tensor<?x64xf16>, tensor<?x64xf32>
+}
+
+// -----
+
+// Without a tile of tokens the rotation stays outside of the loop over them.
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = f32>
+kf.kernel @rotation_around_the_tile(%x: tensor<3x2x32xf32>, %c: !layer, %p: tensor<3xi32>, %s: tensor<3xi32>, %t: tensor<1x4xi32>)
+    attributes {schedule = #kf.vector<workgroup = [0], lanes = 16>} {
+  %0 = kf.rope %x, %p {rotary_dim = 16 : i64, theta = 1.0e4 : f64} : tensor<3x2x32xf32>, tensor<3xi32>
+  // expected-error @+1 {{no CPU kernel for 'kf.kv_append' that reads 'tensor<3x2x32xf32>' from 'kf.rope'; compute that in a kernel of its own}}
+  kf.kv_append %c, %0, %x, %p, %s, %t {layer = 0 : i64} : !layer, tensor<3x2x32xf32>, tensor<3xi32>, tensor<1x4xi32>
+  kf.yield
+}
+
+// -----
+
+// What the tile is written to.
+kf.kernel @reads_its_result(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>, grid = #kf.grid<tokens = [0], counts = [1]>} {
+  %e = tensor.empty() : tensor<4x64xf32>
+  %0 = scf.forall (%i) = (0) to (4) step (4) shared_outs(%a = %e) -> (tensor<4x64xf32>) {
+    // expected-error @+1 {{no CPU kernel for 'arith.addf' that reads 'tensor<4x64xf32>', which the kernel writes; read its arguments}}
+    %1 = arith.addf %x, %a : tensor<4x64xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %1 into %a[%i, 0] [4, 64] [1, 1] : tensor<4x64xf32> into tensor<4x64xf32>
+    }
+  }
+  kf.yield %0 : tensor<4x64xf32>
+}
+
+// -----
+
+kf.kernel @tile_of_a_constant_elsewhere(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>, grid = #kf.grid<tokens = [0], counts = [1]>} {
+  %e = tensor.empty() : tensor<4x64xf32>
+  %0 = scf.forall (%i) = (0) to (4) step (4) shared_outs(%a = %e) -> (tensor<4x64xf32>) {
+    // expected-error @+1 {{no CPU kernel for a constant whose elements are elsewhere; write dense<...>}}
+    %1 = arith.constant dense_resource<none> : tensor<4x64xf32>
+    %2 = arith.addf %x, %1 : tensor<4x64xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %a[%i, 0] [4, 64] [1, 1] : tensor<4x64xf32> into tensor<4x64xf32>
+    }
+  }
+  kf.yield %0 : tensor<4x64xf32>
+}
+
+// -----
+
+kf.kernel @transposed_product(%x: tensor<4x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<96x4xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 96], tile = [4, 32], lanes = 16>, grid = #kf.grid<tokens = [0], counts = [1]>} {
+  %e = tensor.empty() : tensor<96x4xf32>
+  %0 = scf.forall (%i) = (0) to (96) step (96) shared_outs(%a = %e) -> (tensor<96x4xf32>) {
+    %1 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
+    // expected-error @+1 {{no CPU kernel for 'kf.transpose' that reads 'tensor<4x96xf32>' from 'kf.matmul'; compute that in a kernel of its own}}
+    %2 = kf.transpose %1 permutation = [1, 0] : tensor<4x96xf32>
+    scf.forall.in_parallel {
+      tensor.parallel_insert_slice %2 into %a[%i, 0] [96, 4] [1, 1] : tensor<96x4xf32> into tensor<96x4xf32>
+    }
+  }
+  kf.yield %0 : tensor<96x4xf32>
 }

@@ -330,15 +330,15 @@ kf.kernel @outliers(%x: tensor<?x64xf16>, %o: tensor<?x64xf32>, %w: tensor<96x64
 
 // -----
 
-// expected-error @+1 {{no CPU kernel with 2 results yet; use --device=reference}}
 kf.kernel @round_half(%x: tensor<?x64xf32>) -> (tensor<?x64xf16>, tensor<?x64xf32>) {
+  // expected-error @+1 {{no CPU kernel for 'kf.round_half' yet; use --device=reference}}
   %h, %o = kf.round_half %x : tensor<?x64xf32>
   kf.yield %h, %o : tensor<?x64xf16>, tensor<?x64xf32>
 }
 
 // -----
 
-// expected-error @+1 {{no CPU kernel with 0 results yet; use --device=reference}}
+// expected-error @+1 {{no CPU kernel with 0 results}}
 kf.kernel @nothing(%x: tensor<4xf32>) {
   kf.yield
 }
@@ -360,4 +360,184 @@ kf.kernel @append_with_attention(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>,
   kf.kv_append %c, %k, %k, %p, %s, %t {layer = 0 : i64} : !layer, tensor<?x2x32xf32>, tensor<?xi32>, tensor<3x8xi32>
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !layer, tensor<?xi32>, tensor<3x8xi32>
   kf.yield %0 : tensor<?x4x32xf32>
+}
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// what ops of a kernel read of one another
+//===----------------------------------------------------------------------===//
+
+kf.kernel @norm_of_product(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
+  %0 = kf.matmul %x, %w : tensor<4x8xf32>, tensor<8x8xf32>
+  %1 = kf.activation(relu) %0 : tensor<4x8xf32>
+  // expected-error @+1 {{no CPU kernel for 'kf.softmax' that reads 'tensor<4x8xf32>' from 'kf.activation'; compute that in a kernel of its own}}
+  %2 = kf.softmax %1 : tensor<4x8xf32>
+  kf.yield %2 : tensor<4x8xf32>
+}
+
+// -----
+
+kf.kernel @product_of_product(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
+  %0 = kf.matmul %x, %w : tensor<4x8xf32>, tensor<8x8xf32>
+  // expected-error @+1 {{no CPU kernel for 'kf.matmul' beside 'kf.matmul'; form a kernel of each}}
+  %1 = kf.matmul %0, %w : tensor<4x8xf32>, tensor<8x8xf32>
+  kf.yield %1 : tensor<4x8xf32>
+}
+
+// -----
+
+kf.kernel @product_and_row(%x: tensor<4x8xf32>, %y: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
+  %0 = kf.softmax %y : tensor<4x8xf32>
+  %1 = kf.matmul %x, %w : tensor<4x8xf32>, tensor<8x8xf32>
+  // expected-error @+1 {{no CPU kernel for 'arith.addf' that reads 'tensor<4x8xf32>' from 'kf.softmax'}}
+  %2 = arith.addf %1, %0 : tensor<4x8xf32>
+  kf.yield %2 : tensor<4x8xf32>
+}
+
+// -----
+
+kf.kernel @product_beside_the_result(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>) -> tensor<4x8xf32> {
+  // expected-error @+1 {{no CPU kernel for 'kf.matmul' that does not make the kernel's results, in their order; form kernels of other ops}}
+  %0 = kf.matmul %x, %w : tensor<4x8xf32>, tensor<8x8xf32>
+  %1 = kf.softmax %x : tensor<4x8xf32>
+  kf.yield %1 : tensor<4x8xf32>
+}
+
+// -----
+
+kf.kernel @packed_here(%x: tensor<4x64xf32>, %w: tensor<96x64xf32>) -> tensor<4x96xf32> {
+  %0 = kf.pack %w : tensor<96x64xf32> to tensor<96x64xf32, #kf.layout<panel = 32>>
+  // expected-error @+1 {{no CPU kernel for 'kf.matmul' beside 'kf.pack'; form a kernel of each}}
+  %1 = kf.matmul %x, %0 : tensor<4x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
+  kf.yield %1 : tensor<4x96xf32>
+}
+
+// -----
+
+kf.kernel @packed_for_gpus(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.fragments>) -> tensor<?x96xf32> {
+  // expected-error @+1 {{no CPU kernel for 'kf.matmul' on 'tensor<96x64xf32, #kf.fragments>' yet; use --device=reference}}
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.fragments>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+kf.kernel @scales_of_other_rows(%x: tensor<4x64xi8>, %s: tensor<8x2xf32>, %t: tensor<4x2xi32>, %w: tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>) -> tensor<4x96xf32> {
+  %0 = tensor.extract_slice %s[4, 0] [4, 2] [1, 1] : tensor<8x2xf32> to tensor<4x2xf32>
+  // expected-error @+1 {{no CPU kernel for 'kf.matmul' of codes, scales and sums that are not the same whole rows of arguments; slice what kf.quantize_rows reads instead}}
+  %1 = kf.matmul %x scales(%0 : tensor<4x2xf32>) sums(%t : tensor<4x2xi32>), %w : tensor<4x64xi8>, tensor<96x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>
+  kf.yield %1 : tensor<4x96xf32>
+}
+
+// -----
+
+// A weight that is a row: it is read while the statistics are of another row.
+kf.kernel @computed_norm(%x: tensor<4x64xf32>, %y: tensor<4x64xf32>) -> tensor<4x64xf32> {
+  %0 = kf.softmax %y : tensor<4x64xf32>
+  // expected-error @+1 {{no CPU kernel for 'tensor.extract_slice' that reads 'tensor<4x64xf32>' from 'kf.softmax'}}
+  %1 = tensor.extract_slice %0[0, 0] [1, 64] [1, 1] : tensor<4x64xf32> to tensor<64xf32>
+  %2 = kf.rms_norm %x, %1 eps(1.0e-5) : tensor<4x64xf32>, tensor<64xf32>
+  kf.yield %2 : tensor<4x64xf32>
+}
+
+// -----
+
+kf.kernel @computed_scale(%x: tensor<64xf32>, %w: tensor<64xf32>) -> tensor<64xf32> {
+  %0 = kf.softmax %w : tensor<64xf32>
+  // expected-error @+1 {{no CPU kernel for 'kf.layer_norm' that reads 'tensor<64xf32>' from 'kf.softmax'}}
+  %1 = kf.layer_norm %x, %0 eps(1.0e-5) : tensor<64xf32>, tensor<64xf32>
+  kf.yield %1 : tensor<64xf32>
+}
+
+// -----
+
+kf.kernel @reduced_rows(%x: tensor<?x4x16xf32>) -> tensor<?x4xf32> {
+  %0 = kf.softmax %x : tensor<?x4x16xf32>
+  // expected-error @+1 {{no CPU kernel for 'kf.reduce' that reads 'tensor<?x4x16xf32>' from 'kf.softmax'; compute that in a kernel of its own}}
+  %1 = kf.reduce(sum) %0 dims = [2] : tensor<?x4x16xf32>
+  kf.yield %1 : tensor<?x4xf32>
+}
+
+// -----
+
+kf.kernel @computed_weight(%x: tensor<?x4x16xf32>, %w: tensor<?x8x16xf32>) -> tensor<?x4x8xf32> {
+  %0 = kf.softmax %w : tensor<?x8x16xf32>
+  // expected-error @+1 {{no CPU kernel for 'kf.batch_matmul' that reads 'tensor<?x8x16xf32>' from 'kf.softmax'}}
+  %1 = kf.batch_matmul %x, %0 : tensor<?x4x16xf32>, tensor<?x8x16xf32>
+  kf.yield %1 : tensor<?x4x8xf32>
+}
+
+// -----
+
+kf.kernel @computed_parts(%m: tensor<?x4x8xf32>, %v: tensor<?x4x8x16xf32>) -> tensor<?x4x16xf32> {
+  %0 = kf.softmax %m : tensor<?x4x8xf32>
+  // expected-error @+1 {{no CPU kernel for 'kf.attention_combine' that reads 'tensor<?x4x8xf32>' from 'kf.softmax'}}
+  %1 = kf.attention_combine %m, %0, %v : tensor<?x4x8xf32>, tensor<?x4x8x16xf32>
+  kf.yield %1 : tensor<?x4x16xf32>
+}
+
+// -----
+
+!narrow = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 16, type = f32, key_block = 8>
+kf.kernel @attention_is_not_the_result(%q: tensor<?x2x16xf32>, %c: !narrow, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x16xf32> {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x2x16xf32>, !narrow, tensor<?xi32>, tensor<1x4xi32>
+  // expected-error @+1 {{no CPU kernel for 'kf.activation' that reads 'tensor<?x2x16xf32>' from 'kf.attention'; compute that in a kernel of its own}}
+  %1 = kf.activation(relu) %0 : tensor<?x2x16xf32>
+  kf.yield %1 : tensor<?x2x16xf32>
+}
+
+// -----
+
+kf.kernel @computed_settings(%x: tensor<?x40xf32>, %t: tensor<?x4xf32>, %i: tensor<?xi32>, %s: tensor<?xi64>) -> tensor<?xi32> {
+  %0 = kf.reduce(max) %t dims = [1] : tensor<?x4xf32>
+  // expected-error @+1 {{no CPU kernel for 'kf.sample' that reads 'tensor<?xf32>' from 'kf.reduce'}}
+  %1 = kf.sample %x temperature(%0) top_k(%i) top_p(%0) min_p(%0) seed(%s) counter(%i)
+      : (tensor<?x40xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>)
+  kf.yield %1 : tensor<?xi32>
+}
+
+// -----
+
+kf.kernel @constant_elsewhere(%x: tensor<2xf32>) -> tensor<2xf32> {
+  // expected-error @+1 {{no CPU kernel for a constant whose elements are elsewhere; write dense<...>}}
+  %c = arith.constant dense_resource<none> : tensor<2xf32>
+  %0 = arith.addf %x, %c : tensor<2xf32>
+  kf.yield %0 : tensor<2xf32>
+}
+
+// -----
+
+kf.kernel @constant_ids(%t: tensor<8x4xf32>) -> tensor<1x4xf32> {
+  %c = arith.constant dense<3> : tensor<1xi32>
+  // expected-error @+1 {{no CPU kernel for 'kf.embedding' that reads 'tensor<1xi32>' from 'arith.constant'; compute that in a kernel of its own}}
+  %0 = kf.embedding %c, %t : tensor<1xi32>, tensor<8x4xf32>
+  kf.yield %0 : tensor<1x4xf32>
+}
+
+// -----
+
+kf.kernel @computed_ids(%i: tensor<1x2xi32>, %t: tensor<8x4xf32>) -> tensor<2x4xf32> {
+  %0 = tensor.collapse_shape %i [[0, 1]] : tensor<1x2xi32> into tensor<2xi32>
+  // expected-error @+1 {{no CPU kernel for 'kf.embedding' that reads 'tensor<2xi32>' from 'tensor.collapse_shape'}}
+  %1 = kf.embedding %0, %t : tensor<2xi32>, tensor<8x4xf32>
+  kf.yield %1 : tensor<2x4xf32>
+}
+
+// -----
+
+kf.kernel @strided_ids(%i: tensor<4xi32>, %t: tensor<8x4xf32>) -> tensor<2x4xf32> {
+  %0 = tensor.extract_slice %i[0] [2] [2] : tensor<4xi32> to tensor<2xi32>
+  // expected-error @+1 {{no CPU kernel for 'kf.embedding' that reads 'tensor<2xi32>' from 'tensor.extract_slice'}}
+  %1 = kf.embedding %0, %t : tensor<2xi32>, tensor<8x4xf32>
+  kf.yield %1 : tensor<2x4xf32>
+}
+
+// -----
+
+// Rows that follow one another are the argument's.
+kf.kernel @some_ids(%i: tensor<4xi32>, %t: tensor<8x4xf32>) -> tensor<2x4xf32> {
+  %0 = tensor.extract_slice %i[1] [2] [1] : tensor<4xi32> to tensor<2xi32>
+  %1 = kf.embedding %0, %t : tensor<2xi32>, tensor<8x4xf32>
+  kf.yield %1 : tensor<2x4xf32>
 }

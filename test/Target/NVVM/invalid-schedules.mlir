@@ -336,3 +336,119 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
     kf.yield %0 : tensor<?x4x32xf32>
   }
 }
+
+// -----
+
+//===----------------------------------------------------------------------===//
+// what ops of a kernel read of one another
+//===----------------------------------------------------------------------===//
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  kf.kernel @product_of_softmax(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x96xf32> {
+    %0 = kf.softmax %x : tensor<?x64xf32>
+    // expected-error @below {{no CUDA kernel for 'kf.matmul' that reads 'tensor<?x64xf32>' from 'kf.softmax'; compute that in a kernel of its own}}
+    %1 = kf.matmul %0, %w : tensor<?x64xf32>, tensor<96x64xf32>
+    kf.yield %1 : tensor<?x96xf32>
+  }
+}
+
+// -----
+
+// A norm of rows in memory is computed with the product, but no norm of a norm.
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  kf.kernel @product_of_norm(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<96x64xf32>) -> tensor<?x96xf32> {
+    %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x64xf32>, tensor<64xf32>
+    %1 = kf.matmul %0, %w : tensor<?x64xf32>, tensor<96x64xf32>
+    kf.yield %1 : tensor<?x96xf32>
+  }
+  kf.kernel @product_of_two_norms(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<96x64xf32>) -> tensor<?x96xf32> {
+    %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x64xf32>, tensor<64xf32>
+    %1 = kf.rms_norm %0, %g eps(1.0e-5) : tensor<?x64xf32>, tensor<64xf32>
+    // expected-error @below {{no CUDA kernel for 'kf.matmul' that reads 'tensor<?x64xf32>' from 'kf.rms_norm'}}
+    %2 = kf.matmul %1, %w : tensor<?x64xf32>, tensor<96x64xf32>
+    kf.yield %2 : tensor<?x96xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  kf.kernel @transposed_product(%x: tensor<4x64xf32>, %w: tensor<96x64xf32>) -> tensor<96x4xf32> {
+    %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<96x64xf32>
+    // expected-error @below {{no CUDA kernel for 'kf.transpose' that reads 'tensor<4x96xf32>' from 'kf.matmul'; compute that in a kernel of its own}}
+    %1 = kf.transpose %0 permutation = [1, 0] : tensor<4x96xf32>
+    %2 = kf.copy %1 : tensor<96x4xf32>
+    kf.yield %2 : tensor<96x4xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  kf.kernel @computed_weight(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>) -> tensor<?x96xf32> {
+    %0 = kf.softmax %w : tensor<96x64xf32>
+    // expected-error @below {{no CUDA kernel for 'kf.matmul' that reads 'tensor<96x64xf32>' from 'kf.softmax'}}
+    %1 = kf.matmul %x, %0 : tensor<?x64xf32>, tensor<96x64xf32>
+    kf.yield %1 : tensor<?x96xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  kf.kernel @computed_outliers(%x: tensor<?x64xf16>, %o: tensor<?x64xf32>, %w: tensor<96x64xf16>) -> tensor<?x96xf32> {
+    %0 = kf.softmax %o : tensor<?x64xf32>
+    // expected-error @below {{no CUDA kernel for 'kf.matmul' that reads 'tensor<?x64xf32>' from 'kf.softmax'}}
+    %1 = kf.matmul %x outliers(%0 : tensor<?x64xf32>), %w wide : tensor<?x64xf16>, tensor<96x64xf16>
+    kf.yield %1 : tensor<?x96xf32>
+  }
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = f16>
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  kf.kernel @append_of_normalized_keys(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %g: tensor<32xf32>, %c: !layer, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x8xi32>) -> tensor<?x4x32xf32> {
+    %n = kf.rms_norm %k, %g eps(1.0e-5) : tensor<?x2x32xf32>, tensor<32xf32>
+    // expected-error @below {{no CUDA kernel for 'kf.kv_append' that reads 'tensor<?x2x32xf32>' from 'kf.rms_norm'; compute that in a kernel of its own}}
+    kf.kv_append %c, %k, %n, %p, %s, %t {layer = 0 : i64} : !layer, tensor<?x2x32xf32>, tensor<?xi32>, tensor<3x8xi32>
+    %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !layer, tensor<?xi32>, tensor<3x8xi32>
+    kf.yield %0 : tensor<?x4x32xf32>
+  }
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 32, type = f16>
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  kf.kernel @changed_attention(%q: tensor<?x4x32xf32>, %c: !layer, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x8xi32>) -> tensor<?x4x32xf32> {
+    %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !layer, tensor<?xi32>, tensor<3x8xi32>
+    // expected-error @below {{no CUDA kernel for 'arith.negf' that reads 'tensor<?x4x32xf32>' from 'kf.attention'; compute that in a kernel of its own}}
+    %1 = arith.negf %0 : tensor<?x4x32xf32>
+    kf.yield %1 : tensor<?x4x32xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  kf.kernel @computed_settings(%x: tensor<?x40xf32>, %t: tensor<?x1xf32>, %i: tensor<?xi32>, %s: tensor<?xi64>) -> tensor<?xi32> {
+    %0 = kf.softmax %t : tensor<?x1xf32>
+    // expected-error @below {{no CUDA kernel for 'tensor.collapse_shape' that reads 'tensor<?x1xf32>' from 'kf.softmax'}}
+    %1 = tensor.collapse_shape %0 [[0, 1]] : tensor<?x1xf32> into tensor<?xf32>
+    %2 = kf.sample %x temperature(%1) top_k(%i) top_p(%1) min_p(%1) seed(%s) counter(%i)
+        : (tensor<?x40xf32>, tensor<?xf32>, tensor<?xi32>, tensor<?xf32>, tensor<?xf32>, tensor<?xi64>, tensor<?xi32>)
+    kf.yield %2 : tensor<?xi32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  kf.kernel @choice_beside_product(%x: tensor<4x64xf32>, %w: tensor<96x64xf32>) -> tensor<4xi32> {
+    %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<96x64xf32>
+    // expected-error @below {{no CUDA kernel for 'kf.argmax' beside 'kf.matmul'; form a kernel of each}}
+    %1 = kf.argmax %0 : tensor<4x96xf32>
+    kf.yield %1 : tensor<4xi32>
+  }
+}
