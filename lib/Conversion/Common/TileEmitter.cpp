@@ -61,8 +61,7 @@ static bool isGridOfLoop(KernelOp kernel, scf::ForallOp forall) {
   return parts == 1 || (tokens.back() == 0 && counts.back() == parts);
 }
 
-LogicalResult TileEmitter::findTile(StringRef name) {
-  pass = name;
+LogicalResult TileEmitter::findTile(StringRef pass) {
   auto loops = kernel.getBody().getOps<scf::ForallOp>();
   if (!kernel.getGrid() || loops.empty())
     return kernel.emitError(pass)
@@ -81,22 +80,6 @@ LogicalResult TileEmitter::findTile(StringRef name) {
     return kernel.emitError(pass)
            << ": the loop of a tiled kernel makes its results, in their order";
   return success();
-}
-
-LogicalResult TileEmitter::checkResults(Operation *op) {
-  bool areResults = kernel.getNumResults() == op->getNumResults();
-  for (OpResult result : op->getResults())
-    areResults &= tileResult(result.getResultNumber()) == result;
-  if (areResults)
-    return success();
-  return op->emitOpError(pass) << ": must make the kernel's results";
-}
-
-LogicalResult TileEmitter::checkOneResult() {
-  if (kernel.getNumResults() == 1)
-    return success();
-  return kernel.emitError(pass)
-         << ": must have one result, found " << kernel.getNumResults();
 }
 
 void TileEmitter::setWorkgroup(unsigned dim, Value position) {
@@ -207,20 +190,12 @@ bool TileEmitter::isLoadable(Value tensor) {
     if (defined.contains(values[next]))
       continue;
     Operation *op = values[next].getDefiningOp();
-    if (!op)
+    if (!op || !(isElementwise(op) || isView(op) || isElementLoop(op) ||
+                 isa<EmbeddingOp, tensor::CastOp>(op)))
       return false;
-    if (auto slice = dyn_cast<tensor::ExtractSliceOp>(op)) {
-      values.insert(slice.getSource());
-    } else if (auto expand = dyn_cast<tensor::ExpandShapeOp>(op)) {
-      values.insert(expand.getSrc());
-    } else if (isElementwise(op) || isElementLoop(op) ||
-               isa<EmbeddingOp, tensor::CollapseShapeOp, tensor::CastOp,
-                   tensor::ConcatOp, TransposeOp, BroadcastOp, IotaOp,
-                   arith::ConstantOp>(op)) {
-      values.insert_range(op->getOperands());
-    } else {
-      return false;
-    }
+    for (Value operand : op->getOperands())
+      if (isa<RankedTensorType>(operand.getType()))
+        values.insert(operand);
   }
   return true;
 }
@@ -422,21 +397,19 @@ void TileEmitter::loop(Value upper, function_ref<void(Value)> body) {
   });
 }
 
-LogicalResult TileEmitter::forRows(ArrayRef<Value> sizes,
-                                   function_ref<LogicalResult(ValueRange)> body,
-                                   function_ref<void(Value)> enter,
-                                   SmallVector<Value> row) {
+void TileEmitter::forRows(ArrayRef<Value> sizes,
+                          function_ref<void(ValueRange)> body,
+                          function_ref<void(Value)> enter,
+                          SmallVector<Value> row) {
   if (row.size() == sizes.size())
     return body(row);
-  LogicalResult result = success();
   loop(sizes[row.size()], [&](Value iv) {
     SmallVector<Value> next(row);
     next.push_back(iv);
     if (enter && next.size() == 1)
       enter(iv);
-    result = forRows(sizes, body, enter, next);
+    forRows(sizes, body, enter, next);
   });
-  return result;
 }
 
 void TileEmitter::ifThen(Value condition, function_ref<void()> body) {

@@ -59,11 +59,6 @@ public:
   }
   /// The tile's result number `number`; null when the kernel has none.
   Value tileResult(unsigned number = 0);
-  /// A diagnostic unless the kernel's results are those of `op`, in their
-  /// order.
-  LogicalResult checkResults(Operation *op);
-  /// A diagnostic unless the kernel has one result.
-  LogicalResult checkOneResult();
   /// Where that goes in the kernel's result: one index a dimension.
   SmallVector<Value> tileOffsets(unsigned number = 0);
   /// Sizes of a tile value, dimension by dimension.
@@ -134,10 +129,9 @@ public:
   void loop(Value upper, function_ref<void(Value)> body);
   /// Calls `body` for every index into `sizes`, in nested loops, and `enter`,
   /// where given, with each index of the outermost.
-  LogicalResult forRows(ArrayRef<Value> sizes,
-                        function_ref<LogicalResult(ValueRange)> body,
-                        function_ref<void(Value)> enter = nullptr,
-                        SmallVector<Value> row = {});
+  void forRows(ArrayRef<Value> sizes, function_ref<void(ValueRange)> body,
+               function_ref<void(Value)> enter = nullptr,
+               SmallVector<Value> row = {});
   void ifThen(Value condition, function_ref<void()> body);
   /// The value of the branch that is taken.
   Value ifElse(Value condition, function_ref<Value()> yes,
@@ -161,8 +155,8 @@ protected:
   virtual bool isElementLoop(Operation *op) { return false; }
 
   /// Sets `forall`; a diagnostic if there is none. Diagnostics begin with
-  /// `name`, the pass's.
-  LogicalResult findTile(StringRef name);
+  /// `pass`.
+  LogicalResult findTile(StringRef pass);
   /// Says that this workgroup is number `position` along dimension `dim` of
   /// the grid.
   void setWorkgroup(unsigned dim, Value position);
@@ -179,8 +173,6 @@ protected:
   Value compute(Operation *op, ValueRange operands, unsigned width);
 
 private:
-  StringRef pass;
-
   Value zeros(Value tensor, unsigned width);
   Value loadProducer(Operation *op, ValueRange indices, unsigned width,
                      Value mask);

@@ -30,8 +30,9 @@ LogicalResult GPUEmitter::emit() {
   if (failed(found))
     return failure();
   shape = *found;
-  if (failed(createFunction()))
+  if (failed(checkGpuSupport(kernel, machine, /*rows=*/1)))
     return failure();
+  createFunction();
   emitThreadIds();
   Operation *ids = b.getInsertionPoint()->getPrevNode();
   cloneIndices();
@@ -43,17 +44,23 @@ LogicalResult GPUEmitter::emit() {
                      [&](Value part) { return isLoadable(part); }))
       defineCombine(op);
 
-  LogicalResult emitted = find<MatmulOp>() ? emitGPUMatmul(*this)
-                          : find<CacheAttentionInterface>()
-                              ? emitGPUAttention(*this)
-                          : find<KVAppendOp>()     ? emitGPUAppend(*this)
-                          : find<ArgmaxOp>()       ? emitGPUArgmax(*this)
-                          : find<SampleOp>()       ? emitGPUSample(*this)
-                          : find<QuantizeRowsOp>() ? emitGPUQuantizeRows(*this)
-                          : isGPURotation(*this, find<RopeOp>())
-                              ? emitGPURotation(*this, find<RopeOp>())
-                              : emitGPURows(*this);
-  if (failed(emitted) || failed(budget.check(kernel, "convert-kf-to-gpu")))
+  if (find<MatmulOp>())
+    emitGPUMatmul(*this);
+  else if (find<CacheAttentionInterface>())
+    emitGPUAttention(*this);
+  else if (find<KVAppendOp>())
+    emitGPUAppend(*this);
+  else if (find<ArgmaxOp>())
+    emitGPUArgmax(*this);
+  else if (find<SampleOp>())
+    emitGPUSample(*this);
+  else if (find<QuantizeRowsOp>())
+    emitGPUQuantizeRows(*this);
+  else if (isGPURotation(*this, find<RopeOp>()))
+    emitGPURotation(*this, find<RopeOp>());
+  else
+    emitGPURows(*this);
+  if (failed(budget.check(kernel, "convert-kf-to-gpu")))
     return failure();
   b.setInsertionPointAfter(ids);
   waitForInputs();
@@ -72,9 +79,7 @@ static Type storedElement(Type type) {
   return element;
 }
 
-LogicalResult GPUEmitter::createFunction() {
-  if (failed(checkGpuSupport(kernel, machine, /*rows=*/1)))
-    return failure();
+void GPUEmitter::createFunction() {
   SmallVector<Type> types;
   for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
                                             kernel.getResultTypes())) {
@@ -109,7 +114,6 @@ LogicalResult GPUEmitter::createFunction() {
   llvm::append_range(results, arguments.slice(kernel.getNumArguments(),
                                               kernel.getNumResults()));
   scalars = arguments.back();
-  return success();
 }
 
 GPUEmitter::LoadFn GPUEmitter::argumentLoad(BlockArgument argument) {
@@ -220,11 +224,6 @@ Value GPUEmitter::unroundedResult() {
   Value result = tileResult();
   Operation *rounding = result ? result.getDefiningOp() : nullptr;
   return isRounding(rounding) ? rounding->getOperand(0) : result;
-}
-
-LogicalResult GPUEmitter::checkOneResult() {
-  RoundHalfOp rounding = roundHalfResult();
-  return rounding ? checkResults(rounding) : TileEmitter::checkOneResult();
 }
 
 //===----------------------------------------------------------------------===//

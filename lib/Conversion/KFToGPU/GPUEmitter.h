@@ -54,8 +54,6 @@ public:
   /// The tile of the kernel's first result, or what it is rounded from, which
   /// storeResult does; null where there is none.
   Value unroundedResult();
-  /// A diagnostic unless the kernel has one result, or those of kf.round_half.
-  LogicalResult checkOneResult();
 
   //===--------------------------------------------------------------------===//
   // Buffers
@@ -150,11 +148,11 @@ public:
   /// Makes the elements of row `row` (indices but the last) of `tensor`
   /// loadable: norms and softmax in it have their statistics computed, heads
   /// are rotated. All threads must come here.
-  LogicalResult prepareRow(Value tensor, ValueRange row);
+  void prepareRow(Value tensor, ValueRange row);
   /// Calls `body` for a row whose `size` columns threads share. Where a thread
   /// has no more than a batch, what `prepareRow` computes statistics of is read
   /// once.
-  LogicalResult withRow(Value size, function_ref<LogicalResult()> body);
+  void withRow(Value size, function_ref<void()> body);
   Value reduceRow(Value size, vector::CombiningKind kind,
                   function_ref<Value(Value, unsigned)> element) override;
   /// Makes the op's elements loadable, as its input's are.
@@ -170,7 +168,7 @@ protected:
   }
 
 private:
-  LogicalResult createFunction();
+  void createFunction();
   void emitThreadIds();
   RoundHalfOp roundHalfResult();
   void beginWithLast(SmallVector<Value> &groups);
@@ -193,16 +191,16 @@ private:
 };
 
 /// The kinds of kernels; each emits the whole tile.
-LogicalResult emitGPUMatmul(GPUEmitter &emitter);
-LogicalResult emitGPUAttention(GPUEmitter &emitter);
-LogicalResult emitGPUAppend(GPUEmitter &emitter);
-LogicalResult emitGPUArgmax(GPUEmitter &emitter);
-LogicalResult emitGPUSample(GPUEmitter &emitter);
-LogicalResult emitGPUQuantizeRows(GPUEmitter &emitter);
-LogicalResult emitGPURows(GPUEmitter &emitter);
+void emitGPUMatmul(GPUEmitter &emitter);
+void emitGPUAttention(GPUEmitter &emitter);
+void emitGPUAppend(GPUEmitter &emitter);
+void emitGPUArgmax(GPUEmitter &emitter);
+void emitGPUSample(GPUEmitter &emitter);
+void emitGPUQuantizeRows(GPUEmitter &emitter);
+void emitGPURows(GPUEmitter &emitter);
 /// Of a kernel of `op` (or null), and nothing but rounding behind it.
 bool isGPURotation(GPUEmitter &emitter, RopeOp op);
-LogicalResult emitGPURotation(GPUEmitter &emitter, RopeOp op);
+void emitGPURotation(GPUEmitter &emitter, RopeOp op);
 
 } // namespace mlir::kf
 

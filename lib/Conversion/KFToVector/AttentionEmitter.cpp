@@ -68,28 +68,22 @@ public:
     mostBlockRows = *llvm::max_element(e.schedule.getTile());
   }
 
-  LogicalResult emit() {
-    if (failed(e.checkResults(op)))
-      return failure();
+  void emit() {
     limit = pages.limit();
     allocate();
-    return emitRuns();
+    emitRuns();
   }
 
 private:
   /// Runs of neighbouring tokens that belong to one sequence, each as if it
   /// were alone. A table for one sequence makes them one run.
-  LogicalResult emitRuns() {
+  void emitRuns() {
     Value tokenCount = e.sizesOf(op.getQ())[0];
-    if (partial) {
-      LogicalResult result = success();
-      e.loop(tokenCount,
-             [&](Value token) { result = emitRun(token, e.index(1)); });
-      return result;
-    }
+    if (partial)
+      return e.loop(tokenCount,
+                    [&](Value token) { emitRun(token, e.index(1)); });
     if (pages.hasOneSequence() || getConstantIntValue(tokenCount) == 1)
       return emitRun(e.index(0), tokenCount);
-    LogicalResult result = success();
     Value one = e.index(1);
     auto compare = [&](arith::CmpIPredicate kind, Value lhs,
                        Value rhs) -> Value {
@@ -104,8 +98,7 @@ private:
                 compare(arith::CmpIPredicate::eq, pages.sequenceOf(at), own));
             return SmallVector<Value>{e.select(isOwn, e.add(at, one), args[0])};
           });
-      if (failed(emitRun(token, e.sub(end.getResult(0), token))))
-        result = failure();
+      emitRun(token, e.sub(end.getResult(0), token));
     };
     e.loop(tokenCount, [&](Value token) {
       Value own = pages.sequenceOf(token);
@@ -116,16 +109,14 @@ private:
           compare(arith::CmpIPredicate::ne, pages.sequenceOf(before), own));
       e.ifThen(begins, [&] { emitRunAt(token, own); });
     });
-    return result;
   }
 
   /// Tokens [first, first + count) of the tile, which belong to one sequence.
-  LogicalResult emitRun(Value first, Value count) {
+  void emitRun(Value first, Value count) {
     firstToken = first;
     tokenCount = count;
     sequence = pages.sequenceOf(first);
-    if (failed(readQueries()))
-      return failure();
+    readQueries();
     ArrayRef<int64_t> rowTiles = e.schedule.getTile();
     if (partial)
       takePart();
@@ -148,7 +139,6 @@ private:
       writePart();
     else
       writeResult();
-    return success();
   }
 
   /// Leaves of the keys those of the pages of the tile's part.
@@ -196,12 +186,11 @@ private:
 
   /// Scaled queries, positions and initial state of every row; the range of
   /// keys that any row sees.
-  LogicalResult readQueries() {
+  void readQueries() {
     rows = e.mul(tokenCount, e.index(heads));
     SmallVector<Value> offsets;
     Value source = e.sourceMemref(op.getPositions(), offsets);
     Value scale = e.f32(op.getScale().convertToDouble());
-    LogicalResult result = success();
     auto readToken = [&](Value local, Value low, Value high) {
       Value token = e.add(firstToken, local);
       e.beginToken(token);
@@ -212,7 +201,7 @@ private:
         visible.setPosition(row, position);
         e.store(e.f32(lowestMaximum), maxima, row);
         e.store(e.f32(0.0), totals, row);
-        result = e.emitRow(
+        e.emitRow(
             op.getQ(), {token, h}, [&](Value column, unsigned width, Value q) {
               e.store(e.mul(q, e.splat(scale, width)), queries, {row, column});
               e.store(e.splat(e.f32(0.0), width), sums, {row, column});
@@ -227,15 +216,12 @@ private:
                         [&](Value local, ValueRange args) {
                           return readToken(local, args[0], args[1]);
                         });
-    if (failed(result))
-      return failure();
     endKey = arith::MinSIOp::create(
         b, loc, e.add(range.getResult(1), e.index(1)), limit);
     firstSeen = visible.firstOf(range.getResult(0));
     firstKey =
         e.mul(arith::DivUIOp::create(b, loc, firstSeen, e.index(tile.size())),
               e.index(tile.size()));
-    return success();
   }
 
   /// Rows past the last token are computed with the others.
@@ -558,6 +544,6 @@ private:
 
 } // namespace
 
-LogicalResult mlir::kf::emitAttentionKernel(KernelEmitter &emitter) {
-  return AttentionEmitter(emitter).emit();
+void mlir::kf::emitAttentionKernel(KernelEmitter &emitter) {
+  AttentionEmitter(emitter).emit();
 }

@@ -28,9 +28,9 @@ public:
       : FloatMatmulEmitter(e), blocks(e, format), format(format) {}
 
 private:
-  LogicalResult computeRows(int64_t most) override {
+  void computeRows(int64_t most) override {
     blocks.bind(weights, panel, extent, prefetches());
-    return FloatMatmulEmitter::computeRows(most);
+    FloatMatmulEmitter::computeRows(most);
   }
 
   bool isFloats() const override { return false; }
@@ -113,11 +113,11 @@ private:
 
 } // namespace
 
-LogicalResult mlir::kf::emitBlockMatmulKernel(KernelEmitter &emitter) {
+void mlir::kf::emitBlockMatmulKernel(KernelEmitter &emitter) {
   auto type = cast<RankedTensorType>(emitter.find<MatmulOp>().getW().getType());
   const ::kf::BlockFormat &format =
       getStorage(cast<QuantType>(type.getElementType()).getFormat());
   if (emitter.schedule.getDot() != DotKind::F32)
     return emitInt8MatmulKernel(emitter, format);
-  return BlockMatmulEmitter(emitter, format).emit();
+  BlockMatmulEmitter(emitter, format).emit();
 }

@@ -16,15 +16,13 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-LogicalResult FloatMatmulEmitter::computeRows(int64_t most) {
+void FloatMatmulEmitter::computeRows(int64_t most) {
   x = e.scratch({most, rowStride(16 * depth())}, elementType());
-  LogicalResult result = success();
   e.loop(rows, [&](Value row) {
-    result = emitRow(row, [&](Value column, unsigned, Value values) {
+    emitRow(row, [&](Value column, unsigned, Value values) {
       e.store(values, x, {row, column});
     });
   });
-  return result;
 }
 
 void FloatMatmulEmitter::unpackPanel(Value p) {

@@ -26,7 +26,7 @@ public:
   using VectorMatmulEmitter::VectorMatmulEmitter;
 
 protected:
-  LogicalResult computeRows(int64_t most) override;
+  void computeRows(int64_t most) override;
   /// Groups [first, first + count) of a panel.
   struct Groups {
     int64_t first, count;

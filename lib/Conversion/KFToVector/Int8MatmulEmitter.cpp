@@ -56,12 +56,11 @@ private:
 
   //===--- Rows -----------------------------------------------------------===//
 
-  LogicalResult computeRows(int64_t most) override {
+  void computeRows(int64_t most) override {
     blocks.bind(weights, panel, extent, prefetches());
     int64_t subBlocks = extent / format.subBlock;
     if (op.getScales()) {
-      if (failed(bindRows()))
-        return failure();
+      bindRows();
       if (tileRows > 1)
         copyRows(most);
     } else {
@@ -69,12 +68,9 @@ private:
       x.scales = e.scratch({most, extent / unit});
       x.sums = e.scratch({most, subBlocks}, b.getI32Type());
       x.firstRow = e.index(0);
-      LogicalResult result = success();
       e.loop(rows, [&](Value row) {
-        result = quantizeRow(e, op.getX(), row, format.subBlock, x);
+        quantizeRow(e, op.getX(), row, format.subBlock, x);
       });
-      if (failed(result))
-        return failure();
     }
     if (blocks.packed.zero && !isSigned())
       starts = e.scratch({most, subBlocks}, b.getI32Type());
@@ -82,25 +78,15 @@ private:
       totals = e.scratch({most, subBlocks});
     if (starts || totals)
       e.loop(rows, [&](Value row) { prepareSums(row); });
-    return success();
   }
 
   /// Takes rows that kf.quantize_rows rounded.
-  LogicalResult bindRows() {
-    auto bind = [&](Value tensor, Value &memref) {
-      SmallVector<Value> at;
-      memref = e.sourceMemref(tensor, at);
-      if (!x.firstRow)
-        x.firstRow = at[0];
-      return memref && isEqualConstantIntOrValue(at[0], x.firstRow) &&
-             getConstantIntValue(at[1]) == 0;
-    };
-    if (bind(op.getX(), x.codes) && bind(op.getScales(), x.scales) &&
-        bind(op.getSums(), x.sums))
-      return success();
-    return fail("codes, scales and sums must be arguments of the kernel, or "
-                "the same whole rows of them; slice what kf.quantize_rows "
-                "reads instead");
+  void bindRows() {
+    SmallVector<Value> at;
+    x.codes = e.sourceMemref(op.getX(), at);
+    x.firstRow = at[0];
+    x.scales = e.sourceMemref(op.getScales(), at);
+    x.sums = e.sourceMemref(op.getSums(), at);
   }
 
   /// Copies codes and scales to where rows of a register tile do not share sets
@@ -544,7 +530,7 @@ private:
 
 } // namespace
 
-LogicalResult mlir::kf::emitInt8MatmulKernel(KernelEmitter &emitter,
-                                             const ::kf::BlockFormat &format) {
-  return Int8MatmulEmitter(emitter, format).emit();
+void mlir::kf::emitInt8MatmulKernel(KernelEmitter &emitter,
+                                    const ::kf::BlockFormat &format) {
+  Int8MatmulEmitter(emitter, format).emit();
 }

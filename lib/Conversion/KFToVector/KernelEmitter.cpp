@@ -69,31 +69,31 @@ LogicalResult KernelEmitter::emit() {
   auto begin = [&] { return kernel.emitError("convert-kf-to-vector: "); };
   if (failed(verifyVectorSchedule(kernel, schedule, begin)))
     return failure();
-  if (failed(createFunction()))
+  if (failed(checkVectorSupport(kernel)) || failed(checkWeight()))
     return failure();
+  createFunction();
   emitWorkgroupIndices(function.getArguments().back());
   cloneIndices();
 
-  LogicalResult emitted = success();
   if (find<MatmulOp>())
-    emitted = emitMatmul();
+    emitMatmul();
   else if (find<CacheAttentionInterface>())
-    emitted = emitAttentionKernel(*this);
+    emitAttentionKernel(*this);
   else if (find<AttentionCombineOp>())
-    emitted = emitCombineKernel(*this);
+    emitCombineKernel(*this);
   else if (find<QuantizeRowsOp>())
-    emitted = emitQuantizeRowsKernel(*this);
+    emitQuantizeRowsKernel(*this);
   else if (find<KVAppendOp>())
-    emitted = emitAppendKernel(*this);
+    emitAppendKernel(*this);
   else if (find<ArgmaxOp>())
-    emitted = emitArgmaxKernel(*this);
+    emitArgmaxKernel(*this);
   else if (find<SampleOp>())
-    emitted = emitSampleKernel(*this);
+    emitSampleKernel(*this);
   else if (find<PackOp>())
-    emitted = emitPackKernel(*this);
+    emitPackKernel(*this);
   else
-    emitted = emitRowKernel(*this);
-  if (failed(emitted) || failed(budget.check(kernel, "convert-kf-to-vector")))
+    emitRowKernel(*this);
+  if (failed(budget.check(kernel, "convert-kf-to-vector")))
     return failure();
 
   if (scratchBytes > maxScratchBytes)
@@ -107,9 +107,15 @@ LogicalResult KernelEmitter::emit() {
   return success();
 }
 
-LogicalResult KernelEmitter::emitMatmul() {
-  if (failed(checkOneResult()))
-    return failure();
+LogicalResult KernelEmitter::checkWeight() {
+  auto op = find<MatmulOp>();
+  if (!op || getLayout(op.getW().getType()))
+    return success();
+  return op.emitOpError("convert-kf-to-vector: weight is not packed; run "
+                        "kf-set-layouts first");
+}
+
+void KernelEmitter::emitMatmul() {
   if (schedule.getDot() == DotKind::BF16)
     return emitTileMatmulKernel(*this);
   Type weight = find<MatmulOp>().getW().getType();
@@ -118,9 +124,7 @@ LogicalResult KernelEmitter::emitMatmul() {
   return emitMatmulKernel(*this);
 }
 
-LogicalResult KernelEmitter::createFunction() {
-  if (failed(checkVectorSupport(kernel)))
-    return failure();
+void KernelEmitter::createFunction() {
   SmallVector<Type> types;
   for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
                                             kernel.getResultTypes()))
@@ -151,7 +155,6 @@ LogicalResult KernelEmitter::createFunction() {
   scalars = entry->getArgument(next++);
   function.setArgAttr(next, "llvm.noalias", b.getUnitAttr());
   scratchBase = entry->getArgument(next++);
-  return success();
 }
 
 void KernelEmitter::emitWorkgroupIndices(Value workgroup) {

@@ -88,10 +88,10 @@ public:
   //===--------------------------------------------------------------------===//
 
   /// Computes row `row` (indices but the last) of `tensor` piece by piece.
-  LogicalResult emitRow(Value tensor, ValueRange row, StoreFn store);
+  void emitRow(Value tensor, ValueRange row, StoreFn store);
   /// Computes what elements of row `row` of `tensor` need to be loaded, which
   /// they can be until the next row; undefine(tensor) after the last.
-  LogicalResult prepareRow(Value tensor, ValueRange row);
+  void prepareRow(Value tensor, ValueRange row);
   /// Computes what the rotary ops share among the heads of token `token`.
   void beginToken(Value token);
 
@@ -115,19 +115,19 @@ public:
                      function_ref<Value(Value, unsigned)> body, Value neutral);
 
 private:
-  LogicalResult createFunction();
-  LogicalResult emitMatmul();
+  LogicalResult checkWeight();
+  void createFunction();
+  void emitMatmul();
   void emitWorkgroupIndices(Value workgroup);
   LoadFn argumentLoad(BlockArgument argument);
-  LogicalResult prepareInput(Operation *op, ValueRange row);
+  void prepareInput(Operation *op, ValueRange row);
   void defineNormalized(Operation *op, ValueRange row);
-  LogicalResult emitRope(RopeOp op, ValueRange row, StoreFn store);
-  LogicalResult emitReduce(ReduceOp op, ValueRange row, StoreFn store);
-  LogicalResult emitBatchMatmul(BatchMatmulOp op, ValueRange row,
-                                StoreFn store);
+  void emitRope(RopeOp op, ValueRange row, StoreFn store);
+  void emitReduce(ReduceOp op, ValueRange row, StoreFn store);
+  void emitBatchMatmul(BatchMatmulOp op, ValueRange row, StoreFn store);
   Value loadList(DenseElementsAttr list, Value linear, unsigned width,
                  Value mask) override;
-  LogicalResult materializeRow(Value tensor, ValueRange row);
+  void materializeRow(Value tensor, ValueRange row);
   Value frequencies(RopeOp op);
 
   func::FuncOp function;
@@ -139,19 +139,19 @@ private:
 };
 
 /// The kinds of kernels; each emits the whole tile.
-LogicalResult emitMatmulKernel(KernelEmitter &emitter);
-LogicalResult emitBlockMatmulKernel(KernelEmitter &emitter);
-LogicalResult emitInt8MatmulKernel(KernelEmitter &emitter,
-                                   const ::kf::BlockFormat &format);
-LogicalResult emitTileMatmulKernel(KernelEmitter &emitter);
-LogicalResult emitAttentionKernel(KernelEmitter &emitter);
-LogicalResult emitCombineKernel(KernelEmitter &emitter);
-LogicalResult emitQuantizeRowsKernel(KernelEmitter &emitter);
-LogicalResult emitAppendKernel(KernelEmitter &emitter);
-LogicalResult emitArgmaxKernel(KernelEmitter &emitter);
-LogicalResult emitSampleKernel(KernelEmitter &emitter);
-LogicalResult emitPackKernel(KernelEmitter &emitter);
-LogicalResult emitRowKernel(KernelEmitter &emitter);
+void emitMatmulKernel(KernelEmitter &emitter);
+void emitBlockMatmulKernel(KernelEmitter &emitter);
+void emitInt8MatmulKernel(KernelEmitter &emitter,
+                          const ::kf::BlockFormat &format);
+void emitTileMatmulKernel(KernelEmitter &emitter);
+void emitAttentionKernel(KernelEmitter &emitter);
+void emitCombineKernel(KernelEmitter &emitter);
+void emitQuantizeRowsKernel(KernelEmitter &emitter);
+void emitAppendKernel(KernelEmitter &emitter);
+void emitArgmaxKernel(KernelEmitter &emitter);
+void emitSampleKernel(KernelEmitter &emitter);
+void emitPackKernel(KernelEmitter &emitter);
+void emitRowKernel(KernelEmitter &emitter);
 
 } // namespace mlir::kf
 

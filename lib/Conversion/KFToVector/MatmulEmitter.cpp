@@ -16,19 +16,12 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-LogicalResult MatmulEmitter::fail(const Twine &message) {
-  return op.emitOpError("convert-kf-to-vector: " + message);
-}
-
-LogicalResult MatmulEmitter::emit() {
-  if (failed(check()))
-    return failure();
+void MatmulEmitter::emit() {
+  readSchedule();
   SmallVector<Value> sizes = e.sizesOf(op.getX());
   rows = sizes[0];
   SmallVector<Value> offsets;
   weights = e.sourceMemref(op.getW(), offsets);
-  if (!weights)
-    return fail("weight must be an argument of the kernel");
   Value firstPanel = arith::DivUIOp::create(b, loc, offsets[offsets.size() - 2],
                                             e.index(panel));
 
@@ -38,18 +31,14 @@ LogicalResult MatmulEmitter::emit() {
     most = cast<RankedTensorType>(op.getX().getType()).getDimSize(0);
   int64_t mostRows = llvm::alignTo(most, tileRows);
   mostTiles = mostRows / tileRows;
-  if (failed(computeRows(mostRows)))
-    return failure();
+  computeRows(mostRows);
 
   computePanels(firstPanel, e.ceilDiv(e.sizesOf(op.getResult())[1], panel));
-  return success();
 }
 
-LogicalResult MatmulEmitter::emitRow(Value row, KernelEmitter::StoreFn store) {
+void MatmulEmitter::emitRow(Value row, KernelEmitter::StoreFn store) {
   if (!op.getScales())
     return e.emitRow(op.getX(), row, store);
-  if (!e.isLoadable(op.getX()) || !e.isLoadable(op.getScales()))
-    return fail("codes and scales must be arguments of the kernel");
   constexpr int64_t unit = ::kf::PackedBlock::unit;
   e.loop(e.index(extent / unit), [&](Value number) {
     Value scale = e.load(op.getScales(), {row, number}, 0);
@@ -62,24 +51,16 @@ LogicalResult MatmulEmitter::emitRow(Value row, KernelEmitter::StoreFn store) {
       store(column, width, e.mul(floats, e.splat(scale, width)));
     });
   });
-  return success();
 }
 
 /// Reads what verifyVectorSchedule() has checked.
-LogicalResult MatmulEmitter::check() {
-  LayoutAttr layout = getLayout(op.getW().getType());
-  if (hasFragments(op.getW().getType()))
-    return fail("weight is in #kf.fragments, the order of a GPU's matrix "
-                "units; CPUs read #kf.layout");
-  if (!layout)
-    return fail("weight is not packed; run kf-set-layouts first");
+void MatmulEmitter::readSchedule() {
   tileRows = e.schedule.getTile()[0];
   panel = e.schedule.getTile()[1];
   lanes = e.lanes;
   groups = op.getGlu() ? 2 : 1;
   extent = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
-  readLayout(layout);
-  return success();
+  readLayout(getLayout(op.getW().getType()));
 }
 
 void MatmulEmitter::storeRow(

@@ -28,13 +28,13 @@ public:
       : e(e), b(e.b), loc(e.loc), op(e.find<MatmulOp>()) {}
   virtual ~MatmulEmitter() = default;
 
-  LogicalResult emit();
+  void emit();
 
 protected:
   /// Takes what else the schedule and the weight's layout say.
   virtual void readLayout(LayoutAttr) {}
   /// Computes the workgroup's rows of x, `most` or fewer, into scratch.
-  virtual LogicalResult computeRows(int64_t most) = 0;
+  virtual void computeRows(int64_t most) = 0;
   /// Computes `panels` panels of the result, from panel `firstPanel` of the
   /// weight on.
   virtual void computePanels(Value firstPanel, Value panels) = 0;
@@ -45,10 +45,9 @@ protected:
                 function_ref<Value(int64_t group, int64_t vector)> sumOf);
   /// Computes row `row` of x in floats, piece by piece; of codes, times their
   /// scales.
-  LogicalResult emitRow(Value row, KernelEmitter::StoreFn store);
+  void emitRow(Value row, KernelEmitter::StoreFn store);
   /// Columns of the kernel's whole product.
   int64_t wholeColumns();
-  LogicalResult fail(const Twine &message);
   /// Vectors of the result that a row of the tile has.
   int64_t vectorsPerRow() const { return groups * panel / lanes; }
 
@@ -77,7 +76,7 @@ protected:
   Value weights;         // panels; see KernelEmitter's storageType
 
 private:
-  LogicalResult check();
+  void readSchedule();
   Value columnMask(Value column);
 };
 

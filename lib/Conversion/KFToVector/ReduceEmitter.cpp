@@ -40,12 +40,8 @@ static vector::CombiningKind kindOf(ReduceKind kind, Type element) {
   llvm_unreachable("every reduction has a kind of vectors");
 }
 
-LogicalResult KernelEmitter::emitReduce(ReduceOp op, ValueRange row,
-                                        StoreFn store) {
+void KernelEmitter::emitReduce(ReduceOp op, ValueRange row, StoreFn store) {
   Value x = op.getX();
-  if (!isLoadable(x))
-    return op.emitOpError("convert-kf-to-vector: its operand must be in memory "
-                          "or made by elementwise ops");
   auto type = cast<RankedTensorType>(x.getType());
   auto resultType = cast<RankedTensorType>(op.getType());
   Type element = computeType(type.getElementType());
@@ -107,7 +103,7 @@ LogicalResult KernelEmitter::emitReduce(ReduceOp op, ValueRange row,
                        [&](ValueRange place) { return load(x, place, width); });
       store(column, width, finish(sum, width));
     });
-    return success();
+    return;
   }
   loop(size, [&](Value column) {
     Value sum = nest(placeOf(column), neutralValue(0), [&](ValueRange place) {
@@ -122,7 +118,6 @@ LogicalResult KernelEmitter::emitReduce(ReduceOp op, ValueRange row,
     });
     store(column, 1, splat(finish(sum, 0), 1));
   });
-  return success();
 }
 
 /// Whether the last two dimensions change places, and no others.
@@ -134,12 +129,9 @@ static bool swapsRowsAndColumns(TransposeOp op) {
 
 /// A row of x times vectors of columns of w where w is the transpose of
 /// something, whose rows have them; else one column after another.
-LogicalResult KernelEmitter::emitBatchMatmul(BatchMatmulOp op, ValueRange row,
-                                             StoreFn store) {
-  if (!isLoadable(op.getW()))
-    return op.emitOpError("convert-kf-to-vector: its weight must be in memory");
-  if (failed(prepareRow(op.getX(), row)))
-    return failure();
+void KernelEmitter::emitBatchMatmul(BatchMatmulOp op, ValueRange row,
+                                    StoreFn store) {
+  prepareRow(op.getX(), row);
   ValueRange batch = row.drop_back();
   Value columns = sizesOf(op.getResult()).back();
   Value extent = sizesOf(op.getX()).back();
@@ -167,7 +159,7 @@ LogicalResult KernelEmitter::emitBatchMatmul(BatchMatmulOp op, ValueRange row,
           });
       store(column, width, sums.getResult(0));
     });
-    return success();
+    return;
   }
   loop(columns, [&](Value column) {
     Value sum = reduceRow(
@@ -177,5 +169,4 @@ LogicalResult KernelEmitter::emitBatchMatmul(BatchMatmulOp op, ValueRange row,
         });
     store(column, 1, splat(sum, 1));
   });
-  return success();
 }

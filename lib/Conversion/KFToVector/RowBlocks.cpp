@@ -57,12 +57,11 @@ Value RowBlocks::copyBuffer() {
   return buffer;
 }
 
-FailureOr<Value> RowBlocks::copy(Value row) {
+Value RowBlocks::copy(Value row) {
   Value target = copyBuffer();
-  if (failed(e.emitRow(logits, row, [&](Value column, unsigned, Value part) {
-        e.store(part, target, column);
-      })))
-    return failure();
+  e.emitRow(logits, row, [&](Value column, unsigned, Value part) {
+    e.store(part, target, column);
+  });
   return anyOffset(target);
 }
 
@@ -204,24 +203,14 @@ Value RowBlocks::firstLargest() {
 // argmax
 //===----------------------------------------------------------------------===//
 
-LogicalResult mlir::kf::emitArgmaxKernel(KernelEmitter &e) {
+void mlir::kf::emitArgmaxKernel(KernelEmitter &e) {
   auto op = e.find<ArgmaxOp>();
-  if (failed(e.checkResults(op)))
-    return failure();
   RowBlocks blocks(e, op.getLogits());
-  LogicalResult result = success();
   e.loop(e.sizesOf(op.getLogits())[0], [&](Value row) {
     Value values = blocks.inPlace(row);
-    if (!values) {
-      FailureOr<Value> copied = blocks.copy(row);
-      if (failed(copied)) {
-        result = failure();
-        return;
-      }
-      values = *copied;
-    }
+    if (!values)
+      values = blocks.copy(row);
     blocks.scan(values, /*ignoreNan=*/true);
     e.storeResult(blocks.firstLargest(), row);
   });
-  return result;
 }

@@ -33,7 +33,7 @@ public:
   /// Null if they are computed, or of another type than f32.
   Value inPlace(Value row);
   /// A copy of the row in scratch memory, of the same type.
-  FailureOr<Value> copy(Value row);
+  Value copy(Value row);
   /// The copy, for changes.
   Value copyBuffer();
 

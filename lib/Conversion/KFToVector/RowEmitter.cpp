@@ -17,8 +17,7 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-LogicalResult KernelEmitter::emitRow(Value tensor, ValueRange row,
-                                     StoreFn store) {
+void KernelEmitter::emitRow(Value tensor, ValueRange row, StoreFn store) {
   if (isLoadable(tensor)) {
     bool isScalar = cast<RankedTensorType>(tensor.getType()).getRank() == 0;
     Value size = isScalar ? index(1) : sizesOf(tensor).back();
@@ -28,52 +27,45 @@ LogicalResult KernelEmitter::emitRow(Value tensor, ValueRange row,
         indices = indicesAt(row, column);
       store(column, width, load(tensor, indices, width));
     });
-    return success();
+    return;
   }
   Operation *op = tensor.getDefiningOp();
   // An elementwise op whose operands are not at hand: compute those first.
   if (isElementwise(op)) {
     for (Value operand : op->getOperands())
-      if (!isLoadable(operand) && failed(materializeRow(operand, row)))
-        return failure();
+      if (!isLoadable(operand))
+        materializeRow(operand, row);
     return emitRow(tensor, row, store);
   }
   if (hasRowStatistics(op)) {
-    if (failed(prepareInput(op, row)))
-      return failure();
+    prepareInput(op, row);
     defineNormalized(op, row);
-    LogicalResult emitted = emitRow(tensor, row, store);
-    undefine(tensor);
-    return emitted;
+    emitRow(tensor, row, store);
+    return undefine(tensor);
   }
   if (auto reduce = dyn_cast<ReduceOp>(op))
     return emitReduce(reduce, row, store);
   if (auto product = dyn_cast<BatchMatmulOp>(op))
     return emitBatchMatmul(product, row, store);
-  if (auto rope = dyn_cast<RopeOp>(op))
-    return failure(failed(prepareInput(op, row)) ||
-                   failed(emitRope(rope, row, store)));
-  return op->emitOpError(
-      "convert-kf-to-vector: no vector code for this op yet; "
-      "--device=reference computes it");
+  prepareInput(op, row);
+  emitRope(cast<RopeOp>(op), row, store);
 }
 
-LogicalResult KernelEmitter::prepareRow(Value tensor, ValueRange row) {
+void KernelEmitter::prepareRow(Value tensor, ValueRange row) {
   if (isLoadable(tensor))
-    return success();
+    return;
   Operation *op = tensor.getDefiningOp();
   if (!hasRowStatistics(op))
     return materializeRow(tensor, row);
-  if (failed(prepareInput(op, row)))
-    return failure();
+  prepareInput(op, row);
   defineNormalized(op, row);
-  return success();
 }
 
 /// Makes the elements of row `row` of the op's first operand loadable.
-LogicalResult KernelEmitter::prepareInput(Operation *op, ValueRange row) {
+void KernelEmitter::prepareInput(Operation *op, ValueRange row) {
   Value input = op->getOperand(0);
-  return isLoadable(input) ? success() : materializeRow(input, row);
+  if (!isLoadable(input))
+    materializeRow(input, row);
 }
 
 /// The row's statistics now; each element where it is loaded. Exponentials are
@@ -102,29 +94,23 @@ void KernelEmitter::defineNormalized(Operation *op, ValueRange row) {
 
 /// Computes a row into scratch, from where its elements are loaded until the
 /// next row is.
-LogicalResult KernelEmitter::materializeRow(Value tensor, ValueRange row) {
+void KernelEmitter::materializeRow(Value tensor, ValueRange row) {
   auto type = cast<RankedTensorType>(tensor.getType());
   int64_t extent = type.getRank() ? type.getShape().back() : 1;
   // A tile of a vector has no more elements than its loop steps over.
-  if (ShapedType::isDynamic(extent) && type.getRank() == 1 &&
-      forall.getRank() == 1)
-    extent = getConstantIntValue(forall.getMixedStep()[0]).value_or(extent);
   if (ShapedType::isDynamic(extent))
-    return tensor.getDefiningOp()->emitOpError(
-        "convert-kf-to-vector: needs a static last dimension");
+    extent = *getConstantIntValue(forall.getMixedStep()[0]);
   Type element = type.getElementType();
   Value buffer = scratch({extent}, element.isInteger(1) ? b.getI8Type()
                                                         : computeType(element));
-  if (failed(emitRow(tensor, row, [&](Value column, unsigned, Value values) {
-        store(values, buffer, column);
-      })))
-    return failure();
+  emitRow(tensor, row, [&](Value column, unsigned, Value values) {
+    store(values, buffer, column);
+  });
   define(tensor, [=, this](ValueRange indices, unsigned width, Value mask) {
     return loadStored(element, buffer,
                       indices.empty() ? indices : indices.take_back(), width,
                       mask);
   });
-  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -169,8 +155,7 @@ void KernelEmitter::beginToken(Value token) {
   }
 }
 
-LogicalResult KernelEmitter::emitRope(RopeOp op, ValueRange row,
-                                      StoreFn store) {
+void KernelEmitter::emitRope(RopeOp op, ValueRange row, StoreFn store) {
   auto [cosines, sines] = rotations.lookup(op);
   assert(cosines && "beginToken computes the angles of a token first");
   int64_t rotary = op.getRotaryDim(), half = rotary / 2;
@@ -203,29 +188,26 @@ LogicalResult KernelEmitter::emitRope(RopeOp op, ValueRange row,
     Value position = add(column, index(rotary));
     store(position, width, element(position, width));
   });
-  return success();
 }
 
 //===----------------------------------------------------------------------===//
 // Kernels
 //===----------------------------------------------------------------------===//
 
-LogicalResult mlir::kf::emitRowKernel(KernelEmitter &e) {
-  if (failed(e.checkOneResult()))
-    return failure();
+void mlir::kf::emitRowKernel(KernelEmitter &e) {
   Value result = e.tileResult();
   SmallVector<Value> sizes = e.sizesOf(result);
   bool isScalar = sizes.empty();
   if (!isScalar)
     sizes.pop_back();
   auto emitRow = [&](ValueRange row) {
-    return e.emitRow(result, row, [&](Value column, unsigned, Value values) {
+    e.emitRow(result, row, [&](Value column, unsigned, Value values) {
       e.storeResult(values,
                     isScalar ? SmallVector<Value>() : indicesAt(row, column));
     });
   };
   // Rotary angles are shared among the heads of a token.
-  return e.forRows(sizes, emitRow, [&](Value token) { e.beginToken(token); });
+  e.forRows(sizes, emitRow, [&](Value token) { e.beginToken(token); });
 }
 
 /// Where element `i` of a panel row is stored; see #kf.layout.
@@ -245,10 +227,8 @@ static Value packedColumn(KernelEmitter &e, LayoutAttr layout, Value i) {
   return e.add(e.sub(i, at), pair);
 }
 
-LogicalResult mlir::kf::emitPackKernel(KernelEmitter &e) {
+void mlir::kf::emitPackKernel(KernelEmitter &e) {
   auto op = e.find<PackOp>();
-  if (failed(e.checkResults(op)))
-    return failure();
   auto type = cast<RankedTensorType>(op.getType());
   LayoutAttr layout = getLayout(type);
   int64_t rank = type.getRank(), panel = layout.getPanel();
@@ -277,5 +257,4 @@ LogicalResult mlir::kf::emitPackKernel(KernelEmitter &e) {
       });
     });
   });
-  return success();
 }

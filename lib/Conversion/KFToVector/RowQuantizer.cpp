@@ -202,28 +202,22 @@ private:
 
 } // namespace
 
-LogicalResult mlir::kf::quantizeRow(KernelEmitter &e, Value x, Value row,
-                                    int64_t group, const QuantizedRows &into) {
+void mlir::kf::quantizeRow(KernelEmitter &e, Value x, Value row, int64_t group,
+                           const QuantizedRows &into) {
   // What is prepared holds in the body of the loop over rows alone.
   bool isPrepared = !e.isLoadable(x);
-  if (failed(e.prepareRow(x, row)))
-    return failure();
+  e.prepareRow(x, row);
   int64_t extent = cast<RankedTensorType>(x.getType()).getDimSize(1);
   RowQuantizer(e, x, row, group, into).quantize(extent / unit);
   if (isPrepared)
     e.undefine(x);
-  return success();
 }
 
-LogicalResult mlir::kf::emitQuantizeRowsKernel(KernelEmitter &e) {
+void mlir::kf::emitQuantizeRowsKernel(KernelEmitter &e) {
   auto op = e.find<QuantizeRowsOp>();
-  if (failed(e.checkResults(op)))
-    return failure();
   QuantizedRows rows = {e.resultStorage(0), e.resultStorage(1),
                         e.resultStorage(2), e.tileOffsets()[0]};
-  LogicalResult result = success();
   e.loop(e.sizesOf(op.getX())[0], [&](Value row) {
-    result = quantizeRow(e, op.getX(), row, op.getGroup(), rows);
+    quantizeRow(e, op.getX(), row, op.getGroup(), rows);
   });
-  return result;
 }

@@ -32,10 +32,9 @@ struct QuantizedRows {
   Value firstRow;
 };
 
-/// Rounds row `row` of `x` to row `row` of the tile of `into`; a diagnostic on
-/// failure.
-LogicalResult quantizeRow(KernelEmitter &emitter, Value x, Value row,
-                          int64_t group, const QuantizedRows &into);
+/// Rounds row `row` of `x` to row `row` of the tile of `into`.
+void quantizeRow(KernelEmitter &emitter, Value x, Value row, int64_t group,
+                 const QuantizedRows &into);
 
 } // namespace mlir::kf
 

@@ -27,10 +27,10 @@ public:
         candidates(e, row), math(candidates) {}
 
   /// The token (i32) of row number `number` of the tile.
-  FailureOr<Value> emit(Value number);
+  Value emit(Value number);
 
 private:
-  FailureOr<Value> prepareRow(Value number);
+  Value prepareRow(Value number);
   std::pair<Value, Value> entries();
   void adjust(Value values, Value begin, Value end);
   void exclude(Value values, Value maskRow);
@@ -49,7 +49,7 @@ private:
 };
 
 /// The row's logits where they lie, or a copy where they have to change.
-FailureOr<Value> SampleEmitter::prepareRow(Value number) {
+Value SampleEmitter::prepareRow(Value number) {
   Value inPlace = row.inPlace(number);
   SmallVector<Value> changes; // whether there are any of a kind
   Value begin, end;
@@ -60,14 +60,12 @@ FailureOr<Value> SampleEmitter::prepareRow(Value number) {
   const SampleMask mask = math.loadMask(op, number);
   if (mask.row)
     changes.push_back(mask.isMasked);
-  auto copy = [&]() -> FailureOr<Value> {
-    FailureOr<Value> values = row.copy(number);
-    if (failed(values))
-      return failure();
+  auto copy = [&] {
+    Value values = row.copy(number);
     if (begin)
-      adjust(*values, begin, end);
+      adjust(values, begin, end);
     if (mask.row)
-      e.ifThen(mask.isMasked, [&] { exclude(*values, mask.row); });
+      e.ifThen(mask.isMasked, [&] { exclude(values, mask.row); });
     return values;
   };
   if (!inPlace)
@@ -77,16 +75,7 @@ FailureOr<Value> SampleEmitter::prepareRow(Value number) {
   Value changesAny = changes.front();
   for (Value other : llvm::drop_begin(changes))
     changesAny = math.make<arith::OrIOp>(changesAny, other);
-  LogicalResult result = success();
-  auto change = [&] {
-    FailureOr<Value> changed = copy();
-    result = changed;
-    return changed.value_or(inPlace);
-  };
-  Value values = math.ifElse(changesAny, change, [&] { return inPlace; });
-  if (failed(result))
-    return failure();
-  return values;
+  return math.ifElse(changesAny, copy, [&] { return inPlace; });
 }
 
 /// Where the row's entries of the lists begin and end, i64s.
@@ -156,8 +145,7 @@ Value SampleEmitter::draw() {
       math.drawPoint(left, math.randomBits(seed, settings.counter)));
 }
 
-FailureOr<Value> SampleEmitter::emit(Value number) {
-  LogicalResult result = success();
+Value SampleEmitter::emit(Value number) {
   auto none = [&] { return math.i32(-1); };
   auto choose = [&] {
     Value isGreedy = math.compare(arith::CmpFPredicate::OEQ,
@@ -166,41 +154,21 @@ FailureOr<Value> SampleEmitter::emit(Value number) {
         isGreedy, [&] { return row.firstLargest(); }, [&] { return draw(); });
   };
   auto scan = [&]() -> Value {
-    FailureOr<Value> values = prepareRow(number);
-    if (failed(values)) {
-      result = failure();
-      return none();
-    }
-    row.scan(*values, /*ignoreNan=*/false);
+    row.scan(prepareRow(number), /*ignoreNan=*/false);
     Value isFinite = math.isWithin(row.largest, -math.kMost, math.kMost);
     return math.ifElse(row.hasNan, none,
                        [&] { return math.ifElse(isFinite, choose, none); });
   };
   settings = math.loadSettings(op, number);
   seed = e.load(op.getSeed(), number, 0);
-  Value token = math.ifElse(math.areValid(settings), scan, none);
-  if (failed(result))
-    return failure();
-  return token;
+  return math.ifElse(math.areValid(settings), scan, none);
 }
 
 } // namespace
 
-LogicalResult mlir::kf::emitSampleKernel(KernelEmitter &e) {
+void mlir::kf::emitSampleKernel(KernelEmitter &e) {
   auto op = e.find<SampleOp>();
-  if (failed(e.checkResults(op)))
-    return failure();
-  for (Value operand : op->getOperands().drop_front())
-    if (!e.isLoadable(operand))
-      return op.emitOpError("convert-kf-to-vector: settings must be arguments "
-                            "of the kernel, or elementwise ops on them");
   SampleEmitter emitter(e, op);
-  LogicalResult result = success();
-  e.loop(e.sizesOf(op.getLogits())[0], [&](Value row) {
-    FailureOr<Value> token = emitter.emit(row);
-    result = token;
-    if (succeeded(token))
-      e.storeResult(*token, row);
-  });
-  return result;
+  e.loop(e.sizesOf(op.getLogits())[0],
+         [&](Value row) { e.storeResult(emitter.emit(row), row); });
 }

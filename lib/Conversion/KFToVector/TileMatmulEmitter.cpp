@@ -50,23 +50,21 @@ public:
 private:
   //===--- Rows -----------------------------------------------------------===//
 
-  LogicalResult computeRows(int64_t most) override {
+  void computeRows(int64_t most) override {
     mostRows = most;
     x = e.scratch({parts, most / amxTile, steps(), amxTile, step},
                   b.getBF16Type());
     if (!op.getScales() && e.isLoadable(op.getX())) {
       e.loop(e.ceilDiv(rows, amxTile), [&](Value tile) { loadTiles(tile); });
-      return success();
+      return;
     }
-    LogicalResult result = success();
     e.loop(rows, [&](Value row) {
       if (extent % step != 0)
         clearLastStep(row);
-      result = emitRow(row, [&](Value column, unsigned, Value values) {
+      emitRow(row, [&](Value column, unsigned, Value values) {
         storeElements(placeOf(row, column), values);
       });
     });
-    return result;
   }
 
   /// Rows of tile `tile` that are in memory: a tile is written after the other,
@@ -427,10 +425,9 @@ private:
 
 } // namespace
 
-LogicalResult mlir::kf::emitTileMatmulKernel(KernelEmitter &emitter) {
+void mlir::kf::emitTileMatmulKernel(KernelEmitter &emitter) {
   auto type = cast<RankedTensorType>(emitter.find<MatmulOp>().getW().getType());
   auto quant = dyn_cast<QuantType>(type.getElementType());
-  return TileMatmulEmitter(emitter,
-                           quant ? &getStorage(quant.getFormat()) : nullptr)
+  TileMatmulEmitter(emitter, quant ? &getStorage(quant.getFormat()) : nullptr)
       .emit();
 }

@@ -20,25 +20,14 @@ AttentionRows::AttentionRows(GPUEmitter &emitter)
     : e(emitter), b(e.b), loc(e.loc), op(e.find<CacheAttentionInterface>()),
       partial(dyn_cast<AttentionPartialOp>(op.getOperation())),
       type(op.getCache().getType()), window(e, op),
-      cache(e, op.getCache(), op.getSequences(), op.getPageTable()) {}
-
-LogicalResult AttentionRows::check() {
+      cache(e, op.getCache(), op.getSequences(), op.getPageTable()) {
   auto q = cast<RankedTensorType>(op.getQ().getType());
   dim = q.getDimSize(2);
   heads = q.getDimSize(1);
-  const bool isRounded = !partial && e.unroundedResult() == op->getResult(0);
-  if (isRounded ? failed(e.checkOneResult()) : failed(e.checkResults(op)))
-    return failure();
-  if (!op.getKvHead() && type.getKvHeads() != 1)
-    return op->emitOpError("convert-kf-to-gpu: schedule must tile heads by "
-                           "the group that shares a KV head");
-  return success();
 }
 
-LogicalResult AttentionRows::forBlocks(int64_t blockRows,
-                                       function_ref<LogicalResult()> body) {
+void AttentionRows::forBlocks(int64_t blockRows, function_ref<void()> body) {
   limit = cache.limit();
-  LogicalResult result = success();
   forRuns([&](Value first, Value count) {
     firstToken = first;
     sequence = cache.sequenceOf(first);
@@ -46,12 +35,10 @@ LogicalResult AttentionRows::forBlocks(int64_t blockRows,
     e.loop(e.index(0), rows, e.index(blockRows), {},
            [&](Value row, ValueRange) {
              firstRow = row;
-             if (failed(body()))
-               result = failure();
+             body();
              return SmallVector<Value>();
            });
   });
-  return result;
 }
 
 Value AttentionRows::tokens() {
@@ -117,7 +104,7 @@ static void forgetRow(GPUEmitter &e, Value tensor) {
     e.undefine(tensor);
 }
 
-LogicalResult AttentionRows::forQueries(
+void AttentionRows::forQueries(
     int64_t count, Value first, int64_t width, double scale,
     function_ref<void(Value local, Value offset, Value q)> body,
     int64_t atOnce) {
@@ -155,20 +142,16 @@ LogicalResult AttentionRows::forQueries(
     };
     e.loop(e.thread, e.index(count * width), e.index(threads * atOnce), {},
            visit);
-    return success();
+    return;
   }
-  LogicalResult result = success();
   e.loop(e.index(count), [&](Value local) {
     Row row = find(local);
-    result = e.prepareRow(op.getQ(), {row.token, row.head});
-    if (succeeded(result))
-      e.forThreads(e.index(width), [&](Value offset) {
-        body(local, offset, read(row, offset));
-      });
+    e.prepareRow(op.getQ(), {row.token, row.head});
+    e.forThreads(e.index(width),
+                 [&](Value offset) { body(local, offset, read(row, offset)); });
   });
   // Statistics are those of a row of this loop.
   forgetRow(e, op.getQ());
-  return result;
 }
 
 Value AttentionRows::keysAt(Value position) {
@@ -178,11 +161,10 @@ Value AttentionRows::keysAt(Value position) {
                e.mul(head, e.index(cache.headSize())));
 }
 
-LogicalResult mlir::kf::emitGPUAttention(GPUEmitter &emitter) {
+void mlir::kf::emitGPUAttention(GPUEmitter &emitter) {
   AttentionRows rows(emitter);
-  if (failed(rows.check()) || failed(rows.append()))
-    return failure();
+  rows.append();
   if (emitter.shape.flashMma)
     return emitFlashMma(rows);
-  return FlashEmitter(rows).emit();
+  FlashEmitter(rows).emit();
 }

@@ -32,18 +32,15 @@ public:
 
   explicit AttentionRows(GPUEmitter &emitter);
 
-  /// A diagnostic for what no emitter has code for.
-  LogicalResult check();
   /// Tokens of the workgroup's tile.
   Value tokens();
   /// Stores what the kernel appends and these rows may see. All threads must
   /// come here, before any reads the cache.
-  LogicalResult append();
+  void append();
   /// Sets `limit`, and calls `body` with `firstRow` set, for each block of
   /// `blockRows` rows of each run of neighbouring tokens of one sequence. All
   /// threads agree on the runs.
-  LogicalResult forBlocks(int64_t blockRows,
-                          function_ref<LogicalResult()> body);
+  void forBlocks(int64_t blockRows, function_ref<void()> body);
 
   /// Row number `row` of the block: its token in the tile and its head, and
   /// whether the run has it. Those of a row that it has not are the first's.
@@ -57,10 +54,9 @@ public:
   /// rows of the block, with the row, its number, the column from `first` on,
   /// and the element times `scale`; 0 where there is none. A thread reads up to
   /// `atOnce` of them before the first is used. All threads must come here.
-  LogicalResult
-  forQueries(int64_t count, Value first, int64_t width, double scale,
-             function_ref<void(Value local, Value offset, Value q)> body,
-             int64_t atOnce = 1);
+  void forQueries(int64_t count, Value first, int64_t width, double scale,
+                  function_ref<void(Value local, Value offset, Value q)> body,
+                  int64_t atOnce = 1);
   /// Where keys, or values, of the tile's head begin in the page that holds
   /// `position`.
   Value keysAt(Value position);
@@ -76,7 +72,7 @@ public:
   KVCacheType type;
   KeyWindow window;
   CacheBuffer cache;
-  int64_t dim = 0, heads = 0;
+  int64_t dim, heads;
   Value limit;                ///< positions that a sequence may have
   Value firstToken, sequence; ///< of the run
   Value rows, firstRow;       ///< of the run; the first of the block

@@ -48,7 +48,7 @@ FlashEmitter::FlashEmitter(AttentionRows &rows)
     : run(rows), e(rows.e), b(rows.b), loc(rows.loc), shape(*e.shape.flash),
       cache(rows.cache), window(rows.window) {}
 
-LogicalResult FlashEmitter::emit() {
+void FlashEmitter::emit() {
   if (run.dim > wideHead) {
     const int64_t dims = std::max(run.dim, 2 * wideHead);
     const int64_t threads = wideThreads * 2 * wideHead / dims;
@@ -58,7 +58,7 @@ LogicalResult FlashEmitter::emit() {
   allocate([&](int64_t count, Type element) {
     return e.workgroupMemory(count, element);
   });
-  return run.forBlocks(shape.rows, [&] { return emitRows(); });
+  run.forBlocks(shape.rows, [&] { emitRows(); });
 }
 
 void FlashEmitter::allocate(MemoryFn memory) {
@@ -88,22 +88,19 @@ void FlashEmitter::numberThread() {
 
 /// Rows [firstRow, firstRow + shape.rows) of the run, of which the last may
 /// be missing.
-LogicalResult FlashEmitter::emitRows() {
+void FlashEmitter::emitRows() {
   findRange();
-  LogicalResult result = success();
   if (shape.queryChunks(run.dim) == 1)
-    result = stageQueries(e.index(0));
+    stageQueries(e.index(0));
   e.loop(e.index(shape.passes(run.dim)), [&](Value pass) {
     firstColumn = e.add(e.mul(pass, e.index(shape.columnsOfPass())), column);
     e.forThreads(e.index(shape.rows), [&](Value row) {
       store(e.f32(AttentionRows::lowestMaximum), maxima, row);
     });
     e.barrier();
-    if (failed(visitKeys()))
-      result = failure();
+    visitKeys();
     e.barrier();
   });
-  return result;
 }
 
 /// Positions of the rows, -1 for all that see nothing, and the keys that any
@@ -148,27 +145,24 @@ void FlashEmitter::store(Value value, Value memory, Value place) {
   memref::StoreOp::create(b, loc, value, memory, place);
 }
 /// Stages columns of all rows' queries, scaled, from `first` on.
-LogicalResult FlashEmitter::stageQueries(Value first) {
+void FlashEmitter::stageQueries(Value first) {
   int64_t width = shape.queryColumns;
-  return run.forQueries(shape.rows, first, width,
-                        run.op.getScale().convertToDouble(),
-                        [&](Value local, Value offset, Value q) {
-                          store(q, queries, placeOf(local, offset, width));
-                        });
+  run.forQueries(shape.rows, first, width, run.op.getScale().convertToDouble(),
+                 [&](Value local, Value offset, Value q) {
+                   store(q, queries, placeOf(local, offset, width));
+                 });
 }
 
 //===----------------------------------------------------------------------===//
 // Keys
 //===----------------------------------------------------------------------===//
 
-LogicalResult FlashEmitter::visitKeys() {
+void FlashEmitter::visitKeys() {
   SmallVector<Value> zeros(valueSums() + shape.rows, e.f32(0.0));
-  LogicalResult result = success();
   auto tiles = e.loop(firstKey, endKey, e.index(shape.keys), zeros,
                       [&](Value key, ValueRange sums) {
                         locateKeys(key);
-                        if (failed(sumProducts()))
-                          result = failure();
+                        sumProducts();
                         e.barrier();
                         emitScores(key);
                         e.barrier();
@@ -176,8 +170,6 @@ LogicalResult FlashEmitter::visitKeys() {
                         e.barrier();
                         return sumValues(key, sums);
                       });
-  if (failed(result))
-    return failure();
   SmallVector<Value> sums(tiles.getResults());
   if (shape.groups() > 1)
     sums = addGroups(sums);
@@ -185,7 +177,6 @@ LogicalResult FlashEmitter::visitKeys() {
     writePart(sums);
   else
     writeResult(sums);
-  return success();
 }
 
 /// The tile of keys at position `key` of the sequence: it lies in one page,
@@ -197,7 +188,7 @@ void FlashEmitter::locateKeys(Value key) {
 }
 
 /// Leaves this thread's share of its keys' products with all rows.
-LogicalResult FlashEmitter::sumProducts() {
+void FlashEmitter::sumProducts() {
   SmallVector<CacheRow> keyRows;
   SmallVector<Value> numbers;
   for (int64_t i = 0; i < shape.keysOfThread(); ++i) {
@@ -208,7 +199,6 @@ LogicalResult FlashEmitter::sumProducts() {
     keyRows.push_back(cache.locate(keysOfHead, e.add(firstPlace, number)));
   }
   SmallVector<Value> sums(shape.rows * keyRows.size(), e.f32(0.0));
-  LogicalResult result = success();
   if (int64_t chunks = shape.queryChunks(run.dim); chunks == 1) {
     sums = addProducts(keyRows, e.index(0), sums);
   } else {
@@ -217,8 +207,7 @@ LogicalResult FlashEmitter::sumProducts() {
                           Value first =
                               e.mul(chunk, e.index(shape.queryColumns));
                           e.barrier();
-                          if (failed(stageQueries(first)))
-                            result = failure();
+                          stageQueries(first);
                           e.barrier();
                           return addProducts(keyRows, first, args);
                         });
@@ -237,7 +226,6 @@ LogicalResult FlashEmitter::sumProducts() {
     else
       leave();
   }
-  return result;
 }
 
 /// `sums` [rows][keys of the thread] with the products of the staged columns

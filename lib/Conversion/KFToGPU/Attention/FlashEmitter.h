@@ -22,20 +22,20 @@ public:
   explicit FlashEmitter(AttentionRows &rows);
 
   /// The kernel.
-  LogicalResult emit();
+  void emit();
 
   /// Says where what threads share goes; then computes the rows from
   /// `firstRow` of the run on, as many as the shape has. All threads must come
   /// to both.
   void allocate(MemoryFn memory);
   void numberThread();
-  LogicalResult emitRows();
+  void emitRows();
 
 private:
   //===--- Rows ----------------------------------------------------------===//
 
   void findRange();
-  LogicalResult stageQueries(Value first);
+  void stageQueries(Value first);
   Value load(Value memory, Value place);
   void store(Value value, Value memory, Value place);
   Value placeOf(Value row, Value offset, int64_t extent) {
@@ -48,9 +48,9 @@ private:
   /// row's weights.
   int64_t valueSums() const { return shape.rows * shape.columnsOfThread; }
 
-  LogicalResult visitKeys();
+  void visitKeys();
   void locateKeys(Value key);
-  LogicalResult sumProducts();
+  void sumProducts();
   SmallVector<Value> addProducts(ArrayRef<CacheRow> keyRows, Value first,
                                  ValueRange sums);
   void addColumn(ArrayRef<CacheRow> keyRows, ArrayRef<Value> scales,
@@ -97,7 +97,7 @@ private:
 };
 
 /// Attention by `#kf.flash_mma`.
-LogicalResult emitFlashMma(AttentionRows &rows);
+void emitFlashMma(AttentionRows &rows);
 
 } // namespace mlir::kf
 

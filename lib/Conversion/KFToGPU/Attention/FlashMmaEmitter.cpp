@@ -64,9 +64,9 @@ FlashMmaEmitter::FlashMmaEmitter(AttentionRows &rows)
       rowsOfLane(shape.isPacked ? 1 : 2),
       elementBytes(shape.isQuantized ? 1 : 2) {}
 
-LogicalResult FlashMmaEmitter::emit() {
+void FlashMmaEmitter::emit() {
   allocate();
-  return run.forBlocks(shape.rows(), [&] { return emitBlock(); });
+  run.forBlocks(shape.rows(), [&] { emitBlock(); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -149,7 +149,7 @@ Value FlashMmaEmitter::maximum(Value lhs, Value rhs) {
 // A block of rows
 //===----------------------------------------------------------------------===//
 
-LogicalResult FlashMmaEmitter::emitBlock() {
+void FlashMmaEmitter::emitBlock() {
   const Value thread = e.thread;
   forgetThread();
   if (shape.isStaged && !shape.isNarrow())
@@ -165,16 +165,14 @@ LogicalResult FlashMmaEmitter::emitBlock() {
       readRounded();
       endCopies(flight);
     } else {
-      if (failed(stageQueries()))
-        return failure();
+      stageQueries();
       endCopies(flight);
       e.barrier();
       keepQueries();
     }
     sums = shape.isForWarpgroups ? visitAhead() : visitStages();
   } else {
-    if (failed(stageQueries()))
-      return failure();
+    stageQueries();
     e.barrier();
     findRange();
     keepQueries();
@@ -187,9 +185,8 @@ LogicalResult FlashMmaEmitter::emitBlock() {
     writeRows(sums);
   if (shape.parts > 1)
     combineParts();
-  const LogicalResult result = computeAgain();
+  computeAgain();
   e.thread = thread;
-  return result;
 }
 
 /// Of scores in units of log 2.
@@ -199,12 +196,12 @@ double FlashMmaEmitter::scoreScale() {
 
 /// Leaves the parts of queries where lanes read fragments of them: [warps of
 /// rows][steps][terms][lanes][8]. Scores are in units of log 2.
-LogicalResult FlashMmaEmitter::stageQueries() {
+void FlashMmaEmitter::stageQueries() {
   int64_t perFragment = FlashMmaShape::warp * 8;
   Value parts = viewOf(element, shape.queryOffset(), shape.queryBytes() / 2);
   if (shape.isStaged)
     return stageRounded(parts);
-  return run.forQueries(
+  run.forQueries(
       shape.rows(), e.index(0), 32 * shape.columnBlocks(), scoreScale(),
       [&](Value local, Value column, Value q) {
         Value high = arith::TruncFOp::create(b, loc, element, q);
@@ -729,6 +726,6 @@ Registers FlashMmaEmitter::loadScales(Value head, Value first) {
   return scales;
 }
 
-LogicalResult mlir::kf::emitFlashMma(AttentionRows &rows) {
-  return FlashMmaEmitter(rows).emit();
+void mlir::kf::emitFlashMma(AttentionRows &rows) {
+  FlashMmaEmitter(rows).emit();
 }

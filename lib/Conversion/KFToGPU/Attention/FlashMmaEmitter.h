@@ -21,7 +21,7 @@ public:
   explicit FlashMmaEmitter(AttentionRows &rows);
 
   /// The kernel.
-  LogicalResult emit();
+  void emit();
 
 private:
   using Row = AttentionRows::Row;
@@ -40,9 +40,9 @@ private:
 
   //===--- A block of rows ------------------------------------------------===//
 
-  LogicalResult emitBlock();
-  LogicalResult stageQueries();
-  LogicalResult stageRounded(Value parts);
+  void emitBlock();
+  void stageQueries();
+  void stageRounded(Value parts);
   void readRounded();
   double scoreScale();
   double stagedScale();
@@ -169,7 +169,7 @@ private:
   WarpsSum addWarps(const PartSums &ofWarps, Value local, Value column);
   void combineWarps(const Sums &sums);
   void combineParts();
-  LogicalResult computeAgain();
+  void computeAgain();
 
   AttentionRows &run;
   GPUEmitter &e;

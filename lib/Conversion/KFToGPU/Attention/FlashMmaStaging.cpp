@@ -41,9 +41,9 @@ double FlashMmaEmitter::stagedScale() {
 
 /// Leaves queries where lanes read fragments: [warps][steps][lanes][8]. They
 /// have the sign of the scale.
-LogicalResult FlashMmaEmitter::stageRounded(Value parts) {
+void FlashMmaEmitter::stageRounded(Value parts) {
   double scale = scoreScale();
-  return run.forQueries(
+  run.forQueries(
       shape.rows(), e.index(0), 16 * shape.steps(),
       scale == 0 ? 0.0 : scale / std::abs(scale),
       [&](Value local, Value column, Value q) {

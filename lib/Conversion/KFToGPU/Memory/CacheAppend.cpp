@@ -31,10 +31,7 @@ public:
         type(op.getCache().getType()),
         cache(e, op.getCache(), op.getSequences(), op.getPageTable()) {}
 
-  LogicalResult emit() {
-    if (failed(e.checkResults(op)))
-      return failure();
-    LogicalResult result = success();
+  void emit() {
     const bool readsFirst = !cache.isQuantized() && e.isOneBatch(elements()) &&
                             e.isLoadable(op.getK()) && e.isLoadable(op.getV());
     e.loop(e.sizesOf(op.getK())[0], [&](Value token) {
@@ -48,15 +45,12 @@ public:
         Value place =
             arith::RemUIOp::create(b, loc, position, e.index(type.getPage()));
         if (readsFirst)
-          storeElements(page, place);
-        else if (failed(storeHeads(op.getK(), token, page, place)) ||
-                 failed(storeHeads(op.getV(), token,
-                                   e.add(page, e.index(cache.valuesOffset())),
-                                   place)))
-          result = failure();
+          return storeElements(page, place);
+        storeHeads(op.getK(), token, page, place);
+        storeHeads(op.getV(), token, e.add(page, e.index(cache.valuesOffset())),
+                   place);
       });
     });
-    return result;
   }
 
 private:
@@ -100,7 +94,7 @@ private:
 
   /// Stores the heads of `tensor`'s row `token`, of which the first lies at
   /// `page`.
-  LogicalResult storeHeads(Value tensor, Value token, Value page, Value place) {
+  void storeHeads(Value tensor, Value token, Value page, Value place) {
     auto rowOf = [&](Value head) {
       return cache.locate(e.add(page, e.mul(head, e.index(cache.headSize()))),
                           place);
@@ -122,16 +116,12 @@ private:
         storePart(arith::DivUIOp::create(b, loc, i, e.index(parts)),
                   arith::RemUIOp::create(b, loc, i, e.index(parts)));
       });
-      return success();
+      return;
     }
-    LogicalResult result = success();
     e.loop(e.index(type.getKvHeads()), [&](Value head) {
-      result = e.prepareRow(tensor, {token, head});
-      if (succeeded(result))
-        e.forThreads(e.index(parts),
-                     [&](Value part) { storePart(head, part); });
+      e.prepareRow(tensor, {token, head});
+      e.forThreads(e.index(parts), [&](Value part) { storePart(head, part); });
     });
-    return result;
   }
 
   /// Rounds block `block` of a row to bits that are those of quantizeBlocks;
@@ -175,6 +165,6 @@ private:
 
 } // namespace
 
-LogicalResult mlir::kf::emitGPUAppend(GPUEmitter &emitter) {
-  return AppendEmitter(emitter).emit();
+void mlir::kf::emitGPUAppend(GPUEmitter &emitter) {
+  AppendEmitter(emitter).emit();
 }

@@ -19,43 +19,27 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-LogicalResult GPUMatmulEmitter::emit() {
-  if (failed(e.checkOneResult()))
-    return failure();
+void GPUMatmulEmitter::emit() {
   extent = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
   SmallVector<Value> sizes = e.sizesOf(op.getResult());
   rows = sizes[0];
   columns = sizes[1];
-  if (failed(prepareInput()))
-    return failure();
-  if (!e.isLoadable(op.getW()))
-    return op.emitOpError("convert-kf-to-gpu: its weight must be in memory");
-  if (op.getScales() && !e.isLoadable(op.getScales()))
-    return op.emitOpError("convert-kf-to-gpu: its scales must be in memory");
-  if (op.getOutliers() && !e.isLoadable(op.getOutliers()))
-    return op.emitOpError("convert-kf-to-gpu: its outliers must be in memory");
-  return emitProduct();
+  prepareInput();
+  emitProduct();
 }
 
 /// Makes rows of x loadable; those of a norm by statistics in workgroup memory:
 /// [rows][statistics].
-LogicalResult GPUMatmulEmitter::prepareInput() {
+void GPUMatmulEmitter::prepareInput() {
   if (e.isLoadable(op.getX()))
-    return success();
+    return;
   Operation *norm = op.getX().getDefiningOp();
-  if (shape.statistics == 0)
-    return norm->emitOpError("convert-kf-to-gpu: no GPU code to fuse this op "
-                             "into a matmul");
   Value memory =
       e.workgroupMemory(shape.rows * shape.statistics, b.getF32Type());
   auto place = [this](Value row, int64_t number) {
     return e.add(e.mul(row, e.index(shape.statistics)), e.index(number));
   };
-  LogicalResult prepared = success();
   e.loop(rows, [&](Value row) {
-    prepared = e.prepareRow(norm->getOperand(0), row);
-    if (failed(prepared))
-      return;
     SmallVector<Value> statistics = rowStatistics(e, norm, row);
     e.onFirstThread([&] {
       for (auto [number, value] : llvm::enumerate(statistics))
@@ -70,7 +54,6 @@ LogicalResult GPUMatmulEmitter::prepareInput() {
           memref::LoadOp::create(b, loc, memory, place(indices[0], number)));
     return normalize(e, norm, statistics, indices, 0);
   });
-  return prepared;
 }
 
 Value GPUMatmulEmitter::loadX(Value row, Value k) {
@@ -92,31 +75,20 @@ SmallVector<Value> GPUMatmulEmitter::groupIndices(int64_t group,
   return all;
 }
 
-LogicalResult GPUMatmulEmitter::storeElement(Value row, Value column,
-                                             ValueRange sums) {
-  LogicalResult stored = success();
+void GPUMatmulEmitter::storeElement(Value row, Value column, ValueRange sums) {
   Value inside = arith::AndIOp::create(b, loc, e.isLess(row, rows),
                                        e.isLess(column, columns));
   e.ifThen(inside, [&] {
-    Value value = finishElement(row, column, sums);
-    stored = success(value != nullptr);
-    if (value)
-      e.storeResult(value, {row, column});
+    e.storeResult(finishElement(row, column, sums), {row, column});
   });
-  return stored;
 }
 
 Value GPUMatmulEmitter::finishElement(Value row, Value column,
                                       ValueRange sums) {
-  Value tensor = e.tileResult();
   Value value = finishProduct(e, op, sums, column, 0);
   e.define(op.getResult(),
            [value](ValueRange, unsigned, Value) { return value; });
-  if (e.isLoadable(tensor))
-    return e.load(tensor, {row, column}, 0);
-  tensor.getDefiningOp()->emitOpError(
-      "convert-kf-to-gpu: no GPU code to fuse this op behind a matmul");
-  return Value();
+  return e.load(e.tileResult(), {row, column}, 0);
 }
 
 WeightRows mlir::kf::findWeightRows(GPUEmitter &e, MatmulOp op) {
@@ -125,10 +97,10 @@ WeightRows mlir::kf::findWeightRows(GPUEmitter &e, MatmulOp op) {
     first = e.add(first, e.index(slice.getMixedOffsets().end()[-2]));
     weight = slice.getSource();
   }
-  return {dyn_cast<BlockArgument>(weight), first};
+  return {cast<BlockArgument>(weight), first};
 }
 
-LogicalResult mlir::kf::emitGPUMatmul(GPUEmitter &emitter) {
+void mlir::kf::emitGPUMatmul(GPUEmitter &emitter) {
   if (emitter.shape.stream)
     return emitStreamMatmul(emitter);
   if (emitter.shape.held)

@@ -18,9 +18,10 @@
 
 namespace mlir::kf {
 
-/// Where an argument has the rows of a matmul's weight: from number `first` on.
+/// Where an argument has the rows of a matmul's packed weight: from number
+/// `first` on.
 struct WeightRows {
-  BlockArgument argument; ///< null where no argument has them
+  BlockArgument argument;
   Value first;
 };
 WeightRows findWeightRows(GPUEmitter &e, MatmulOp op);
@@ -31,11 +32,11 @@ public:
       : e(e), b(e.b), loc(e.loc), shape(e.shape), op(e.find<MatmulOp>()) {}
   virtual ~GPUMatmulEmitter() = default;
 
-  LogicalResult emit();
+  void emit();
 
 protected:
   /// Sums the products of the tile and stores its elements.
-  virtual LogicalResult emitProduct() = 0;
+  virtual void emitProduct() = 0;
 
   /// The element of x; a code times its scale where rows are in 8 bits.
   Value loadX(Value row, Value k);
@@ -43,8 +44,8 @@ protected:
   SmallVector<Value> groupIndices(int64_t group, ValueRange indices);
   /// Bias, gate, elementwise consumers, and the store of the element of the
   /// product with these sums, one a group, if it is inside of the tile.
-  LogicalResult storeElement(Value row, Value column, ValueRange sums);
-  /// What is stored of that element, which is inside; null after a diagnostic.
+  void storeElement(Value row, Value column, ValueRange sums);
+  /// What is stored of that element, which is inside.
   Value finishElement(Value row, Value column, ValueRange sums);
 
   GPUEmitter &e;
@@ -56,19 +57,19 @@ protected:
   Value rows, columns; // of this workgroup's tile, at its edges less than whole
 
   /// Makes elements of x loadable.
-  virtual LogicalResult prepareInput();
+  virtual void prepareInput();
 };
 
 /// Through workgroup memory: every thread sums elements of its own.
-LogicalResult emitStagedMatmul(GPUEmitter &emitter);
+void emitStagedMatmul(GPUEmitter &emitter);
 /// For few rows: threads that are neighbours share the sum of an element.
-LogicalResult emitSharedMatmul(GPUEmitter &emitter);
+void emitSharedMatmul(GPUEmitter &emitter);
 /// Of 16-bit floats, on matrix units.
-LogicalResult emitMmaMatmul(GPUEmitter &emitter);
+void emitMmaMatmul(GPUEmitter &emitter);
 /// For few rows, on matrix units: a weight with `#kf.fragments`.
-LogicalResult emitStreamMatmul(GPUEmitter &emitter);
+void emitStreamMatmul(GPUEmitter &emitter);
 /// The same of rows of 16-bit floats, which warps hold in registers.
-LogicalResult emitHeldMatmul(GPUEmitter &emitter);
+void emitHeldMatmul(GPUEmitter &emitter);
 
 } // namespace mlir::kf
 

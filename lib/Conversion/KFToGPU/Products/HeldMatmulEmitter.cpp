@@ -47,16 +47,8 @@ public:
         outliers(emitter, op) {}
 
 private:
-  LogicalResult prepareInput() override {
-    if (e.isLoadable(op.getX()))
-      return success();
-    return op.emitOpError("convert-kf-to-gpu: #kf.stream reads rows of 16-bit "
-                          "floats from memory");
-  }
-
-  LogicalResult emitProduct() override {
-    if (failed(findWeight()))
-      return failure();
+  void emitProduct() override {
+    findWeight();
     ring = code.workgroupBytes(held.ringBytes());
     shared = code.workgroupBytes(held.sharedBytes());
     if (held.hasTotals())
@@ -67,18 +59,15 @@ private:
     }
     e.useAllRegisters();
     MmaOperand x(e, op.getX(), element);
-    if (failed(emitTile(x)))
-      return failure();
-    LogicalResult emitted = success();
+    emitTile(x);
     if (range)
       range->unlessNoted({}, [&] {
-        emitted = emitElements();
+        emitElements();
         return SmallVector<Value>();
       });
-    return emitted;
   }
 
-  LogicalResult emitTile(MmaOperand &x) {
+  void emitTile(MmaOperand &x) {
     numberThread(held.blockColumns);
     if (quant)
       blockTiles.emplace(e, BlockLanes{lane, group, inGroup},
@@ -92,7 +81,7 @@ private:
     for (int64_t stage = 0; stage + 1 < held.stages; ++stage)
       startCopies(e.index(0), e.index(0), stage, e.index(stage));
     e.waitForInputs();
-    return emitSlices(x);
+    emitSlices(x);
   }
 
   //===--------------------------------------------------------------------===//
@@ -248,8 +237,7 @@ private:
   // Products
   //===--------------------------------------------------------------------===//
 
-  LogicalResult emitSlices(MmaOperand &x) {
-    LogicalResult stored = success();
+  void emitSlices(MmaOperand &x) {
     // The number of the slot that is next goes from one to the other.
     auto emitSlice = [&](Value slice, ValueRange slot) -> SmallVector<Value> {
       if (held.slices > 1)
@@ -259,7 +247,7 @@ private:
       auto loop =
           e.loop(e.index(0), blocks, e.index(1), slot,
                  [&](Value block, ValueRange slot) -> SmallVector<Value> {
-                   return {emitBlock(slice, block, slot[0], stored)};
+                   return {emitBlock(slice, block, slot[0])};
                  });
       return SmallVector<Value>(loop.getResults());
     };
@@ -268,11 +256,12 @@ private:
              emitSlice);
     else
       emitSlice(e.index(0), e.index(0));
-    return held.hasTotals() ? storeTotals() : stored;
+    if (held.hasTotals())
+      storeTotals();
   }
 
   /// Adds a row block's products, from slot `slot` on; the slot behind.
-  Value emitBlock(Value slice, Value block, Value slot, LogicalResult &stored) {
+  Value emitBlock(Value slice, Value block, Value slot) {
     SmallVector<Value> sums(4 * held.rowTiles(), e.f32(0.0));
     for (int64_t step = 0; step < held.steps; ++step) {
       emitStep(slice, block, step, slot, sums);
@@ -295,7 +284,7 @@ private:
       if (held.hasTotals())
         addTotals(slice, first);
       else
-        stored = storeElements(first);
+        storeElements(first);
     });
     return slot;
   }
@@ -400,8 +389,7 @@ private:
   }
 
   /// Stores the elements of the row blocks from `first` on.
-  LogicalResult storeElements(Value first) {
-    LogicalResult stored = success();
+  void storeElements(Value first) {
     constexpr int64_t count = HeldShape::blocksAtOnce;
     Value width = e.index(count * held.blockColumns);
     e.forThreads(e.mul(rows, width), [&](Value number) {
@@ -415,9 +403,8 @@ private:
             block, row, e.add(line, e.index(group * held.blockColumns)))));
       Value column = e.add(e.scaled(first, held.blockColumns), inBlocks);
       checkRange(column, sums);
-      stored = storeElement(row, column, sums);
+      storeElement(row, column, sums);
     });
-    return stored;
   }
 
   /// Adds the sums of the row blocks from `first` on to those of slices before.
@@ -442,14 +429,13 @@ private:
   /// The elements of the tile once more, each product in f32: warps have some
   /// columns each, and lanes share K. No copy of the code above, which would
   /// take registers from it.
-  LogicalResult emitElements() {
+  void emitElements() {
     constexpr int64_t atOnce = 8; // rows
     numberThread(held.blockColumns);
     Value first = warp;
     if (e.part)
       first = e.add(first, e.scaled(e.part, held.warps));
     Value count = e.mul(columns, e.ceilDiv(rows, atOnce));
-    LogicalResult stored = success();
     e.loop(
         first, count, e.index(held.warps * held.parts), {},
         [&](Value number, ValueRange) -> SmallVector<Value> {
@@ -464,13 +450,12 @@ private:
           SmallVector<Value> sums = sumUpRows(own, column);
           e.ifThen(e.isLess(lane, e.index(1)), [&] {
             for (auto [i, row] : llvm::enumerate(own))
-              stored = storeElement(
+              storeElement(
                   row, column,
                   ArrayRef(sums).slice(i * shape.groups, shape.groups));
           });
           return {};
         });
-    return stored;
   }
 
   /// Of each row, and each group, the sum for `column`.
@@ -503,7 +488,7 @@ private:
                  e.add(e.scaled(block, Tile::rows), line));
   }
 
-  LogicalResult storeTotals() {
+  void storeTotals() {
     SmallVector<Value> all; // pointers to the totals of each workgroup
     for (int64_t part = 0; part < held.parts; ++part)
       all.push_back(
@@ -519,19 +504,17 @@ private:
       }
       return sum;
     };
-    LogicalResult stored =
-        storeTile(held.blockColumns, [&](Value row, Value block, Value line) {
-          SmallVector<Value> sums;
-          for (int64_t group = 0; group < shape.groups; ++group)
-            sums.push_back(scaled(totalAt(totalPlace(
-                block, row, e.add(line, e.index(group * held.blockColumns))))));
-          checkRange(e.add(e.scaled(block, held.blockColumns), line), sums);
-          return sums;
-        });
+    storeTile(held.blockColumns, [&](Value row, Value block, Value line) {
+      SmallVector<Value> sums;
+      for (int64_t group = 0; group < shape.groups; ++group)
+        sums.push_back(scaled(totalAt(totalPlace(
+            block, row, e.add(line, e.index(group * held.blockColumns))))));
+      checkRange(e.add(e.scaled(block, held.blockColumns), line), sums);
+      return sums;
+    });
     // What others read must be there until they have.
     if (e.part)
       code.clusterBarrier();
-    return stored;
   }
 
   /// Waits for all threads that have sums of the tile.
@@ -562,6 +545,6 @@ private:
 
 } // namespace
 
-LogicalResult mlir::kf::emitHeldMatmul(GPUEmitter &emitter) {
-  return HeldMatmulEmitter(emitter).emit();
+void mlir::kf::emitHeldMatmul(GPUEmitter &emitter) {
+  HeldMatmulEmitter(emitter).emit();
 }

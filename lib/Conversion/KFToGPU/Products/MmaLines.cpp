@@ -185,11 +185,6 @@ std::unique_ptr<MmaLines> mlir::kf::createMmaLines(GPUEmitter &e, MatmulOp op,
   auto type = cast<RankedTensorType>(op.getW().getType());
   if (hasFragments(type)) {
     auto [argument, column] = findWeightRows(e, op);
-    if (!argument) {
-      op.emitOpError("convert-kf-to-gpu: #kf.mma reads a packed weight where "
-                     "an argument of the kernel has it");
-      return nullptr;
-    }
     if (isa<QuantType, Float8E4M3FNType>(type.getElementType()))
       return createMmaBlockLines(e, product, argument, column, offset);
     return std::make_unique<FragmentLines>(e, op, product, columns, offset,

@@ -38,7 +38,7 @@ public:
 };
 
 /// Those of `op`'s weight, of which the workgroup's tile has `columns` columns,
-/// from byte `offset` of each stage on; null after a diagnostic.
+/// from byte `offset` of each stage on.
 std::unique_ptr<MmaLines> createMmaLines(GPUEmitter &e, MatmulOp op,
                                          MmaFragment &product, Value columns,
                                          int64_t offset);

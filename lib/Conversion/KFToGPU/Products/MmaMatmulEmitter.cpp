@@ -33,7 +33,7 @@ public:
         outliers(e, op) {}
 
 private:
-  LogicalResult emitProduct() override {
+  void emitProduct() override {
     ring = code.workgroupBytes(shape.workgroupBytes - mma.rangeBytes());
     if (mma.hasOutliers) {
       range.emplace(e, mma.rows);
@@ -43,24 +43,22 @@ private:
       ring = code.align(ring, MmaShape::warpgroupAlignment);
     factor = cast<RankedTensorType>(op.getX().getType()).getElementType();
     findColumns();
-    FailureOr<SmallVector<Value>> sums = sumUpTile();
-    if (failed(sums))
-      return failure();
+    SmallVector<Value> sums = sumUpTile();
     if (!mma.hasOutliers)
-      return storeTile(*sums);
-    range->check(*sums);
-    SmallVector<Value> all = range->unlessNoted(*sums, [&] {
+      return storeTile(sums);
+    range->check(sums);
+    SmallVector<Value> all = range->unlessNoted(sums, [&] {
       isScaled = true;
       product.numberThread();
       range->find(rows, extent, [&](Value row, Value column) {
         return outliers.load({row, column});
       });
-      SmallVector<Value> scaled = *sumUpTile(); // as it could before
+      SmallVector<Value> scaled = sumUpTile();
       product.unscaleSums(scaled, *range);
       return scaled;
     });
     product.numberThread();
-    return storeTile(all);
+    storeTile(all);
   }
 
   /// Finds the columns of K that this workgroup has.
@@ -76,16 +74,13 @@ private:
   }
   bool hasEqualParts() const { return mma.parts * mma.columns() == extent; }
 
-  /// The sums of the tile, of rows as they are or scaled; a diagnostic on
-  /// failure.
-  FailureOr<SmallVector<Value>> sumUpTile() {
+  /// The sums of the tile, of rows as they are or scaled.
+  SmallVector<Value> sumUpTile() {
     MmaStaging x(e, MmaOperand(e, op.getX(), factor), mma.rows, /*offset=*/0,
                  [&](Value line) -> MmaStaging::Line {
                    return {{line}, e.isLess(line, rows)};
                  });
     lines = createMmaLines(e, op, product, columns, mma.rowBytes());
-    if (!lines)
-      return failure();
     if (mma.isForWarpgroups)
       return sumUpWarpgroups(x);
     findTiles(x);
@@ -297,7 +292,7 @@ private:
 
   /// Through workgroup memory, so that neighbouring threads store elements that
   /// are neighbours.
-  LogicalResult storeTile(ValueRange sums) {
+  void storeTile(ValueRange sums) {
     SmallVector<Value> all; // sums of each part
     for (int64_t part = 0; part < mma.parts; ++part)
       all.push_back(e.part ? code.pointerInCluster(ring, e.index(part)) : ring);
@@ -306,12 +301,10 @@ private:
       synchronizeTile(); // with whoever still reads what was there
       product.storeSums(sums, ring, first, units);
       synchronizeTile();
-      if (failed(storeRows(all, first, units)))
-        return failure();
+      storeRows(all, first, units);
     }
     if (e.part) // what others read must be there until they have
       code.clusterBarrier();
-    return success();
   }
 
   /// Waits for all threads that have sums of the tile.
@@ -324,7 +317,7 @@ private:
 
   /// Stores what storeSums() has written, to `sums` in each part. Threads take
   /// several elements at a time, whose operands are read before any is stored.
-  LogicalResult storeRows(ArrayRef<Value> sums, int64_t first, int64_t units) {
+  void storeRows(ArrayRef<Value> sums, int64_t first, int64_t units) {
     const int64_t all = layout.rows(units) * shape.columns;
     const int64_t most = 16, threads = shape.threadCount * mma.parts;
     const int64_t atOnce = std::min(most, llvm::divideCeilSigned(all, threads));
@@ -332,7 +325,6 @@ private:
     Value own = e.thread;
     if (e.part)
       own = e.add(own, e.scaled(e.part, shape.threadCount));
-    LogicalResult stored = success();
     e.loop(own, e.index(all), e.index(atOnce * threads), {},
            [&](Value begin, ValueRange) {
              SmallVector<Element> elements;
@@ -349,12 +341,6 @@ private:
                  elements.back().isInside = arith::AndIOp::create(
                      b, loc, elements.back().isInside, isThere);
              }
-             if (!llvm::all_of(elements, [](const Element &element) {
-                   return static_cast<bool>(element.value);
-                 })) {
-               stored = failure();
-               return SmallVector<Value>();
-             }
              for (const Element &element : elements)
                code.computeHere(element.value);
              for (const Element &element : elements)
@@ -363,13 +349,12 @@ private:
                });
              return SmallVector<Value>();
            });
-    return stored;
   }
 
   struct Element {
     Value row, column; // of the tile
-    Value value;       // null after a diagnostic
-    Value isInside;    // i1
+    Value value;
+    Value isInside; // i1
   };
 
   /// Element number `number` of those that storeSums() has written; of one that
@@ -425,6 +410,6 @@ private:
 
 } // namespace
 
-LogicalResult mlir::kf::emitMmaMatmul(GPUEmitter &emitter) {
-  return MmaMatmulEmitter(emitter).emit();
+void mlir::kf::emitMmaMatmul(GPUEmitter &emitter) {
+  MmaMatmulEmitter(emitter).emit();
 }

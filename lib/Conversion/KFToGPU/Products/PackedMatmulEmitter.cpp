@@ -11,16 +11,12 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-LogicalResult PackedMatmulEmitter::findWeight() {
+void PackedMatmulEmitter::findWeight() {
   weight = findWeightRows(e, op);
-  if (!weight.argument)
-    return op.emitOpError("convert-kf-to-gpu: #kf.stream reads the weight of "
-                          "an argument");
   element = cast<RankedTensorType>(weight.argument.getType()).getElementType();
   quant = dyn_cast<QuantType>(element);
   if (quant || isa<Float8E4M3FNType>(element))
     element = b.getF16Type();
-  return success();
 }
 
 void PackedMatmulEmitter::numberThread(int64_t blockColumns) {
@@ -37,17 +33,15 @@ void PackedMatmulEmitter::startCopiesAt(Value tile, int64_t bytes) {
                         e.add(e.scaled(tile, bytes), ofLane));
 }
 
-LogicalResult PackedMatmulEmitter::storeTile(
+void PackedMatmulEmitter::storeTile(
     int64_t blockColumns,
     function_ref<SmallVector<Value>(Value row, Value block, Value line)>
         sumsOf) {
-  LogicalResult stored = success();
   e.forThreadsOfTile(e.scaled(rows, shape.columns), [&](Value number) {
     Value row = e.div(number, shape.columns);
     Value column = e.rem(number, shape.columns);
     Value block = e.div(column, blockColumns);
     Value line = e.rem(column, blockColumns);
-    stored = storeElement(row, column, sumsOf(row, block, line));
+    storeElement(row, column, sumsOf(row, block, line));
   });
-  return stored;
 }

@@ -26,8 +26,7 @@ protected:
   explicit PackedMatmulEmitter(GPUEmitter &emitter)
       : GPUMatmulEmitter(emitter), code(emitter) {}
 
-  /// Finds the weight, which has to be of an argument.
-  LogicalResult findWeight();
+  void findWeight();
   /// Numbers this thread, and counts row blocks of `blockColumns` columns.
   void numberThread(int64_t blockColumns);
   /// Lets this lane's copies begin in tile number `tile`, each of `bytes`.
@@ -35,7 +34,7 @@ protected:
 
   /// Stores each element of the tile from its sums, one a group: `sumsOf` its
   /// row, its row block of `blockColumns` columns, and its line in that.
-  LogicalResult
+  void
   storeTile(int64_t blockColumns,
             function_ref<SmallVector<Value>(Value row, Value block, Value line)>
                 sumsOf);

@@ -31,7 +31,7 @@ public:
   using GPUMatmulEmitter::GPUMatmulEmitter;
 
 private:
-  LogicalResult emitProduct() override {
+  void emitProduct() override {
     // Past an edge, threads sum the products of an element inside.
     for (int64_t i = 0; i < shape.tileRows; ++i)
       tileRows.push_back(clamp(e.index(i), rows));
@@ -45,7 +45,7 @@ private:
       sums = sumFrom(e.index(0), e.index(whole), shape.unroll, sums);
     if (whole < extent)
       sums = sumFrom(e.index(whole), e.index(extent), 1, sums);
-    return storeTile(sums);
+    storeTile(sums);
   }
 
   Value clamp(Value position, Value limit) {
@@ -96,7 +96,7 @@ private:
 
   /// Adds what the threads along x have of an element, of `sharedElements` of
   /// them at a time, and stores it.
-  LogicalResult storeTile(ValueRange sums) {
+  void storeTile(ValueRange sums) {
     memory = e.workgroupMemory(shape.sharedSums() * shape.sharedStride(),
                                b.getF32Type());
     const int64_t elements = shape.tileRows * shape.tileColumns;
@@ -110,10 +110,8 @@ private:
             b, loc, sum, memory,
             e.add(place(e.index(number), e.threadY), e.threadX));
       e.barrier();
-      if (failed(storeElements(first, count)))
-        return failure();
+      storeElements(first, count);
     }
-    return success();
   }
 
   /// Where sum number `number` of the threads (0, y) and following begins.
@@ -134,8 +132,7 @@ private:
   }
 
   /// Elements `first` and following of each y, one to a thread.
-  LogicalResult storeElements(int64_t first, int64_t count) {
-    LogicalResult stored = success();
+  void storeElements(int64_t first, int64_t count) {
     Value y = e.index(shape.threads[1]), width = e.index(shape.tileColumns);
     e.ifThen(e.isLess(e.thread, e.index(count * shape.threads[1])), [&] {
       Value lane = arith::RemUIOp::create(b, loc, e.thread, y);
@@ -149,9 +146,8 @@ private:
         Value sum = e.add(e.mul(number, e.index(shape.groups)), e.index(group));
         sums.push_back(total(place(sum, lane)));
       }
-      stored = storeElement(row, column, sums);
+      storeElement(row, column, sums);
     });
-    return stored;
   }
 
   SmallVector<Value> tileRows, tileColumns; // of the elements of a thread
@@ -160,6 +156,6 @@ private:
 
 } // namespace
 
-LogicalResult mlir::kf::emitSharedMatmul(GPUEmitter &emitter) {
-  return SharedMatmulEmitter(emitter).emit();
+void mlir::kf::emitSharedMatmul(GPUEmitter &emitter) {
+  SharedMatmulEmitter(emitter).emit();
 }

@@ -27,7 +27,7 @@ public:
   using GPUMatmulEmitter::GPUMatmulEmitter;
 
 private:
-  LogicalResult emitProduct() override {
+  void emitProduct() override {
     ElementStaging x(e, /*tiles=*/1, shape.rows);
     ElementStaging w(e, shape.groups, shape.columns);
     ThreadSums product(e);
@@ -41,10 +41,10 @@ private:
                            e.barrier();
                            return next;
                          });
-    return product.forElements(blocks.getResults(),
-                               [&](Value row, Value column, ValueRange sums) {
-                                 return storeElement(row, column, sums);
-                               });
+    product.forElements(blocks.getResults(),
+                        [&](Value row, Value column, ValueRange sums) {
+                          storeElement(row, column, sums);
+                        });
   }
 
   /// Stages the block at `k` of the tile's rows and columns.
@@ -74,6 +74,6 @@ private:
 
 } // namespace
 
-LogicalResult mlir::kf::emitStagedMatmul(GPUEmitter &emitter) {
-  return StagedMatmulEmitter(emitter).emit();
+void mlir::kf::emitStagedMatmul(GPUEmitter &emitter) {
+  StagedMatmulEmitter(emitter).emit();
 }

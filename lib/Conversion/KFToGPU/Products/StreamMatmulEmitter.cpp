@@ -35,22 +35,18 @@ using namespace mlir::kf;
 
 using Tile = ::kf::FragmentTile;
 
-LogicalResult StreamMatmulEmitter::prepareInput() {
-  if (!stream.hasSquares) {
-    if (!e.isLoadable(op.getX()))
-      e.waitForInputs();
-    return GPUMatmulEmitter::prepareInput();
+void StreamMatmulEmitter::prepareInput() {
+  if (stream.hasSquares) {
+    norm = op.getX().getDefiningOp<RmsNormOp>();
+    return;
   }
-  norm = op.getX().getDefiningOp<RmsNormOp>();
-  if (norm && e.isLoadable(norm.getX()))
-    return success();
-  return op.emitOpError("convert-kf-to-gpu: no GPU code to fuse what its "
-                        "norm reads into #kf.stream");
+  if (!e.isLoadable(op.getX()))
+    e.waitForInputs();
+  GPUMatmulEmitter::prepareInput();
 }
 
-LogicalResult StreamMatmulEmitter::emitProduct() {
-  if (failed(findWeight()))
-    return failure();
+void StreamMatmulEmitter::emitProduct() {
+  findWeight();
   isFloat8 = isa<Float8E4M3FNType>(
       cast<RankedTensorType>(weight.argument.getType()).getElementType());
   auto vector = VectorType::get({4}, b.getI32Type());
@@ -66,17 +62,14 @@ LogicalResult StreamMatmulEmitter::emitProduct() {
     sumsOfX = code.workgroupBytes(4 * stream.xSums());
   if (!stream.hasRange)
     return emitTile();
-  LogicalResult emitted = success();
   range.emplace(e, stream.rows);
   range->reset();
-  if (failed(emitTile()))
-    return failure();
+  emitTile();
   range->unlessNoted({}, [&] {
     isScaled = true;
-    emitted = emitTile();
+    emitTile();
     return SmallVector<Value>();
   });
-  return emitted;
 }
 
 /// Finds the ranges of rows of x, where a norm does not scale them yet.
@@ -88,7 +81,7 @@ void StreamMatmulEmitter::findRange() {
   });
 }
 
-LogicalResult StreamMatmulEmitter::emitTile() {
+void StreamMatmulEmitter::emitTile() {
   numberThread(stream.blockColumns);
   passes = e.ceilDiv(blocks, stream.passBlocks());
   total = e.scaled(passes, stream.rounds() * stream.steps());
@@ -523,9 +516,8 @@ void StreamMatmulEmitter::storeSums(Value block, Value ofShare,
 }
 
 /// Adds the shares' sums of each element, and stores it.
-LogicalResult StreamMatmulEmitter::storeElements() {
-  return storeTile(stream.blockColumns, [&](Value row, Value block,
-                                            Value line) {
+void StreamMatmulEmitter::storeElements() {
+  storeTile(stream.blockColumns, [&](Value row, Value block, Value line) {
     SmallVector<Value> sums;
     for (int64_t group = 0; group < shape.groups; ++group)
       sums.push_back(
@@ -563,6 +555,6 @@ Value StreamMatmulEmitter::sumOf(Value block, Value row, Value line) {
       e.f32(1 / (halfScale * (blockTiles ? StreamBlocks::codeScale : 1))));
 }
 
-LogicalResult mlir::kf::emitStreamMatmul(GPUEmitter &emitter) {
-  return StreamMatmulEmitter(emitter).emit();
+void mlir::kf::emitStreamMatmul(GPUEmitter &emitter) {
+  StreamMatmulEmitter(emitter).emit();
 }

@@ -27,9 +27,9 @@ private:
   /// rounding leaves once more, so that it is no subnormal number.
   static constexpr double halfScale = StreamBlocks::xScale, restScale = 0x1p11;
 
-  LogicalResult prepareInput() override;
-  LogicalResult emitProduct() override;
-  LogicalResult emitTile();
+  void prepareInput() override;
+  void emitProduct() override;
+  void emitTile();
   void findRange();
 
   //===--- The weight -----------------------------------------------------===//
@@ -98,7 +98,7 @@ private:
   Value sumPlace(Value block, Value ofShare, Value term, Value row, Value line);
   void forSums(function_ref<void(int64_t, Value, Value, Value)> body);
   void storeSums(Value block, Value ofShare, ArrayRef<Value> sums);
-  LogicalResult storeElements();
+  void storeElements();
   Value sumOf(Value block, Value row, Value line);
 
   const StreamShape &stream;

@@ -30,9 +30,9 @@ public:
                    MutableArrayRef<Value> sums);
   /// Calls `body` for each element of this thread with its row and column in
   /// the tile, of which some may lie past an edge, and its sums, one a group.
-  LogicalResult forElements(
-      ValueRange sums,
-      function_ref<LogicalResult(Value row, Value column, ValueRange)> body);
+  void
+  forElements(ValueRange sums,
+              function_ref<void(Value row, Value column, ValueRange)> body);
 
 private:
   Value rowOf(int64_t i);

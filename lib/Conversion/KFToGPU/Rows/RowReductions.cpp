@@ -23,42 +23,32 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-LogicalResult GPUEmitter::prepareRow(Value tensor, ValueRange row) {
+void GPUEmitter::prepareRow(Value tensor, ValueRange row) {
   if (isLoadable(tensor))
-    return success();
+    return;
   Operation *op = tensor.getDefiningOp();
   if (isElementwise(op)) {
     for (Value operand : op->getOperands())
-      if (failed(prepareRow(operand, row)))
-        return failure();
-    return success();
+      prepareRow(operand, row);
+    return;
   }
   if (auto rope = dyn_cast<RopeOp>(op)) {
-    if (failed(prepareRow(rope.getX(), row)))
-      return failure();
-    defineRope(rope);
-    return success();
+    prepareRow(rope.getX(), row);
+    return defineRope(rope);
   }
-  if (!hasRowStatistics(op))
-    return op->emitOpError("convert-kf-to-gpu: no GPU code for this op yet; "
-                           "--device=cpu and --device=reference compute it");
   holdRow(op->getOperand(0), row);
-  if (failed(prepareRow(op->getOperand(0), row)))
-    return failure();
+  prepareRow(op->getOperand(0), row);
   SmallVector<Value> statistics = rowStatistics(*this, op, row);
   define(tensor, [=, this](ValueRange indices, unsigned, Value) {
     return normalize(*this, op, statistics, indices, 0);
   });
-  return success();
 }
 
-LogicalResult GPUEmitter::withRow(Value size,
-                                  function_ref<LogicalResult()> body) {
+void GPUEmitter::withRow(Value size, function_ref<void()> body) {
   if (isOneBatch(size))
     rowBatch = wholeBatch(size);
-  LogicalResult result = body();
+  body();
   rowBatch.reset();
-  return result;
 }
 
 /// Reads the row's elements of `tensor` that are this thread's, where those of
@@ -152,19 +142,14 @@ static void emitElements(GPUEmitter &e, Value tensor) {
   });
 }
 
-LogicalResult mlir::kf::emitGPURows(GPUEmitter &e) {
-  if (failed(e.checkOneResult()))
-    return failure();
+void mlir::kf::emitGPURows(GPUEmitter &e) {
   Value tensor = e.tileResult();
-  if (e.isLoadable(tensor)) {
-    emitElements(e, tensor);
-    return success();
-  }
+  if (e.isLoadable(tensor))
+    return emitElements(e, tensor);
   SmallVector<Value> sizes = e.sizesOf(tensor);
-  return e.forRows(ArrayRef(sizes).drop_back(), [&](ValueRange row) {
-    return e.withRow(sizes.back(), [&] {
-      if (failed(e.prepareRow(tensor, row)))
-        return failure();
+  e.forRows(ArrayRef(sizes).drop_back(), [&](ValueRange row) {
+    e.withRow(sizes.back(), [&] {
+      e.prepareRow(tensor, row);
       e.forBatches(sizes.back(), {},
                    [&](const GPUEmitter::Batch &batch, ValueRange) {
                      SmallVector<SmallVector<Value>> indices;
@@ -173,22 +158,18 @@ LogicalResult mlir::kf::emitGPURows(GPUEmitter &e) {
                      storeBatch(e, tensor, batch, indices);
                      return SmallVector<Value>();
                    });
-      return success();
     });
   });
 }
 
-LogicalResult mlir::kf::emitGPUArgmax(GPUEmitter &e) {
+void mlir::kf::emitGPUArgmax(GPUEmitter &e) {
   auto op = e.find<ArgmaxOp>();
   Value logits = op.getLogits();
-  if (failed(e.checkResults(op)))
-    return failure();
   OpBuilder &b = e.b;
   Location loc = e.loc;
   SmallVector<Value> sizes = e.sizesOf(logits);
-  return e.forRows(sizes[0], [&](ValueRange row) {
-    if (failed(e.prepareRow(logits, row)))
-      return failure();
+  e.forRows(sizes[0], [&](ValueRange row) {
+    e.prepareRow(logits, row);
     auto element = [&](Value column) {
       return e.load(logits, indicesAt(row, column), 0);
     };
@@ -217,6 +198,5 @@ LogicalResult mlir::kf::emitGPUArgmax(GPUEmitter &e) {
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, found, none);
     found = e.select(isNone, integer(e.index(0)), found);
     e.onFirstThread([&] { e.storeResult(found, row); });
-    return success();
   });
 }

@@ -65,9 +65,8 @@ Value TokenChoice::choose(Value largestId) {
   return ifElse(isGreedy, firstOfAll, [&] { return draw(); });
 }
 
-LogicalResult TokenChoice::emit(Value number) {
-  if (failed(e.prepareRow(op.getLogits(), number)))
-    return failure();
+void TokenChoice::emit(Value number) {
+  e.prepareRow(op.getLogits(), number);
   startRow(number);
   auto [low, high] = e.loadWords(op.getSeed(), number);
   seed = {low, high};
@@ -103,18 +102,11 @@ LogicalResult TokenChoice::emit(Value number) {
   // The next row marks anew once all threads are done with this one's.
   if (op.hasAdjustments())
     e.barrier();
-  return success();
 }
 
-LogicalResult mlir::kf::emitGPUSample(GPUEmitter &e) {
+void mlir::kf::emitGPUSample(GPUEmitter &e) {
   auto op = e.find<SampleOp>();
-  if (failed(e.checkResults(op)))
-    return failure();
-  for (Value operand : op->getOperands().drop_front())
-    if (!e.isLoadable(operand))
-      return op.emitOpError("convert-kf-to-gpu: settings must be arguments of "
-                            "the kernel, or elementwise ops on them");
   TokenChoice emitter(e, op);
-  return e.forRows(e.sizesOf(op.getLogits())[0],
-                   [&](ValueRange row) { return emitter.emit(row[0]); });
+  e.forRows(e.sizesOf(op.getLogits())[0],
+            [&](ValueRange row) { emitter.emit(row[0]); });
 }

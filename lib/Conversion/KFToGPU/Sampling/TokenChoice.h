@@ -40,7 +40,7 @@ public:
   TokenChoice(GPUEmitter &e, SampleOp op);
 
   /// The token (i32) of row number `number` of the tile.
-  LogicalResult emit(Value number);
+  void emit(Value number);
 
 private:
   Value choose(Value largestId);
