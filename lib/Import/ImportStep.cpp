@@ -11,6 +11,8 @@
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Import/Import.h"
 
+#include "runtime/model/RopeFactors.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -39,16 +41,16 @@ ActivationKind activationKind(::kf::Activation activation) {
 RopeScalingAttr scalingAttr(MLIRContext *context,
                             const ::kf::RopeConfig &rope) {
   using Scaling = ::kf::RopeConfig::Scaling;
-  if (rope.scaling == Scaling::None)
-    return {};
   if (rope.scaling == Scaling::Linear)
     return RopeScalingAttr::get(context, RopeScalingKind::Linear,
                                 APFloat(rope.factor), APFloat(0.0),
                                 APFloat(0.0), 0);
-  return RopeScalingAttr::get(context, RopeScalingKind::Llama3,
-                              APFloat(rope.factor), APFloat(rope.lowFreqFactor),
-                              APFloat(rope.highFreqFactor),
-                              rope.originalContext);
+  if (rope.scaling == Scaling::Llama3)
+    return RopeScalingAttr::get(
+        context, RopeScalingKind::Llama3, APFloat(rope.factor),
+        APFloat(rope.lowFreqFactor), APFloat(rope.highFreqFactor),
+        rope.originalContext);
+  return {}; // the others are factors
 }
 
 /// Writes the ops of a part of a step in the order in which they run. T is the
@@ -121,7 +123,8 @@ private:
 
   /// Hidden rows [T, D] -> logits [L, V].
   Value buildHead(ValueRange arguments) {
-    return linear(buildEmbedding(arguments), names.head);
+    return scaled(linear(buildEmbedding(arguments), names.head),
+                  config.logitScale);
   }
 
   /// Hidden rows [T, D] -> [L, D], of those that are wanted.
@@ -152,6 +155,7 @@ private:
           EmbeddingOp::create(b, loc, positions, weight(names.positions));
       x = arith::AddFOp::create(b, loc, x, learned);
     }
+    x = scaled(x, config.embeddingScale);
     if (activation.isF32())
       return x;
     return arith::TruncFOp::create(b, loc, rowsOf(config.hiddenSize), x);
@@ -162,35 +166,56 @@ private:
     const std::string layer = (Twine(names.layer) + "." + Twine(i)).str();
     loc = NameLoc::get(b.getStringAttr(layer));
     const std::string at = layer + ".";
+    Value input = inputNorm(x, at, names.attentionNorm);
     Value attended =
-        attention(norm(x, at + std::string(names.attentionNorm)), at, i);
-    x = arith::AddFOp::create(b, loc, x, attended);
-    Value fed = mlp(norm(x, at + std::string(names.mlpNorm)), at);
-    return arith::AddFOp::create(b, loc, x, fed);
+        outputNorm(attention(input, at, i), at, names.attentionOutputNorm);
+    x = arith::AddFOp::create(b, loc, x,
+                              scaled(attended, config.residualScale));
+    if (!config.parallelBlocks)
+      input = inputNorm(x, at, names.mlpNorm);
+    Value fed = outputNorm(mlp(input, at), at, names.mlpOutputNorm);
+    return arith::AddFOp::create(b, loc, x, scaled(fed, config.residualScale));
+  }
+
+  /// The norm in front of a block, if there is one.
+  Value inputNorm(Value x, const std::string &at, std::string_view name) {
+    if (config.normPlaces == ::kf::NormPlaces::Outputs)
+      return x;
+    return norm(x, at + std::string(name));
+  }
+
+  /// The norm behind a block, if there is one.
+  Value outputNorm(Value x, const std::string &at, std::string_view name) {
+    if (config.normPlaces == ::kf::NormPlaces::Inputs)
+      return x;
+    return norm(x, at + std::string(name));
   }
 
   /// [T, D] -> [T, D]; `at` begins the layer's names.
   Value attention(Value x, const std::string &at, int64_t layer) {
     auto [q, k, v] = queriesKeysValues(x, at);
-    q = toHeads(q, config.heads);   // [T, heads, head dim]
-    k = toHeads(k, config.kvHeads); // [T, kv heads, head dim]
-    v = toHeads(v, config.kvHeads);
-    if (config.qkNorm) {
+    if (config.qkNorm == ::kf::QkNorm::Width) {
       q = rmsNorm(q, at + std::string(names.queryNorm));
       k = rmsNorm(k, at + std::string(names.keyNorm));
     }
-    if (config.rope) {
-      q = rope(q);
-      k = rope(k);
+    q = toHeads(q, config.heads);   // [T, heads, head dim]
+    k = toHeads(k, config.kvHeads); // [T, kv heads, head dim]
+    v = toHeads(v, config.kvHeads);
+    if (config.qkNorm == ::kf::QkNorm::Heads) {
+      q = rmsNorm(q, at + std::string(names.queryNorm));
+      k = rmsNorm(k, at + std::string(names.keyNorm));
+    }
+    const ::kf::LayerConfig &own = config.layerConfigs[layer];
+    if (own.rope) {
+      q = rope(q, *own.rope);
+      k = rope(k, *own.rope);
     }
     KVAppendOp::create(b, loc, cache, k, v, positions, sequences, pageTable,
                        /*kv_head=*/Value(), b.getI64IntegerAttr(layer));
-    const int64_t window = config.windows[layer];
     Value attended = AttentionOp::create(
         b, loc, q, cache, positions, sequences, pageTable,
-        /*kv_head=*/Value(), b.getI64IntegerAttr(layer),
-        b.getF32FloatAttr(static_cast<float>(config.attentionScale)),
-        window ? b.getI64IntegerAttr(window) : IntegerAttr());
+        /*kv_head=*/Value(), b.getI64IntegerAttr(layer), attentionScale(own),
+        own.window ? b.getI64IntegerAttr(own.window) : IntegerAttr());
     return linear(fromHeads(attended), at + std::string(names.output));
   }
 
@@ -269,17 +294,51 @@ private:
                             scales(name));
   }
 
-  Value rope(Value x) {
+  Value rope(Value x, const ::kf::RopeConfig &rope) {
     RopeStyle style =
-        config.rope->interleaved ? RopeStyle::Interleaved : RopeStyle::Half;
+        rope.interleaved ? RopeStyle::Interleaved : RopeStyle::Half;
     Value factors;
-    if (config.rope->frequencyFactors)
+    if (rope.frequencyFactors)
       factors = weight(names.ropeFactors);
+    else if (auto table = ::kf::ropeFactors(rope); !table.empty())
+      factors = constant(table);
     return RopeOp::create(b, loc, x, positions, factors,
-                          b.getF64FloatAttr(config.rope->theta),
-                          b.getI64IntegerAttr(config.headDim),
+                          b.getF64FloatAttr(rope.theta),
+                          b.getI64IntegerAttr(rope.dim),
                           RopeStyleAttr::get(b.getContext(), style),
-                          scalingAttr(b.getContext(), *config.rope));
+                          scalingAttr(b.getContext(), rope));
+  }
+
+  /// The factor of q k^T. Queries and keys that are turned as a whole, by
+  /// cosines and sines of some magnitude, are those of 1 times that.
+  FloatAttr attentionScale(const ::kf::LayerConfig &layer) {
+    const double magnitude = layer.rope ? layer.rope->magnitude : 1;
+    return b.getF32FloatAttr(
+        static_cast<float>(config.attentionScale * magnitude * magnitude));
+  }
+
+  /// `factor` times x [rows, columns].
+  Value scaled(Value x, double factor) {
+    if (factor == 1)
+      return x;
+    auto type = cast<RankedTensorType>(x.getType());
+    auto scalar = RankedTensorType::get({1, 1}, type.getElementType());
+    APFloat rounded(factor);
+    bool losesInfo;
+    rounded.convert(cast<FloatType>(type.getElementType()).getFloatSemantics(),
+                    APFloat::rmNearestTiesToEven, &losesInfo);
+    Value one = arith::ConstantOp::create(
+        b, loc, DenseElementsAttr::get(scalar, rounded));
+    return arith::MulFOp::create(b, loc, x,
+                                 BroadcastOp::create(b, loc, type, one));
+  }
+
+  /// [values] of f32.
+  Value constant(ArrayRef<float> values) {
+    auto type = RankedTensorType::get({static_cast<int64_t>(values.size())},
+                                      b.getF32Type());
+    return arith::ConstantOp::create(b, loc,
+                                     DenseElementsAttr::get(type, values));
   }
 
   /// The kf.weight of "<name>.weight".

@@ -8,6 +8,8 @@
 
 #include "runtime/convert/ModelMetadata.h"
 
+#include "runtime/core/Quote.h"
+#include "runtime/model/GgufConfig.h"
 #include "runtime/model/SamplingDefaults.h"
 
 #include <algorithm>
@@ -24,6 +26,11 @@ Status inexpressible(const std::string &what) {
 /// What every GGUF model of an architecture has, and its metadata does not
 /// mention.
 Status checkImplied(const ModelConfig &config) {
+  if (const std::string_view name = nameOf(ggufArchitecture(config));
+      !isGgufArchitecture(name))
+    return Status::error("GGUF files of the architecture " + inQuotes(name) +
+                             " are not supported",
+                         StatusCode::Unsupported);
   const bool gpt2 = config.architecture == Architecture::Gpt2;
   if (config.activation != (gpt2 ? Activation::GeluTanh : Activation::Silu))
     return inexpressible("the model's activation is not " +
@@ -31,14 +38,20 @@ Status checkImplied(const ModelConfig &config) {
   const double scale = 1 / std::sqrt(static_cast<double>(config.headDim));
   if (std::fabs(config.attentionScale - scale) > 1e-6 * scale)
     return inexpressible("attention is not scaled by the head dimension");
-  for (int64_t window : config.windows)
-    if (window != config.windows.front())
+  for (const LayerConfig &layer : config.layerConfigs)
+    if (layer.window != config.layerConfigs.front().window)
       return inexpressible("some layers have a sliding window and others have "
                            "none");
-  if (!config.rope)
+  for (const LayerConfig &layer : config.layerConfigs)
+    if (layer.rope != config.layerConfigs.front().rope)
+      return inexpressible("layers have different RoPEs");
+  const RopeConfig *rope = config.commonRope();
+  if (!rope)
     return Status();
-  for (auto [name, value] : {std::pair("theta", config.rope->theta),
-                             std::pair("factor", config.rope->factor)})
+  if (rope->scaling == RopeConfig::Scaling::Yarn)
+    return inexpressible("RoPE is scaled by yarn");
+  for (auto [name, value] :
+       {std::pair("theta", rope->theta), std::pair("factor", rope->factor)})
     if (const float stored = static_cast<float>(value);
         !std::isfinite(stored) || stored == 0)
       return inexpressible(std::string("the RoPE's ") + name +
@@ -50,7 +63,8 @@ Status checkImplied(const ModelConfig &config) {
 constexpr int64_t kReaderLayers = 512;
 
 bool isScaledAsLlama3(const ModelConfig &config) {
-  return config.rope && config.rope->scaling == RopeConfig::Scaling::Llama3;
+  const RopeConfig *rope = config.commonRope();
+  return rope && rope->scaling == RopeConfig::Scaling::Llama3;
 }
 
 class MetadataAdder {
@@ -118,7 +132,8 @@ std::vector<std::string> kf::listReaderProblems(const ModelConfig &config) {
     problems.push_back("llama.cpp will not load the file: " + name +
                        ".block_count is " + std::to_string(config.layers) +
                        ", of which it takes " + std::to_string(kReaderLayers));
-  const int64_t window = config.windows.empty() ? 0 : config.windows.front();
+  const int64_t window =
+      config.layerConfigs.empty() ? 0 : config.layerConfigs.front().window;
   if (window > 0 && window < config.maxPositions)
     problems.push_back(
         "llama.cpp will not heed " + name + ".attention.sliding_window: past " +
@@ -147,15 +162,15 @@ Status kf::addModelMetadata(const ModelConfig &config, const std::string &name,
     add.integer("attention.key_length", config.headDim);
     add.integer("attention.value_length", config.headDim);
   }
-  if (!config.windows.empty() && config.windows.front() > 0)
-    add.integer("attention.sliding_window", config.windows.front());
-  if (config.rope) {
+  if (!config.layerConfigs.empty() && config.layerConfigs.front().window > 0)
+    add.integer("attention.sliding_window", config.layerConfigs.front().window);
+  if (const RopeConfig *rope = config.commonRope()) {
     add.integer("rope.dimension_count", config.headDim);
-    add.real("rope.freq_base", config.rope->theta);
+    add.real("rope.freq_base", rope->theta);
     // Llama 3's scaling is the tensor rope_freqs.weight.
-    if (config.rope->scaling == RopeConfig::Scaling::Linear) {
+    if (rope->scaling == RopeConfig::Scaling::Linear) {
       add.text("rope.scaling.type", "linear");
-      add.real("rope.scaling.factor", config.rope->factor);
+      add.real("rope.scaling.factor", rope->factor);
     }
   }
   add.integer("vocab_size", config.vocabSize);

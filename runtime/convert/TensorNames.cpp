@@ -63,12 +63,13 @@ kf::listConvertedTensors(const ModelConfig &config,
       return Status::error("checkpoint tensor '" + found[i].name +
                            "' is quantized, so it cannot be transposed");
   }
-  if (config.rope && config.rope->scaling == RopeConfig::Scaling::Llama3)
+  const RopeConfig *rope = config.commonRope();
+  if (rope && rope->scaling == RopeConfig::Scaling::Llama3)
     tensors.push_back(
         {.name = "rope_freqs.weight",
          .source = "",
          .shape = {config.headDim / 2},
-         .values = llama3FrequencyFactors(*config.rope, config.headDim)});
+         .values = llama3FrequencyFactors(*rope, config.headDim)});
   return tensors;
 }
 

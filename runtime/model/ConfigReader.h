@@ -35,6 +35,10 @@ public:
   /// The field's value; null if it is absent or JSON's null.
   const nlohmann::json *find(std::string_view key) const;
   bool contains(std::string_view key) const { return find(key); }
+  /// Whether the field is there, as JSON's null.
+  bool isNull(std::string_view key) const {
+    return object.contains(key) && !find(key);
+  }
 
   /// Without `fallback`, an absent field is an error.
   Result<int64_t> integer(std::string_view key, int64_t least, int64_t most,

@@ -47,9 +47,10 @@ private:
   Status readSizes();
   Status readHeads();
   Status readNorm();
-  Status readRope();
+  Status readLayers();
+  Result<std::optional<RopeConfig>> readRope() const;
   Status readRopeScaling(RopeConfig &rope) const;
-  Status readWindows();
+  Result<int64_t> readWindow() const;
   Status readTokens();
 
   std::string keyOf(std::string_view name) const {
@@ -249,9 +250,11 @@ Status GgufConfigReader::readHeads() {
 Status GgufConfigReader::readNorm() {
   const bool gpt2 = config.architecture == Architecture::Gpt2;
   config.norm = gpt2 ? Norm::Layer : Norm::Rms;
+  config.normBias = gpt2;
   config.activation = gpt2 ? Activation::GeluTanh : Activation::Silu;
   config.gatedMlp = !gpt2;
-  config.qkNorm = config.architecture == Architecture::Qwen3;
+  config.qkNorm =
+      config.architecture == Architecture::Qwen3 ? QkNorm::Heads : QkNorm::None;
   config.qkvBias =
       hasTensor(gpt2 ? "blk.0.attn_qkv.bias" : "blk.0.attn_q.bias");
   config.attentionOutputBias = hasTensor("blk.0.attn_output.bias");
@@ -262,10 +265,11 @@ Status GgufConfigReader::readNorm() {
   return Status();
 }
 
-Status GgufConfigReader::readRope() {
+Result<std::optional<RopeConfig>> GgufConfigReader::readRope() const {
   if (config.architecture == Architecture::Gpt2)
-    return Status();
+    return std::optional<RopeConfig>();
   RopeConfig rope;
+  rope.dim = config.headDim;
   rope.interleaved = config.architecture == Architecture::Llama;
   KF_ASSIGN_OR_RETURN(rope.theta, ropeBase("rope.freq_base", rope.theta));
   KF_ASSIGN_OR_RETURN(int64_t rotated,
@@ -289,8 +293,7 @@ Status GgufConfigReader::readRope() {
                            " F32, one for each pair of a head's elements");
     rope.frequencyFactors = true;
   }
-  config.rope = rope;
-  return Status();
+  return std::optional(rope);
 }
 
 Status GgufConfigReader::readRopeScaling(RopeConfig &rope) const {
@@ -314,7 +317,7 @@ Status GgufConfigReader::readRopeScaling(RopeConfig &rope) const {
   return Status();
 }
 
-Status GgufConfigReader::readWindows() {
+Result<int64_t> GgufConfigReader::readWindow() const {
   // 0 is no window.
   KF_ASSIGN_OR_RETURN(uint64_t window,
                       gguf.getUnsigned(keyOf("attention.sliding_window"), 0));
@@ -323,7 +326,14 @@ Status GgufConfigReader::readWindows() {
         valueOf("attention.sliding_window", std::to_string(window)) +
         ", but a number from 0 to " + std::to_string(kMaxPositions) +
         " is expected");
-  config.windows.assign(config.layers, static_cast<int64_t>(window));
+  return static_cast<int64_t>(window);
+}
+
+Status GgufConfigReader::readLayers() {
+  LayerConfig layer;
+  KF_ASSIGN_OR_RETURN(layer.rope, readRope());
+  KF_ASSIGN_OR_RETURN(layer.window, readWindow());
+  config.layerConfigs.assign(config.layers, layer);
   return Status();
 }
 
@@ -359,8 +369,7 @@ Result<ModelConfig> GgufConfigReader::read() {
   KF_RETURN_IF_ERROR(readSizes());
   KF_RETURN_IF_ERROR(readHeads());
   KF_RETURN_IF_ERROR(readNorm());
-  KF_RETURN_IF_ERROR(readRope());
-  KF_RETURN_IF_ERROR(readWindows());
+  KF_RETURN_IF_ERROR(readLayers());
   KF_RETURN_IF_ERROR(readTokens());
   config.sampling = readSamplingDefaults(gguf, config.warnings);
   return std::move(config);

@@ -14,6 +14,8 @@
 #include "runtime/core/Quote.h"
 #include "runtime/model/ConfigLimits.h"
 #include "runtime/model/ConfigReader.h"
+#include "runtime/model/LayerFields.h"
+#include "runtime/model/ModelFamily.h"
 #include "runtime/model/SamplingDefaults.h"
 #include "runtime/model/UnsupportedFields.h"
 
@@ -27,27 +29,8 @@ using nlohmann::json;
 
 namespace {
 
-//===----------------------------------------------------------------------===//
-// Architectures
-//===----------------------------------------------------------------------===//
-
-/// What the architectures call their fields, and what absent ones stand for
-/// (the defaults of Hugging Face's configuration classes).
-///
 /// GPT-2 has names of its own, and its class takes the others' too; these count
 /// where a file has both (its attribute_map).
-struct Family {
-  Architecture architecture;
-  const char *modelType, *className;
-  // Names of fields.
-  const char *hiddenSize, *layers, *heads, *maxPositions, *activation, *eps;
-  const char *defaultActivation;
-  int64_t defaultMaxPositions;
-  int64_t defaultHeadDim; ///< 0: hidden size / heads
-  double defaultEps;
-  bool defaultTied;
-};
-
 struct Alias {
   const char *Family::*own;
   const char *other;
@@ -58,35 +41,6 @@ constexpr Alias gpt2Aliases[] = {
     {&Family::heads, "num_attention_heads"},
     {&Family::maxPositions, "max_position_embeddings"}};
 
-constexpr Family llamaLike(Architecture architecture, const char *modelType,
-                           const char *className, int64_t maxPositions,
-                           int64_t headDim) {
-  return {architecture,
-          modelType,
-          className,
-          "hidden_size",
-          "num_hidden_layers",
-          "num_attention_heads",
-          "max_position_embeddings",
-          "hidden_act",
-          "rms_norm_eps",
-          "silu",
-          maxPositions,
-          headDim,
-          1e-6,
-          false};
-}
-
-constexpr Family families[] = {
-    llamaLike(Architecture::Llama, "llama", "LlamaForCausalLM", 2048, 0),
-    llamaLike(Architecture::Mistral, "mistral", "MistralForCausalLM", 131072,
-              0),
-    llamaLike(Architecture::Qwen2, "qwen2", "Qwen2ForCausalLM", 32768, 0),
-    llamaLike(Architecture::Qwen3, "qwen3", "Qwen3ForCausalLM", 32768, 128),
-    {Architecture::Gpt2, "gpt2", "GPT2LMHeadModel", "n_embd", "n_layer",
-     "n_head", "n_positions", "activation_function", "layer_norm_epsilon",
-     "gelu_new", 1024, 0, 1e-5, true}};
-
 //===----------------------------------------------------------------------===//
 // Parts
 //===----------------------------------------------------------------------===//
@@ -95,7 +49,7 @@ Result<const Family *> readFamily(const ConfigReader &reader) {
   KF_ASSIGN_OR_RETURN(std::string modelType, reader.text("model_type"));
   const Family *found = nullptr;
   std::string known;
-  for (const Family &family : families) {
+  for (const Family &family : modelFamilies()) {
     if (modelType == family.modelType)
       found = &family;
     known += (known.empty() ? "" : ", ") + std::string(family.modelType);
@@ -155,136 +109,6 @@ Result<Activation> readActivation(const ConfigReader &reader,
       "'" + std::string(family.activation) + "' is " + inQuotes(name) +
           ", which is not supported (supported: " + known + ")",
       StatusCode::Unsupported);
-}
-
-/// The file's rope_theta, or `fallback` where it has none.
-Result<double> readTheta(const ConfigReader &reader, double fallback) {
-  if (!reader.find("rope_theta"))
-    return fallback;
-  return reader.number("rope_theta", kMinRopeBase, kMaxRopeBase);
-}
-
-/// Reads the rotary fields of `reader`, which is either the whole file's
-/// rope_scaling (older style) or its rope_parameters. `theta` is the file's own
-/// rope_theta, which counts where the object has none.
-Result<RopeConfig> readRopeObject(const json &object, const std::string &name,
-                                  double theta) {
-  if (!object.is_object())
-    return Status::error("'" + name + "' is " + shortDump(object) +
-                         ", but an object is expected");
-  static constexpr std::string_view known[] = {
-      "rope_type",
-      "type",
-      "rope_theta",
-      "factor",
-      "low_freq_factor",
-      "high_freq_factor",
-      "original_max_position_embeddings",
-      "partial_rotary_factor"};
-  ConfigReader reader(object, name + ".");
-  RopeConfig rope;
-  KF_ASSIGN_OR_RETURN(std::string type, reader.text("type", "default"));
-  KF_ASSIGN_OR_RETURN(type, reader.text("rope_type", type));
-  KF_ASSIGN_OR_RETURN(rope.theta, readTheta(reader, theta));
-  if (type != "default" && type != "linear" && type != "llama3")
-    return Status::error("'" + name + "' has rope_type " + inQuotes(type) +
-                             ", which is not supported (supported: default, "
-                             "linear, llama3)",
-                         StatusCode::Unsupported);
-  for (const auto &[key, value] : object.items())
-    if (!value.is_null() && std::ranges::find(known, key) == std::end(known))
-      return Status::error("'" + name + "' has a field " + inQuotes(key) +
-                               ", which is not supported",
-                           StatusCode::Unsupported);
-  KF_RETURN_IF_ERROR(
-      checkNeutral(reader, "partial_rotary_factor", NeutralValue::One));
-  if (type == "default")
-    return rope;
-  KF_ASSIGN_OR_RETURN(rope.factor,
-                      reader.number("factor", kMinRopeBase, kMaxRopeBase));
-  rope.scaling = RopeConfig::Scaling::Linear;
-  if (type == "linear")
-    return rope;
-  rope.scaling = RopeConfig::Scaling::Llama3;
-  KF_ASSIGN_OR_RETURN(rope.lowFreqFactor, reader.positive("low_freq_factor"));
-  KF_ASSIGN_OR_RETURN(rope.highFreqFactor, reader.positive("high_freq_factor"));
-  KF_ASSIGN_OR_RETURN(
-      rope.originalContext,
-      reader.integer("original_max_position_embeddings", 1, kMaxPositions));
-  if (rope.highFreqFactor <= rope.lowFreqFactor)
-    return reader.unexpected("high_freq_factor",
-                             "a number above low_freq_factor");
-  return rope;
-}
-
-Result<RopeConfig> readRope(const ConfigReader &reader) {
-  RopeConfig rope;
-  KF_ASSIGN_OR_RETURN(rope.theta, readTheta(reader, rope.theta));
-  const double theta = rope.theta;
-  const json *older = reader.find("rope_scaling");
-  const json *newer = reader.find("rope_parameters");
-  if (older) {
-    KF_ASSIGN_OR_RETURN(rope, readRopeObject(*older, "rope_scaling", theta));
-  }
-  if (!newer)
-    return rope;
-  KF_ASSIGN_OR_RETURN(RopeConfig parameters,
-                      readRopeObject(*newer, "rope_parameters", theta));
-  if (older && parameters != rope)
-    return Status::error("'rope_scaling' and 'rope_parameters' disagree");
-  return parameters;
-}
-
-/// The window of layers that have one; 0 where none has.
-Result<int64_t> readWindow(const ConfigReader &reader, const json &object,
-                           Architecture architecture) {
-  if (architecture == Architecture::Mistral &&
-      !object.contains("sliding_window"))
-    return 4096;
-  if (architecture == Architecture::Qwen2 ||
-      architecture == Architecture::Qwen3) {
-    KF_ASSIGN_OR_RETURN(bool used, reader.boolean("use_sliding_window", false));
-    if (!used)
-      return 0;
-  } else if (architecture != Architecture::Mistral) {
-    return 0;
-  }
-  if (!reader.contains("sliding_window"))
-    return 0;
-  return reader.integer("sliding_window", 1, kMaxPositions);
-}
-
-Status readWindows(const ConfigReader &reader, const json &object,
-                   ModelConfig &config) {
-  KF_ASSIGN_OR_RETURN(int64_t window,
-                      readWindow(reader, object, config.architecture));
-  config.windows.assign(config.layers, window);
-  const json *types = reader.find("layer_types");
-  if (!types) {
-    if (config.architecture == Architecture::Mistral)
-      return Status();
-    KF_ASSIGN_OR_RETURN(int64_t full,
-                        reader.integer("max_window_layers", 0, kMaxLayers, 28));
-    std::fill_n(config.windows.begin(), std::min(full, config.layers), 0);
-    return Status();
-  }
-  if (!types->is_array() || types->size() != static_cast<size_t>(config.layers))
-    return reader.unexpected("layer_types", "a list of one entry a layer");
-  for (int64_t i = 0; i < config.layers; ++i) {
-    const json &type = (*types)[i];
-    if (isText(type, "full_attention")) {
-      config.windows[i] = 0;
-    } else if (!isText(type, "sliding_attention")) {
-      return Status::error("'layer_types' has " + shortDump(type) +
-                               ", which is not supported (supported: "
-                               "full_attention, sliding_attention)",
-                           StatusCode::Unsupported);
-    } else if (window == 0) {
-      return Status::error("'layer_types' has \"sliding_attention\", but the "
-                           "model has no sliding window");
-    }
-  }
-  return Status();
 }
 
 /// What GPT-2's configuration class says where nobody says anything: the end
@@ -383,7 +207,7 @@ Status readHeads(const ConfigReader &reader, const Family &family,
   // Where the class's default is not the number of heads, the field has to be
   // there.
   std::optional<int64_t> kvHeads, headDim;
-  if (family.architecture == Architecture::Llama)
+  if (!family.needsKvHeads)
     kvHeads = config.heads;
   KF_ASSIGN_OR_RETURN(config.kvHeads, reader.integer("num_key_value_heads", 1,
                                                      kMaxSize, kvHeads));
@@ -412,25 +236,69 @@ Status readHeads(const ConfigReader &reader, const Family &family,
   return Status();
 }
 
-Status readBiases(const ConfigReader &reader, ModelConfig &config) {
-  switch (config.architecture) {
-  case Architecture::Llama:
-  case Architecture::Qwen3: {
-    KF_ASSIGN_OR_RETURN(config.qkvBias,
-                        reader.boolean("attention_bias", false));
-    config.attentionOutputBias = config.qkvBias;
-    KF_ASSIGN_OR_RETURN(config.mlpBias, reader.boolean("mlp_bias", false));
+Result<bool> readBias(const ConfigReader &reader, const BiasField &field) {
+  if (!field.name)
+    return field.otherwise;
+  return reader.boolean(field.name, field.otherwise);
+}
+
+/// Sets `scale` to the field's value, if the family has the field.
+Status readScale(const ConfigReader &reader, const char *name, double otherwise,
+                 double &scale) {
+  if (!name)
     return Status();
+  KF_ASSIGN_OR_RETURN(scale, reader.positive(name, otherwise));
+  return Status();
+}
+
+Status readScales(const ConfigReader &reader, const Family &family,
+                  ModelConfig &config) {
+  bool scaled = true;
+  if (family.architecture == Architecture::Gpt2) {
+    KF_ASSIGN_OR_RETURN(scaled, reader.boolean("scale_attn_weights", true));
   }
-  case Architecture::Mistral:
-    return Status();
-  case Architecture::Qwen2:
-    config.qkvBias = true;
-    return Status();
-  case Architecture::Gpt2:
-    config.qkvBias = config.attentionOutputBias = config.mlpBias = true;
-    return Status();
+  config.attentionScale =
+      scaled ? 1 / std::sqrt(static_cast<double>(config.headDim)) : 1;
+  KF_RETURN_IF_ERROR(
+      readScale(reader, family.attentionScale, 1, config.attentionScale));
+  KF_RETURN_IF_ERROR(
+      readScale(reader, family.embeddingScale, 1, config.embeddingScale));
+  KF_RETURN_IF_ERROR(
+      readScale(reader, family.residualScale, 1, config.residualScale));
+  KF_RETURN_IF_ERROR(readScale(reader, family.logitScale,
+                               family.defaultLogitScale, config.logitScale));
+  double divisor = 1;
+  KF_RETURN_IF_ERROR(readScale(reader, family.logitDivisor, 1, divisor));
+  config.logitScale /= divisor;
+  // Kernels have them as f32.
+  for (double scale : {config.attentionScale, config.embeddingScale,
+                       config.residualScale, config.logitScale})
+    if (!std::isnormal(static_cast<float>(scale)))
+      return Status::error("a scale of " + spellNumber(scale) +
+                           " is beyond the range of f32");
+  return Status();
+}
+
+Status readBlocks(const ConfigReader &reader, const Family &family,
+                  ModelConfig &config) {
+  config.norm = family.norm;
+  config.normBias = family.normBias;
+  config.normPlaces = family.normPlaces;
+  config.qkNorm = family.qkNorm;
+  config.gatedMlp = family.gatedMlp;
+  config.parallelBlocks = family.parallelBlocks;
+  if (family.parallelField) {
+    KF_ASSIGN_OR_RETURN(config.parallelBlocks,
+                        reader.boolean(family.parallelField, false));
   }
+  KF_ASSIGN_OR_RETURN(config.normEps,
+                      reader.positive(family.eps, family.defaultEps,
+                                      /*zero=*/true));
+  KF_ASSIGN_OR_RETURN(config.activation, readActivation(reader, family));
+  KF_ASSIGN_OR_RETURN(config.qkvBias, readBias(reader, family.qkvBias));
+  KF_ASSIGN_OR_RETURN(config.attentionOutputBias,
+                      readBias(reader, family.outputBias));
+  KF_ASSIGN_OR_RETURN(config.mlpBias, readBias(reader, family.mlpBias));
   return Status();
 }
 
@@ -439,32 +307,16 @@ Result<ModelConfig> readModel(const json &object) {
     return Status::error("a JSON object is expected");
   ConfigReader reader(object);
   KF_ASSIGN_OR_RETURN(const Family *known, readFamily(reader));
-  KF_RETURN_IF_ERROR(checkUnsupportedFields(reader, known->architecture));
+  KF_RETURN_IF_ERROR(checkUnsupportedFields(reader, *known));
 
   ModelConfig config;
   const Family family = resolveAliases(reader, *known, config.warnings);
   config.architecture = family.architecture;
-  const bool gpt2 = family.architecture == Architecture::Gpt2;
   KF_RETURN_IF_ERROR(readSizes(reader, family, config));
   KF_RETURN_IF_ERROR(readHeads(reader, family, config));
-  config.norm = gpt2 ? Norm::Layer : Norm::Rms;
-  config.gatedMlp = !gpt2;
-  config.qkNorm = family.architecture == Architecture::Qwen3;
-  KF_ASSIGN_OR_RETURN(config.normEps,
-                      reader.positive(family.eps, family.defaultEps,
-                                      /*zero=*/true));
-  KF_ASSIGN_OR_RETURN(config.activation, readActivation(reader, family));
-  if (!gpt2) {
-    KF_ASSIGN_OR_RETURN(config.rope, readRope(reader));
-  }
-  bool scaled = true;
-  if (gpt2) {
-    KF_ASSIGN_OR_RETURN(scaled, reader.boolean("scale_attn_weights", true));
-  }
-  config.attentionScale =
-      scaled ? 1 / std::sqrt(static_cast<double>(config.headDim)) : 1;
-  KF_RETURN_IF_ERROR(readWindows(reader, object, config));
-  KF_RETURN_IF_ERROR(readBiases(reader, config));
+  KF_RETURN_IF_ERROR(readBlocks(reader, family, config));
+  KF_RETURN_IF_ERROR(readScales(reader, family, config));
+  KF_RETURN_IF_ERROR(readLayers(reader, family, config));
   KF_ASSIGN_OR_RETURN(
       config.tiedEmbeddings,
       reader.boolean("tie_word_embeddings", family.defaultTied));
@@ -497,10 +349,25 @@ Status readGenerationConfig(std::string_view text, ModelConfig &config) {
 } // namespace
 
 std::string_view kf::nameOf(Architecture architecture) {
-  for (const Family &family : families)
-    if (family.architecture == architecture)
-      return family.modelType;
-  return "";
+  return familyOf(architecture).modelType;
+}
+
+const RopeConfig *ModelConfig::commonRope() const {
+  if (layerConfigs.empty() || !layerConfigs.front().rope)
+    return nullptr;
+  const std::optional<RopeConfig> &first = layerConfigs.front().rope;
+  const bool isCommon =
+      std::ranges::all_of(layerConfigs, [&](const LayerConfig &layer) {
+        return layer.rope == first;
+      });
+  return isCommon ? &*first : nullptr;
+}
+
+std::vector<int64_t> ModelConfig::windows() const {
+  std::vector<int64_t> windows;
+  for (const LayerConfig &layer : layerConfigs)
+    windows.push_back(layer.window);
+  return windows;
 }
 
 Result<ModelConfig>

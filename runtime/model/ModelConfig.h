@@ -29,8 +29,10 @@
 
 namespace kf {
 
+/// Says what fields, tensors and metadata are called, and nothing of the
+/// arithmetic, which ModelConfig's other members do.
 enum class Architecture { Llama, Mistral, Qwen2, Qwen3, Gpt2 };
-/// config.json's model_type: "llama", "mistral", "qwen2", "qwen3", "gpt2".
+/// config.json's model_type: "llama", "mistral", "qwen2" ...
 std::string_view nameOf(Architecture architecture);
 
 /// What a checkpoint calls its tensors ("model.layers.0.mlp.up_proj.weight" or
@@ -39,15 +41,27 @@ enum class TensorNaming { HuggingFace, Gguf };
 
 enum class Norm { Rms, Layer };
 enum class Activation { Silu, Gelu, GeluTanh, Relu };
+/// Where a layer's norms are: of what its blocks, attention and feed-forward,
+/// read, of what they give before it is added, or of both.
+enum class NormPlaces { Inputs, Outputs, Both };
+/// RMS norms of queries and keys before they are turned: of each head, or of
+/// all heads of a row together.
+enum class QkNorm { None, Heads, Width };
 
 /// Rotary position embedding.
 struct RopeConfig {
-  enum class Scaling { None, Linear, Llama3 };
+  enum class Scaling { None, Linear, Llama3, Yarn };
   double theta = 10000;
+  int64_t dim = 0; ///< elements of a head that are turned, the first ones; even
   Scaling scaling = Scaling::None;
-  double factor = 1;                            ///< Linear, Llama3
+  double factor = 1;                            ///< Linear, Llama3, Yarn
   double lowFreqFactor = 1, highFreqFactor = 4; ///< Llama3
-  int64_t originalContext = 0;                  ///< Llama3
+  int64_t originalContext = 0;                  ///< Llama3, Yarn
+  double betaFast = 32, betaSlow = 1;           ///< Yarn
+  bool truncate = true;                         ///< Yarn
+  /// Factor of cosines and sines: Yarn. Where it is not 1, all elements of a
+  /// head are turned.
+  double magnitude = 1;
   /// Rotates elements 2i and 2i + 1 of a head rather than i and i + dim / 2.
   bool interleaved = false;
   /// Each frequency is divided by an element of the checkpoint's
@@ -73,6 +87,15 @@ struct SamplingDefaults {
   bool operator==(const SamplingDefaults &) const = default;
 };
 
+/// What a layer does that others of its model may do otherwise.
+struct LayerConfig {
+  int64_t window = 0; ///< how many positions back it attends; 0: all
+  /// How its queries and keys are turned; none: not at all.
+  std::optional<RopeConfig> rope = {};
+
+  bool operator==(const LayerConfig &) const = default;
+};
+
 /// A decoder-only transformer. Sizes are positive and small enough that the
 /// product of any two fits in 63 bits.
 struct ModelConfig {
@@ -80,20 +103,26 @@ struct ModelConfig {
   TensorNaming naming = TensorNaming::HuggingFace;
   int64_t layers = 0, hiddenSize = 0, intermediateSize = 0, vocabSize = 0;
   int64_t heads = 0, kvHeads = 0; ///< heads is a multiple of kvHeads
-  int64_t headDim = 0;            ///< even where there is `rope`
+  int64_t headDim = 0;
   /// Positions that the model was made for; the length of the table of learned
-  /// positions where there is no `rope`.
+  /// positions, where it has one.
   int64_t maxPositions = 0;
 
   Norm norm = Norm::Rms;
+  bool normBias = false; ///< of Norm::Layer
   double normEps = 0;
+  NormPlaces normPlaces = NormPlaces::Inputs;
+  /// Both blocks of a layer read the same row, by one norm, and what they give
+  /// is added together: x + attention(norm(x)) + mlp(norm(x)).
+  bool parallelBlocks = false;
   Activation activation = Activation::Silu;
   bool gatedMlp = true;
-  std::optional<RopeConfig> rope; ///< none: learned positions
-  double attentionScale = 0;      ///< factor of q k^T
-  /// One entry a layer: how many positions back it attends; 0 for all.
-  std::vector<int64_t> windows;
-  bool qkNorm = false; ///< RMS norm of each head of q and k
+  QkNorm qkNorm = QkNorm::None;
+  double attentionScale = 0;             ///< factor of q k^T
+  double embeddingScale = 1;             ///< factor of the embeddings
+  double residualScale = 1;              ///< factor of what a block gives
+  double logitScale = 1;                 ///< factor of the logits
+  std::vector<LayerConfig> layerConfigs; ///< one a layer
 
   bool qkvBias = false, attentionOutputBias = false, mlpBias = false;
   bool tiedEmbeddings = false; ///< the output matrix is the embedding table
@@ -107,6 +136,11 @@ struct ModelConfig {
 
   /// What people should know of the files that it was read from, a line each.
   std::vector<std::string> warnings;
+
+  /// The one RoPE of all layers; null where layers differ, or have none.
+  const RopeConfig *commonRope() const;
+  /// The window of each layer.
+  std::vector<int64_t> windows() const;
 };
 
 /// Reads config.json's text and, unless empty, generation_config.json's. Errors

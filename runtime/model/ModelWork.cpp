@@ -68,8 +68,7 @@ Result<ModelWork> ModelWork::of(const ModelConfig &config,
       std::ranges::max_element(matrixBytes, {}, [](const auto &entry) {
         return entry.second;
       })->first;
-  work.windows = config.windows;
-  work.windows.resize(static_cast<size_t>(config.layers));
+  work.windows = config.windows();
   const double width = static_cast<double>(config.headDim);
   work.keyBytes = 2 * width * static_cast<double>(config.kvHeads) *
                   static_cast<double>(bytesPerBlock(cacheType)) /

@@ -22,7 +22,7 @@ using namespace kf;
 
 namespace {
 
-constexpr TensorNames llamaNames(bool qkNorm) {
+constexpr TensorNames llamaNames() {
   TensorNames names;
   names.prefix = "model.";
   names.layer = "layers";
@@ -35,10 +35,8 @@ constexpr TensorNames llamaNames(bool qkNorm) {
   names.key = "self_attn.k_proj";
   names.value = "self_attn.v_proj";
   names.output = "self_attn.o_proj";
-  if (qkNorm) {
-    names.queryNorm = "self_attn.q_norm";
-    names.keyNorm = "self_attn.k_norm";
-  }
+  names.queryNorm = "self_attn.q_norm";
+  names.keyNorm = "self_attn.k_norm";
   names.gate = "mlp.gate_proj";
   names.up = "mlp.up_proj";
   names.down = "mlp.down_proj";
@@ -64,7 +62,7 @@ constexpr TensorNames gpt2Names() {
 }
 
 /// GGUF's names, which architectures share but for what they lack.
-constexpr TensorNames ggufNames(bool isGpt2, bool qkNorm) {
+constexpr TensorNames ggufNames(bool isGpt2) {
   TensorNames names;
   names.layer = "blk";
   names.embedding = "token_embd";
@@ -82,30 +80,24 @@ constexpr TensorNames ggufNames(bool isGpt2, bool qkNorm) {
     names.gate = "ffn_gate";
     names.ropeFactors = "rope_freqs";
   }
-  if (qkNorm) {
-    names.queryNorm = "attn_q_norm";
-    names.keyNorm = "attn_k_norm";
-  }
+  names.queryNorm = "attn_q_norm";
+  names.keyNorm = "attn_k_norm";
   names.output = "attn_output";
   names.up = "ffn_up";
   names.down = "ffn_down";
   return names;
 }
 
-constexpr TensorNames kLlama = llamaNames(/*qkNorm=*/false);
-constexpr TensorNames kQwen3 = llamaNames(/*qkNorm=*/true);
+constexpr TensorNames kLlama = llamaNames();
 constexpr TensorNames kGpt2 = gpt2Names();
-constexpr TensorNames kGgufLlama = ggufNames(/*isGpt2=*/false, false);
-constexpr TensorNames kGgufQwen3 = ggufNames(/*isGpt2=*/false, true);
-constexpr TensorNames kGgufGpt2 = ggufNames(/*isGpt2=*/true, false);
+constexpr TensorNames kGgufLlama = ggufNames(/*isGpt2=*/false);
+constexpr TensorNames kGgufGpt2 = ggufNames(/*isGpt2=*/true);
 
 } // namespace
 
 const TensorNames &kf::tensorNames(const ModelConfig &config) {
   const bool gguf = config.naming == TensorNaming::Gguf;
   switch (config.architecture) {
-  case Architecture::Qwen3:
-    return gguf ? kGgufQwen3 : kQwen3;
   case Architecture::Gpt2:
     return gguf ? kGgufGpt2 : kGpt2;
   default:
@@ -134,9 +126,10 @@ public:
           {config.maxPositions, hidden});
     for (int64_t i = 0; i < config.layers; ++i)
       addLayer(std::string(names.layer) + "." + std::to_string(i) + ".");
-    addNorm(std::string(names.finalNorm), config.norm, hidden);
-    if (config.rope && config.rope->frequencyFactors)
-      add(std::string(names.ropeFactors) + ".weight", {config.headDim / 2},
+    addNorm(std::string(names.finalNorm), hidden);
+    if (const RopeConfig *rope = config.commonRope();
+        rope && rope->frequencyFactors)
+      add(std::string(names.ropeFactors) + ".weight", {rope->dim / 2},
           Role::RopeFactors);
     if (!config.tiedEmbeddings) {
       add(std::string(names.head) + ".weight", {config.vocabSize, hidden});
@@ -151,7 +144,10 @@ private:
     const int64_t queries = config.heads * config.headDim;
     const int64_t keys = config.kvHeads * config.headDim;
     auto in = [&](std::string_view part) { return layer + std::string(part); };
-    addNorm(in(names.attentionNorm), config.norm, hidden);
+    const bool input = config.normPlaces != NormPlaces::Outputs;
+    const bool output = config.normPlaces != NormPlaces::Inputs;
+    if (input)
+      addNorm(in(names.attentionNorm), hidden);
     if (!names.fusedQkv.empty()) {
       addLinear(in(names.fusedQkv), queries + 2 * keys, hidden, config.qkvBias);
     } else {
@@ -159,16 +155,22 @@ private:
       addLinear(in(names.key), keys, hidden, config.qkvBias);
       addLinear(in(names.value), keys, hidden, config.qkvBias);
     }
-    if (config.qkNorm) {
-      addNorm(in(names.queryNorm), Norm::Rms, config.headDim);
-      addNorm(in(names.keyNorm), Norm::Rms, config.headDim);
+    if (config.qkNorm != QkNorm::None) {
+      const bool heads = config.qkNorm == QkNorm::Heads;
+      addScale(in(names.queryNorm), heads ? config.headDim : queries);
+      addScale(in(names.keyNorm), heads ? config.headDim : keys);
     }
     addLinear(in(names.output), hidden, queries, config.attentionOutputBias);
-    addNorm(in(names.mlpNorm), config.norm, hidden);
+    if (output)
+      addNorm(in(names.attentionOutputNorm), hidden);
+    if (input && !config.parallelBlocks)
+      addNorm(in(names.mlpNorm), hidden);
     if (config.gatedMlp)
       addLinear(in(names.gate), inner, hidden, config.mlpBias);
     addLinear(in(names.up), inner, hidden, config.mlpBias);
     addLinear(in(names.down), hidden, inner, config.mlpBias);
+    if (output)
+      addNorm(in(names.mlpOutputNorm), hidden);
   }
 
   void addLinear(const std::string &base, int64_t out, int64_t in, bool bias) {
@@ -178,10 +180,14 @@ private:
       add(base + ".bias", {out}, Role::Bias);
   }
 
-  void addNorm(const std::string &base, Norm norm, int64_t size) {
-    add(base + ".weight", {size}, Role::NormWeight);
-    if (norm == Norm::Layer)
+  void addNorm(const std::string &base, int64_t size) {
+    addScale(base, size);
+    if (config.normBias)
       add(base + ".bias", {size}, Role::Bias);
+  }
+
+  void addScale(const std::string &base, int64_t size) {
+    add(base + ".weight", {size}, Role::NormWeight);
   }
 
   void add(const std::string &key, std::vector<int64_t> shape,

@@ -26,14 +26,15 @@ struct TensorNames {
   std::string_view layer;                ///< "<layer>.<i>." begins a layer's
   std::string_view embedding, positions; ///< [V, D], [maxPositions, D]
   std::string_view finalNorm, head;      ///< [D], [V, D]
-  std::string_view ropeFactors;          ///< [head dim / 2]
+  std::string_view ropeFactors;          ///< [RoPE's dim / 2]
   // In a layer.
-  std::string_view attentionNorm, mlpNorm;      ///< [D]
-  std::string_view fusedQkv, query, key, value; ///< fused or apart:
-                                                ///< [heads * dim, D]
-  std::string_view queryNorm, keyNorm;          ///< [head dim]
-  std::string_view output;                      ///< [D, heads * dim]
-  std::string_view gate, up, down;              ///< [F, D], [F, D], [D, F]
+  std::string_view attentionNorm, mlpNorm;             ///< of inputs, [D]
+  std::string_view attentionOutputNorm, mlpOutputNorm; ///< [D]
+  std::string_view fusedQkv, query, key, value;        ///< fused or apart:
+                                                       ///< [heads * dim, D]
+  std::string_view queryNorm, keyNorm; ///< [head dim] or [heads * dim]
+  std::string_view output;             ///< [D, heads * dim]
+  std::string_view gate, up, down;     ///< [F, D], [F, D], [D, F]
   bool transposed = false; ///< a layer's matrices are stored [in, out]
 };
 

@@ -10,6 +10,9 @@
 
 #include "runtime/model/QuantizationField.h"
 
+#include <algorithm>
+#include <string_view>
+
 using namespace kf;
 using nlohmann::json;
 
@@ -23,6 +26,7 @@ struct UnsupportedField {
 constexpr UnsupportedField unsupportedFields[] = {
     {"add_cross_attention", NeutralValue::Off},
     {"alibi", NeutralValue::Off},
+    {"attention_bias", NeutralValue::Off},
     {"attention_chunk_size", NeutralValue::Off},
     {"attention_multiplier", NeutralValue::One},
     {"attn_logit_softcapping", NeutralValue::Off},
@@ -37,6 +41,7 @@ constexpr UnsupportedField unsupportedFields[] = {
     {"lm_head_bias", NeutralValue::Off},
     {"logit_scale", NeutralValue::One},
     {"logits_scaling", NeutralValue::One},
+    {"mlp_bias", NeutralValue::Off},
     {"moe_intermediate_size", NeutralValue::Off},
     {"n_routed_experts", NeutralValue::Off},
     {"no_rope_layer_interval", NeutralValue::Off},
@@ -59,6 +64,7 @@ constexpr UnsupportedField unsupportedFields[] = {
     {"scale_attn_by_inverse_layer_idx", NeutralValue::Off},
     {"scale_depth", NeutralValue::Off},
     {"scale_emb", NeutralValue::One},
+    {"sliding_window", NeutralValue::Off},
     {"text_config", NeutralValue::Off},
     {"use_bidirectional_attention", NeutralValue::Off},
     {"use_parallel_residual", NeutralValue::Off},
@@ -66,8 +72,6 @@ constexpr UnsupportedField unsupportedFields[] = {
     {"vision_config", NeutralValue::Off},
 };
 
-/// Fields that only some architectures read; in the others they must be off.
-constexpr const char *llamaOnlyFields[] = {"mlp_bias"};
 constexpr const char *rotaryFields[] = {"rope_scaling", "rope_parameters",
                                         "rope_theta"};
 
@@ -97,21 +101,13 @@ Status kf::checkNeutral(const ConfigReader &reader, const char *name,
 }
 
 Status kf::checkUnsupportedFields(const ConfigReader &reader,
-                                  Architecture architecture) {
+                                  const Family &family) {
   for (const UnsupportedField &field : unsupportedFields)
-    KF_RETURN_IF_ERROR(checkNeutral(reader, field.name, field.neutral));
+    if (std::ranges::find(family.reads, std::string_view(field.name)) ==
+        family.reads.end())
+      KF_RETURN_IF_ERROR(checkNeutral(reader, field.name, field.neutral));
   KF_RETURN_IF_ERROR(checkQuantization(reader));
-  if (architecture != Architecture::Llama)
-    for (const char *name : llamaOnlyFields)
-      KF_RETURN_IF_ERROR(checkNeutral(reader, name, NeutralValue::Off));
-  if (architecture == Architecture::Mistral ||
-      architecture == Architecture::Gpt2)
-    KF_RETURN_IF_ERROR(
-        checkNeutral(reader, "attention_bias", NeutralValue::Off));
-  if (architecture == Architecture::Llama || architecture == Architecture::Gpt2)
-    KF_RETURN_IF_ERROR(
-        checkNeutral(reader, "sliding_window", NeutralValue::Off));
-  if (architecture == Architecture::Gpt2)
+  if (family.turned == TurnedLayers::None)
     for (const char *name : rotaryFields)
       KF_RETURN_IF_ERROR(checkNeutral(reader, name, NeutralValue::Off));
   return Status();

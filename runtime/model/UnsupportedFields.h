@@ -10,7 +10,7 @@
 #define KF_RUNTIME_MODEL_UNSUPPORTEDFIELDS_H
 
 #include "runtime/model/ConfigReader.h"
-#include "runtime/model/ModelConfig.h"
+#include "runtime/model/ModelFamily.h"
 
 namespace kf {
 
@@ -21,10 +21,10 @@ enum class NeutralValue { Off /* false, 0 or empty */, One, True };
 Status checkNeutral(const ConfigReader &reader, const char *name,
                     NeutralValue neutral);
 
-/// The same for every field that would change the arithmetic of `architecture`
-/// in a way that is not built; UnsupportedFields.cpp lists them.
-Status checkUnsupportedFields(const ConfigReader &reader,
-                              Architecture architecture);
+/// The same for every field that would change the arithmetic of `family` in a
+/// way that is not built: those that UnsupportedFields.cpp lists, but for those
+/// that the family reads.
+Status checkUnsupportedFields(const ConfigReader &reader, const Family &family);
 
 } // namespace kf
 

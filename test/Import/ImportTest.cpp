@@ -324,7 +324,7 @@ TEST(Import, Biases) {
 TEST(Import, SlidingWindow) {
   EXPECT_EQ(countOf(decode(golden("mistral-window")), "window = 8 : i64"), 2u);
   Model model = golden("mistral-window");
-  model.config.windows = {0, 8};
+  model.config.layerConfigs[0].window = 0;
   EXPECT_EQ(countOf(decode(model), "window = 8 : i64"), 1u);
 }
 
@@ -417,13 +417,32 @@ TEST(Import, GgufNamesOfOtherArchitectures) {
 /// Llama 3.1's files hold a factor for each frequency.
 TEST(Import, RopeFactors) {
   Model model = loadGguf("models/kf-stories-gguf/kf-stories-Q8_0.gguf");
-  model.config.rope->frequencyFactors = true;
+  for (::kf::LayerConfig &layer : model.config.layerConfigs)
+    layer.rope->frequencyFactors = true;
   expectContains(decode(model), "'rope_freqs.weight'");
   model.source.tensors["rope_freqs.weight"] = {
       DataType::F32, {model.config.headDim / 2}, nullptr, 0};
   std::string text = decode(model);
   expectContains(text, "kf.weight [\"rope_freqs.weight\"]");
   expectContains(text, " factors(");
+}
+
+/// Frequencies are divided by a constant, and what cosines and sines are
+/// multiplied by is in attention's scale, for queries and for keys.
+TEST(Import, Yarn) {
+  Model model = golden("llama2-mha");
+  for (::kf::LayerConfig &layer : model.config.layerConfigs) {
+    layer.rope->scaling = ::kf::RopeConfig::Scaling::Yarn;
+    layer.rope->factor = 4;
+    layer.rope->originalContext = 64;
+    layer.rope->magnitude = 1.5;
+  }
+  model.config.attentionScale = 0.25;
+  const std::string step = decode(model);
+  EXPECT_EQ(countOf(step, " factors("), 4u) << step;
+  EXPECT_EQ(countOf(step, "scale = 5.625000e-01 : f32"), 2u);
+  model.config.layerConfigs[1].rope->magnitude = 1;
+  EXPECT_EQ(countOf(decode(model), "scale = 2.500000e-01 : f32"), 1u);
 }
 
 TEST(Import, BlocksOnlyInMatrices) {

@@ -44,9 +44,10 @@ uint64_t readAll(const GgufValue &value) {
 
 /// Every size of a configuration is one that code can count on.
 void check(const ModelConfig &config) {
-  if (config.layers < 1 || config.windows.size() != size_t(config.layers) ||
+  if (config.layers < 1 ||
+      config.layerConfigs.size() != size_t(config.layers) ||
       config.kvHeads < 1 || config.heads % config.kvHeads != 0 ||
-      config.headDim < 1 || (config.rope && config.headDim % 2 != 0) ||
+      config.headDim < 1 || (config.commonRope() && config.headDim % 2 != 0) ||
       config.vocabSize < 1 || !(config.normEps >= 0))
     std::abort();
 }

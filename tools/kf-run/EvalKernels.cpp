@@ -42,7 +42,7 @@ Result<ModelConfig> layerConfig() {
       ModelConfig config,
       parseModelConfig(findNamedConfig("tinyllama-1.1b")->json));
   config.layers = 1;
-  config.windows.resize(1);
+  config.layerConfigs.resize(1);
   config.vocabSize = 2048;
   config.maxPositions = 8192;
   return config;

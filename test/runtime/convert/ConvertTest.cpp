@@ -22,6 +22,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <map>
 
 using namespace kf;
@@ -234,6 +235,16 @@ TEST(Convert, ErrsNoMoreThanTheReferenceFile) {
 // Every architecture
 //===----------------------------------------------------------------------===//
 
+/// Changes the RoPE of every layer.
+void changeRope(ModelConfig &config,
+                const std::function<void(RopeConfig &)> &change) {
+  for (LayerConfig &layer : config.layerConfigs)
+    change(*layer.rope);
+}
+void setScaling(ModelConfig &config, RopeConfig::Scaling scaling) {
+  changeRope(config, [&](RopeConfig &rope) { rope.scaling = scaling; });
+}
+
 TEST(Convert, KeepsConfigurations) {
   TempFolder folder;
   for (const char *name :
@@ -261,21 +272,22 @@ TEST(Convert, KeepsConfigurations) {
     EXPECT_EQ(float(read->normEps), float(from.normEps));
     EXPECT_EQ(read->activation, from.activation);
     EXPECT_EQ(read->gatedMlp, from.gatedMlp);
-    EXPECT_EQ(read->windows, from.windows);
+    EXPECT_EQ(read->windows(), from.windows());
     EXPECT_EQ(read->qkNorm, from.qkNorm);
     EXPECT_EQ(read->qkvBias, from.qkvBias);
     EXPECT_EQ(read->attentionOutputBias, from.attentionOutputBias);
     EXPECT_EQ(read->mlpBias, from.mlpBias);
     EXPECT_EQ(read->tiedEmbeddings, from.tiedEmbeddings);
-    ASSERT_EQ(read->rope.has_value(), from.rope.has_value());
-    if (!from.rope)
+    const RopeConfig *rope = read->commonRope(), *source = from.commonRope();
+    ASSERT_EQ(rope != nullptr, source != nullptr);
+    if (!source)
       continue;
-    EXPECT_EQ(read->rope->theta, from.rope->theta);
-    const bool llama3 = from.rope->scaling == RopeConfig::Scaling::Llama3;
-    EXPECT_EQ(read->rope->frequencyFactors, llama3);
+    EXPECT_EQ(rope->theta, source->theta);
+    const bool llama3 = source->scaling == RopeConfig::Scaling::Llama3;
+    EXPECT_EQ(rope->frequencyFactors, llama3);
     if (!llama3) {
-      EXPECT_EQ(read->rope->scaling, from.rope->scaling);
-      EXPECT_EQ(read->rope->factor, from.rope->factor);
+      EXPECT_EQ(rope->scaling, source->scaling);
+      EXPECT_EQ(rope->factor, source->factor);
     }
   }
 }
@@ -300,12 +312,12 @@ TEST(Convert, ChoosesArchitecturesThatOtherReadersKnow) {
             Architecture::Llama);
   EXPECT_EQ(architectureOf("qwen2-bias",
                            [](ModelConfig &config) {
-                             config.rope->scaling = RopeConfig::Scaling::Linear;
+                             setScaling(config, RopeConfig::Scaling::Linear);
                            }),
             Architecture::Qwen2);
   EXPECT_EQ(architectureOf("qwen2-bias",
                            [](ModelConfig &config) {
-                             config.rope->scaling = RopeConfig::Scaling::Llama3;
+                             setScaling(config, RopeConfig::Scaling::Llama3);
                            }),
             Architecture::Llama);
 
@@ -338,12 +350,14 @@ TEST(Convert, WarnsOfWhatOtherReadersDoNotRead) {
   // A window that no text leaves.
   EXPECT_EQ(problemsOf("mistral-window",
                        [](ModelConfig &config) {
-                         config.maxPositions = config.windows.front();
+                         config.maxPositions =
+                             config.layerConfigs.front().window;
                        }),
             Lines());
   for (const char *name : {"qwen2-bias", "qwen3-qknorm"}) {
     const Lines lines = problemsOf(name, [](ModelConfig &config) {
-      config.windows.assign(config.layers, 16);
+      for (LayerConfig &layer : config.layerConfigs)
+        layer.window = 16;
     });
     ASSERT_EQ(lines.size(), 1u);
     EXPECT_NE(lines[0].find(std::string(name, 5) + ".attention.sliding_window"),
@@ -356,7 +370,7 @@ TEST(Convert, WarnsOfWhatOtherReadersDoNotRead) {
             "of the attention's output (such as blk.0.attn_output.bias)"});
   EXPECT_EQ(problemsOf("qwen3-qknorm",
                        [](ModelConfig &config) {
-                         config.rope->scaling = RopeConfig::Scaling::Llama3;
+                         setScaling(config, RopeConfig::Scaling::Llama3);
                        }),
             Lines{"llama.cpp will not load the file: its qwen3 has no RoPE "
                   "scaling of Llama 3's kind (rope_freqs.weight)"});
@@ -458,7 +472,7 @@ TEST(Convert, WritesLlama3Frequencies) {
   EXPECT_EQ(gguf->find("rope_freqs.weight")->type, DataType::F32);
   const ModelConfig config = openSource(kGolden + "llama3-gqa-scaled").config;
   EXPECT_EQ(valuesOf(*gguf, "rope_freqs.weight"),
-            llama3FrequencyFactors(*config.rope, config.headDim));
+            llama3FrequencyFactors(*config.commonRope(), config.headDim));
 }
 
 //===----------------------------------------------------------------------===//
@@ -634,7 +648,7 @@ TEST(Convert, NamesWhatIsWrongWithAModel) {
             }),
             "a GGUF file cannot say that the model's activation is not silu");
   EXPECT_EQ(errorOf([](ModelConfig &config, MapWeights &) {
-              config.windows.front() = 8;
+              config.layerConfigs.front().window = 8;
             }),
             "a GGUF file cannot say that some layers have a sliding window and "
             "others have none");
@@ -644,12 +658,20 @@ TEST(Convert, NamesWhatIsWrongWithAModel) {
             "a GGUF file cannot say that attention is not scaled by the head "
             "dimension");
   EXPECT_EQ(errorOf([](ModelConfig &config, MapWeights &) {
-              config.rope->theta = 1e39;
+              config.layerConfigs.front().rope->theta = 500;
+            }),
+            "a GGUF file cannot say that layers have different RoPEs");
+  EXPECT_EQ(errorOf([](ModelConfig &config, MapWeights &) {
+              setScaling(config, RopeConfig::Scaling::Yarn);
+            }),
+            "a GGUF file cannot say that RoPE is scaled by yarn");
+  EXPECT_EQ(errorOf([](ModelConfig &config, MapWeights &) {
+              changeRope(config, [](RopeConfig &rope) { rope.theta = 1e39; });
             }),
             "a GGUF file cannot say that the RoPE's theta is a number beyond "
             "the range of F32");
   EXPECT_EQ(errorOf([](ModelConfig &config, MapWeights &) {
-              config.rope->factor = 1e-50;
+              changeRope(config, [](RopeConfig &rope) { rope.factor = 1e-50; });
             }),
             "a GGUF file cannot say that the RoPE's factor is a number beyond "
             "the range of F32");

@@ -124,15 +124,15 @@ TEST(GgufConfig, ReadsKfStories) {
   EXPECT_EQ(read->activation, original->activation);
   EXPECT_EQ(read->gatedMlp, original->gatedMlp);
   EXPECT_EQ(read->attentionScale, original->attentionScale);
-  EXPECT_EQ(read->windows, original->windows);
+  EXPECT_EQ(read->windows(), original->windows());
   EXPECT_EQ(read->qkvBias, original->qkvBias);
   EXPECT_EQ(read->tiedEmbeddings, original->tiedEmbeddings);
   EXPECT_EQ(read->bosId, original->bosId);
   EXPECT_EQ(read->eosIds, original->eosIds);
   // The file's rows are permuted for it.
-  RopeConfig rope = *original->rope;
+  RopeConfig rope = *original->commonRope();
   rope.interleaved = true;
-  EXPECT_EQ(*read->rope, rope);
+  EXPECT_EQ(*read->commonRope(), rope);
 }
 
 TEST(GgufConfig, Defaults) {
@@ -142,12 +142,12 @@ TEST(GgufConfig, Defaults) {
   EXPECT_EQ(config->kvHeads, 4);
   EXPECT_EQ(config->headDim, 16);
   EXPECT_EQ(config->attentionScale, 0.25);
-  EXPECT_EQ(config->rope->theta, 10000);
-  EXPECT_EQ(config->rope->scaling, RopeConfig::Scaling::None);
-  EXPECT_TRUE(config->rope->interleaved);
-  EXPECT_FALSE(config->rope->frequencyFactors);
+  EXPECT_EQ(config->commonRope()->theta, 10000);
+  EXPECT_EQ(config->commonRope()->scaling, RopeConfig::Scaling::None);
+  EXPECT_TRUE(config->commonRope()->interleaved);
+  EXPECT_FALSE(config->commonRope()->frequencyFactors);
   EXPECT_TRUE(config->tiedEmbeddings);
-  EXPECT_EQ(config->windows, (std::vector<int64_t>{0, 0}));
+  EXPECT_EQ(config->windows(), (std::vector<int64_t>{0, 0}));
   EXPECT_FALSE(config->qkvBias);
   EXPECT_FALSE(config->bosId);
   EXPECT_TRUE(config->eosIds.empty());
@@ -175,9 +175,9 @@ TEST(GgufConfig, WhatLlamaFilesSay) {
   ASSERT_TRUE(config.ok()) << config.message();
   EXPECT_EQ(config->kvHeads, 2);
   EXPECT_EQ(config->headDim, 32);
-  EXPECT_EQ(config->rope->theta, 500000);
-  EXPECT_TRUE(config->rope->frequencyFactors);
-  EXPECT_EQ(config->windows, (std::vector<int64_t>{40, 40}));
+  EXPECT_EQ(config->commonRope()->theta, 500000);
+  EXPECT_TRUE(config->commonRope()->frequencyFactors);
+  EXPECT_EQ(config->windows(), (std::vector<int64_t>{40, 40}));
   EXPECT_FALSE(config->tiedEmbeddings);
   EXPECT_EQ(config->bosId, 1);
   EXPECT_EQ(config->eosIds, (std::vector<int64_t>{2, 7}));
@@ -189,9 +189,10 @@ TEST(GgufConfig, QwenRotatesHalves) {
         least(architecture).tensor("blk.0.attn_q.bias", {64}).config();
     ASSERT_TRUE(config.ok()) << config.message();
     EXPECT_EQ(nameOf(config->architecture), architecture);
-    EXPECT_FALSE(config->rope->interleaved);
+    EXPECT_FALSE(config->commonRope()->interleaved);
     EXPECT_TRUE(config->qkvBias);
-    EXPECT_EQ(config->qkNorm, architecture == "qwen3");
+    EXPECT_EQ(config->qkNorm,
+              architecture == "qwen3" ? QkNorm::Heads : QkNorm::None);
   }
 }
 
@@ -206,7 +207,7 @@ TEST(GgufConfig, Gpt2) {
   EXPECT_EQ(config->norm, Norm::Layer);
   EXPECT_EQ(config->activation, Activation::GeluTanh);
   EXPECT_FALSE(config->gatedMlp);
-  EXPECT_FALSE(config->rope);
+  EXPECT_FALSE(config->commonRope());
   EXPECT_TRUE(config->qkvBias && config->attentionOutputBias &&
               config->mlpBias);
 }
@@ -215,7 +216,7 @@ TEST(GgufConfig, RopeScaling) {
   auto rope = [](FileOf file) {
     Result<ModelConfig> config = file.config();
     EXPECT_TRUE(config.ok()) << config.message();
-    return config.ok() ? *config->rope : RopeConfig();
+    return config.ok() ? *config->commonRope() : RopeConfig();
   };
   RopeConfig linear = rope(least()
                                .text("llama.rope.scaling.type", "linear")

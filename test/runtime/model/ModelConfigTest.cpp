@@ -88,13 +88,13 @@ TEST(ModelConfig, Llama2) {
   EXPECT_DOUBLE_EQ(config->normEps, 1e-5);
   EXPECT_EQ(config->activation, Activation::Silu);
   EXPECT_TRUE(config->gatedMlp);
-  ASSERT_TRUE(config->rope);
-  EXPECT_EQ(*config->rope, RopeConfig());
+  ASSERT_TRUE(config->commonRope());
+  EXPECT_EQ(*config->commonRope(), RopeConfig{.dim = 16});
   EXPECT_DOUBLE_EQ(config->attentionScale, 0.25);
-  EXPECT_EQ(config->windows, (std::vector<int64_t>{0, 0}));
-  EXPECT_FALSE(config->qkNorm || config->qkvBias ||
-               config->attentionOutputBias || config->mlpBias ||
-               config->tiedEmbeddings);
+  EXPECT_EQ(config->windows(), (std::vector<int64_t>{0, 0}));
+  EXPECT_EQ(config->qkNorm, QkNorm::None);
+  EXPECT_FALSE(config->qkvBias || config->attentionOutputBias ||
+               config->mlpBias || config->tiedEmbeddings);
   EXPECT_EQ(config->bosId, 1);
   EXPECT_EQ(config->eosIds, std::vector<int64_t>{2});
   EXPECT_EQ(config->dtype, DataType::F32);
@@ -105,20 +105,20 @@ TEST(ModelConfig, Llama3) {
   ASSERT_TRUE(config.ok()) << config.message();
   EXPECT_EQ(config->kvHeads, 2);
   EXPECT_TRUE(config->tiedEmbeddings);
-  EXPECT_EQ(config->rope->scaling, RopeConfig::Scaling::Llama3);
-  EXPECT_EQ(config->rope->theta, 500000);
-  EXPECT_EQ(config->rope->factor, 8);
-  EXPECT_EQ(config->rope->lowFreqFactor, 1);
-  EXPECT_EQ(config->rope->highFreqFactor, 4);
-  EXPECT_EQ(config->rope->originalContext, 64);
+  EXPECT_EQ(config->commonRope()->scaling, RopeConfig::Scaling::Llama3);
+  EXPECT_EQ(config->commonRope()->theta, 500000);
+  EXPECT_EQ(config->commonRope()->factor, 8);
+  EXPECT_EQ(config->commonRope()->lowFreqFactor, 1);
+  EXPECT_EQ(config->commonRope()->highFreqFactor, 4);
+  EXPECT_EQ(config->commonRope()->originalContext, 64);
 }
 
 TEST(ModelConfig, HeadDimensionOfItsOwnAndLinearScaling) {
   auto config = golden("llama-wide-head");
   ASSERT_TRUE(config.ok()) << config.message();
   EXPECT_EQ(config->headDim, 40);
-  EXPECT_EQ(config->rope->scaling, RopeConfig::Scaling::Linear);
-  EXPECT_EQ(config->rope->factor, 2);
+  EXPECT_EQ(config->commonRope()->scaling, RopeConfig::Scaling::Linear);
+  EXPECT_EQ(config->commonRope()->factor, 2);
 }
 
 TEST(ModelConfig, Biases) {
@@ -131,7 +131,7 @@ TEST(ModelConfig, Biases) {
 TEST(ModelConfig, Mistral) {
   auto config = golden("mistral-window");
   ASSERT_TRUE(config.ok()) << config.message();
-  EXPECT_EQ(config->windows, (std::vector<int64_t>{8, 8}));
+  EXPECT_EQ(config->windows(), (std::vector<int64_t>{8, 8}));
 }
 
 TEST(ModelConfig, Qwen2) {
@@ -140,13 +140,13 @@ TEST(ModelConfig, Qwen2) {
   EXPECT_EQ(config->headDim, 16);
   EXPECT_TRUE(config->qkvBias);
   EXPECT_FALSE(config->attentionOutputBias || config->mlpBias);
-  EXPECT_EQ(config->windows, (std::vector<int64_t>{0, 0}));
+  EXPECT_EQ(config->windows(), (std::vector<int64_t>{0, 0}));
 }
 
 TEST(ModelConfig, Qwen3) {
   auto config = golden("qwen3-qknorm");
   ASSERT_TRUE(config.ok()) << config.message();
-  EXPECT_TRUE(config->qkNorm);
+  EXPECT_EQ(config->qkNorm, QkNorm::Heads);
   EXPECT_FALSE(config->qkvBias);
   EXPECT_EQ(config->headDim, 32);
 }
@@ -202,7 +202,7 @@ TEST(ModelConfig, Gpt2) {
   EXPECT_EQ(config->norm, Norm::Layer);
   EXPECT_EQ(config->activation, Activation::GeluTanh);
   EXPECT_FALSE(config->gatedMlp);
-  EXPECT_FALSE(config->rope);
+  EXPECT_FALSE(config->commonRope());
   EXPECT_EQ(config->kvHeads, 4);
   EXPECT_EQ(config->intermediateSize, 256);
   EXPECT_EQ(config->maxPositions, 128);
@@ -263,17 +263,17 @@ TEST(ModelConfig, BothRopeStylesAreTheSame) {
   auto c = parse(
       with(smallLlama(), {{"rope_theta", 500000}, {"rope_scaling", oldest}}));
   ASSERT_TRUE(a.ok() && b.ok() && c.ok());
-  EXPECT_EQ(a->rope->scaling, RopeConfig::Scaling::Llama3);
-  EXPECT_EQ(a->rope->theta, 500000);
-  EXPECT_EQ(*a->rope, *b->rope);
-  EXPECT_EQ(*a->rope, *c->rope);
+  EXPECT_EQ(a->commonRope()->scaling, RopeConfig::Scaling::Llama3);
+  EXPECT_EQ(a->commonRope()->theta, 500000);
+  EXPECT_EQ(*a->commonRope(), *b->commonRope());
+  EXPECT_EQ(*a->commonRope(), *c->commonRope());
 }
 
 TEST(ModelConfig, RopeThetaAlone) {
   auto config = parse(with(smallLlama(), {{"rope_theta", 1000000}}));
   ASSERT_TRUE(config.ok()) << config.message();
-  EXPECT_EQ(config->rope->theta, 1000000);
-  EXPECT_EQ(config->rope->scaling, RopeConfig::Scaling::None);
+  EXPECT_EQ(config->commonRope()->theta, 1000000);
+  EXPECT_EQ(config->commonRope()->scaling, RopeConfig::Scaling::None);
 }
 
 TEST(ModelConfig, WindowsPerLayer) {
@@ -281,16 +281,16 @@ TEST(ModelConfig, WindowsPerLayer) {
       with(smallQwen2(), {{"sliding_window", 32}, {"max_window_layers", 3}});
   auto off = parse(qwen);
   ASSERT_TRUE(off.ok()) << off.message();
-  EXPECT_EQ(off->windows, (std::vector<int64_t>{0, 0, 0, 0}));
+  EXPECT_EQ(off->windows(), (std::vector<int64_t>{0, 0, 0, 0}));
   auto upper = parse(with(qwen, {{"use_sliding_window", true}}));
   ASSERT_TRUE(upper.ok()) << upper.message();
-  EXPECT_EQ(upper->windows, (std::vector<int64_t>{0, 0, 0, 32}));
+  EXPECT_EQ(upper->windows(), (std::vector<int64_t>{0, 0, 0, 32}));
   json types = {"sliding_attention", "full_attention", "sliding_attention",
                 "full_attention"};
   auto listed =
       parse(with(qwen, {{"use_sliding_window", true}, {"layer_types", types}}));
   ASSERT_TRUE(listed.ok()) << listed.message();
-  EXPECT_EQ(listed->windows, (std::vector<int64_t>{32, 0, 32, 0}));
+  EXPECT_EQ(listed->windows(), (std::vector<int64_t>{32, 0, 32, 0}));
   EXPECT_FALSE(parse(with(qwen, {{"layer_types", types}})).ok());
 }
 
@@ -300,10 +300,10 @@ TEST(ModelConfig, MistralWindowDefaults) {
                                      {"num_key_value_heads", 2}});
   auto absent = parse(mistral);
   ASSERT_TRUE(absent.ok()) << absent.message();
-  EXPECT_EQ(absent->windows.front(), 4096);
+  EXPECT_EQ(absent->windows().front(), 4096);
   auto null = parse(with(mistral, {{"sliding_window", nullptr}}));
   ASSERT_TRUE(null.ok()) << null.message();
-  EXPECT_EQ(null->windows.front(), 0);
+  EXPECT_EQ(null->windows().front(), 0);
 }
 
 TEST(ModelConfig, UnscaledAttention) {
@@ -359,9 +359,9 @@ TEST(ModelConfig, NotAConfiguration) {
 }
 
 TEST(ModelConfig, UnknownArchitecture) {
-  EXPECT_EQ(errorOf({{"model_type", "mamba"}}),
-            "config.json: 'model_type' 'mamba' is not supported (supported: "
-            "llama, mistral, qwen2, qwen3, gpt2)");
+  expectContains(errorOf({{"model_type", "mamba"}}),
+                 "config.json: 'model_type' 'mamba' is not supported "
+                 "(supported: llama, mistral, qwen2, qwen3, gpt2");
   expectContains(errorOf({{"architectures", {"LlamaForTokenClassification"}}}),
                  "LlamaForTokenClassification");
   expectContains(errorOf({{"model_type", 3}}), "a string is expected");
@@ -474,12 +474,12 @@ TEST(ModelConfig, FieldsOfOtherArchitectures) {
 }
 
 TEST(ModelConfig, RopeErrors) {
-  for (const char *type : {"yarn", "dynamic", "longrope"}) {
+  for (const char *type : {"dynamic", "longrope", "proportional"}) {
     expectContains(
         errorOf({{"rope_scaling", {{"type", type}, {"factor", 2.0}}}}),
         "rope_type '" + std::string(type) + "', which is not supported");
     expectContains(errorOf({{"rope_parameters", {{"rope_type", type}}}}),
-                   "(supported: default, linear, llama3)");
+                   "(supported: default, linear, llama3, yarn)");
   }
   expectContains(
       errorOf({{"rope_parameters",
@@ -512,6 +512,60 @@ TEST(ModelConfig, RopeErrors) {
                             {"high_freq_factor", 4},
                             {"original_max_position_embeddings", 8192}}}}),
                  "a number above low_freq_factor");
+}
+
+TEST(ModelConfig, Yarn) {
+  const json yarn = {{"rope_type", "yarn"},
+                     {"factor", 4.0},
+                     {"original_max_position_embeddings", 64}};
+  auto ropeOf = [&](const json &more) -> Result<RopeConfig> {
+    KF_ASSIGN_OR_RETURN(
+        ModelConfig config,
+        parse(with(smallLlama(), {{"rope_scaling", with(yarn, more)}})));
+    return *config.commonRope();
+  };
+  auto plain = ropeOf(json::object());
+  ASSERT_TRUE(plain.ok()) << plain.message();
+  EXPECT_EQ(plain->scaling, RopeConfig::Scaling::Yarn);
+  EXPECT_EQ(plain->factor, 4);
+  EXPECT_EQ(plain->originalContext, 64);
+  EXPECT_EQ(plain->betaFast, 32);
+  EXPECT_EQ(plain->betaSlow, 1);
+  EXPECT_TRUE(plain->truncate);
+  EXPECT_NEAR(plain->magnitude, 1.138629436, 1e-9);
+  auto own = ropeOf({{"beta_fast", 16}, {"beta_slow", 2}, {"truncate", false}});
+  ASSERT_TRUE(own.ok()) << own.message();
+  EXPECT_EQ(own->betaFast, 16);
+  EXPECT_EQ(own->betaSlow, 2);
+  EXPECT_FALSE(own->truncate);
+  EXPECT_NEAR(ropeOf({{"mscale", 0.5}, {"mscale_all_dim", 0.25}})->magnitude,
+              1.03349646, 1e-8);
+  EXPECT_EQ(ropeOf({{"attention_factor", 1.25}})->magnitude, 1.25);
+  // Without its own field, the original context is the model's, and the file's
+  // counts before the object's.
+  auto original = [&](const json &more) {
+    return parse(with(smallLlama(), more))->commonRope()->originalContext;
+  };
+  EXPECT_EQ(original({{"rope_scaling", {{"type", "yarn"}, {"factor", 4}}},
+                      {"max_position_embeddings", 96}}),
+            96);
+  EXPECT_EQ(original({{"rope_scaling", yarn},
+                      {"original_max_position_embeddings", 32}}),
+            32);
+  for (const char *name :
+       {"beta_fast", "beta_slow", "attention_factor", "factor"})
+    for (json value : {json(0), json(-1), json(1e300), json("2"), json(true)})
+      expectContains(ropeOf({{name, value}}).message(),
+                     "'rope_scaling." + std::string(name) + "' is " +
+                         value.dump());
+  expectContains(ropeOf({{"mscale", -1}}).message(), "'rope_scaling.mscale'");
+  expectContains(ropeOf({{"truncate", 1}}).message(), "'rope_scaling.truncate");
+  expectContains(ropeOf({{"original_max_position_embeddings", 0}}).message(),
+                 "'rope_scaling.original_max_position_embeddings' is 0");
+  expectContains(
+      parse(with(smallLlama(), {{"rope_theta", 1}, {"rope_scaling", yarn}}))
+          .message(),
+      "a 'rope_theta' of 1 has no yarn scaling");
 }
 
 TEST(ModelConfig, SizesOutOfRange) {

@@ -106,8 +106,8 @@ TEST(ModelWork, OfPromptsReadsTheOutputMatrixWhereOneEnds) {
 
 TEST(ModelWork, LooksNoFurtherThanAWindow) {
   ModelConfig config = configOf("tinyllama-1.1b");
-  config.windows.assign(static_cast<size_t>(config.layers), 0);
-  config.windows[0] = 100;
+  config.layerConfigs.assign(static_cast<size_t>(config.layers), {});
+  config.layerConfigs[0].window = 100;
   const ModelWork work = workOf(config, DataType::Q8_0);
   const StepWork shallow = work.decode(1, 99, 1), deep = work.decode(1, 199, 1);
   EXPECT_EQ(deep.bytes - shallow.bytes, 100 * kKeyBytes / kLayers * 21);

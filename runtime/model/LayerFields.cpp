@@ -1,0 +1,382 @@
+//===- LayerFields.cpp - What config.json says of single layers -----------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/model/LayerFields.h"
+
+#include "runtime/core/Json.h"
+#include "runtime/core/Quote.h"
+#include "runtime/model/ConfigLimits.h"
+#include "runtime/model/UnsupportedFields.h"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+using namespace kf;
+using nlohmann::json;
+
+namespace {
+
+//===----------------------------------------------------------------------===//
+// RoPE
+//===----------------------------------------------------------------------===//
+
+/// The RoPE of layers without a window, and of those with one.
+struct Ropes {
+  RopeConfig full, sliding;
+};
+
+class RopeReader {
+public:
+  RopeReader(const ConfigReader &reader, const Family &family,
+             const ModelConfig &config)
+      : file(reader), family(family), config(config) {}
+
+  Result<Ropes> read();
+
+private:
+  Result<RopeConfig> readObject(const json &object, const std::string &name);
+  Status readScaling(const ConfigReader &reader, const std::string &type,
+                     RopeConfig &rope);
+  Status readLlama3(const ConfigReader &reader, RopeConfig &rope);
+  Status readYarn(const ConfigReader &reader, RopeConfig &rope);
+  Result<int64_t> readOriginalContext(const ConfigReader &reader) const;
+  Result<int64_t> dimOf(double part) const;
+  Result<double> partOf(const ConfigReader &reader) const;
+
+  const ConfigReader &file;
+  const Family &family;
+  const ModelConfig &config;
+  double theta = 0, part = 1; ///< of the file, outside of objects
+};
+
+/// A number from `least` to `most`, or `fallback` where there is none.
+Result<double> numberOr(const ConfigReader &reader, std::string_view key,
+                        double least, double most, double fallback) {
+  if (!reader.contains(key))
+    return fallback;
+  return reader.number(key, least, most);
+}
+
+Result<double> readTheta(const ConfigReader &reader, double fallback) {
+  return numberOr(reader, "rope_theta", kMinRopeBase, kMaxRopeBase, fallback);
+}
+
+Result<int64_t> RopeReader::dimOf(double part) const {
+  const auto dim =
+      static_cast<int64_t>(static_cast<double>(config.headDim) * part);
+  if (dim < 2 || dim % 2 != 0)
+    return Status::error("'partial_rotary_factor' " + spellNumber(part) +
+                         " of heads of " + std::to_string(config.headDim) +
+                         " elements are " + std::to_string(dim) +
+                         "; rotary embedding needs an even number");
+  return dim;
+}
+
+/// The part of heads that `reader` says is turned, or else the file.
+Result<double> RopeReader::partOf(const ConfigReader &reader) const {
+  if (!family.partialRotary) {
+    KF_RETURN_IF_ERROR(
+        checkNeutral(reader, "partial_rotary_factor", NeutralValue::One));
+    return part;
+  }
+  if (!reader.find("partial_rotary_factor"))
+    return part;
+  return reader.number("partial_rotary_factor", 0, 1, /*above=*/true);
+}
+
+/// Reads `object`, which is either the file's rope_scaling (older style), its
+/// rope_parameters, or one of the objects in these.
+Result<RopeConfig> RopeReader::readObject(const json &object,
+                                          const std::string &name) {
+  if (!object.is_object())
+    return Status::error("'" + name + "' is " + shortDump(object) +
+                         ", but an object is expected");
+  ConfigReader reader(object, name + ".");
+  RopeConfig rope;
+  rope.interleaved = family.interleavedRope;
+  KF_ASSIGN_OR_RETURN(std::string type, reader.text("type", "default"));
+  KF_ASSIGN_OR_RETURN(type, reader.text("rope_type", type));
+  KF_ASSIGN_OR_RETURN(rope.theta, readTheta(reader, theta));
+
+  using Names = std::span<const std::string_view>;
+  static constexpr std::string_view ofAll[] = {
+      "rope_type",
+      "type",
+      "rope_theta",
+      "factor",
+      "low_freq_factor",
+      "high_freq_factor",
+      "original_max_position_embeddings",
+      "partial_rotary_factor"};
+  static constexpr std::string_view ofYarn[] = {
+      "attention_factor", "beta_fast", "beta_slow",
+      "mscale",           "truncate",  "mscale_all_dim"};
+  const std::pair<const char *, Names> types[] = {
+      {"default", {}}, {"linear", {}}, {"llama3", {}}, {"yarn", ofYarn}};
+  const auto *found =
+      std::ranges::find(types, type, &std::pair<const char *, Names>::first);
+  if (found == std::end(types))
+    return Status::error("'" + name + "' has rope_type " + inQuotes(type) +
+                             ", which is not supported (supported: default, "
+                             "linear, llama3, yarn)",
+                         StatusCode::Unsupported);
+  for (const auto &[key, value] : object.items())
+    if (!value.is_null() && std::ranges::find(ofAll, key) == std::end(ofAll) &&
+        std::ranges::find(found->second, key) == found->second.end())
+      return Status::error("'" + name + "' has a field " + inQuotes(key) +
+                               ", which is not supported",
+                           StatusCode::Unsupported);
+  KF_ASSIGN_OR_RETURN(const double turned, partOf(reader));
+  KF_ASSIGN_OR_RETURN(rope.dim, dimOf(turned));
+  KF_RETURN_IF_ERROR(readScaling(reader, type, rope));
+  if (rope.magnitude != 1 && rope.dim != config.headDim)
+    return Status::error("'" + name + "' has the rope_type " + inQuotes(type) +
+                             " with a 'partial_rotary_factor', which is not "
+                             "supported",
+                         StatusCode::Unsupported);
+  return rope;
+}
+
+Status RopeReader::readScaling(const ConfigReader &reader,
+                               const std::string &type, RopeConfig &rope) {
+  if (type == "default")
+    return Status();
+  KF_ASSIGN_OR_RETURN(rope.factor,
+                      reader.number("factor", kMinRopeBase, kMaxRopeBase));
+  if (type == "llama3")
+    return readLlama3(reader, rope);
+  if (type == "yarn")
+    return readYarn(reader, rope);
+  rope.scaling = RopeConfig::Scaling::Linear;
+  return Status();
+}
+
+Status RopeReader::readLlama3(const ConfigReader &reader, RopeConfig &rope) {
+  rope.scaling = RopeConfig::Scaling::Llama3;
+  KF_ASSIGN_OR_RETURN(rope.lowFreqFactor, reader.positive("low_freq_factor"));
+  KF_ASSIGN_OR_RETURN(rope.highFreqFactor, reader.positive("high_freq_factor"));
+  KF_ASSIGN_OR_RETURN(
+      rope.originalContext,
+      reader.integer("original_max_position_embeddings", 1, kMaxPositions));
+  if (rope.highFreqFactor <= rope.lowFreqFactor)
+    return reader.unexpected("high_freq_factor",
+                             "a number above low_freq_factor");
+  return Status();
+}
+
+/// Bounds of YaRN's other numbers, far beyond any model's.
+constexpr double kMinYarn = 1e-3, kMaxYarn = 1e6;
+
+/// What YaRN multiplies cosines and sines by.
+double yarnMagnitude(double factor, double scale) {
+  return factor <= 1 ? 1 : 0.1 * scale * std::log(factor) + 1;
+}
+
+Status RopeReader::readYarn(const ConfigReader &reader, RopeConfig &rope) {
+  rope.scaling = RopeConfig::Scaling::Yarn;
+  if (rope.theta <= 1)
+    return Status::error("a 'rope_theta' of 1 has no yarn scaling");
+  KF_ASSIGN_OR_RETURN(rope.originalContext, readOriginalContext(reader));
+  KF_ASSIGN_OR_RETURN(rope.betaFast,
+                      numberOr(reader, "beta_fast", kMinYarn, kMaxYarn, 32));
+  KF_ASSIGN_OR_RETURN(rope.betaSlow,
+                      numberOr(reader, "beta_slow", kMinYarn, kMaxYarn, 1));
+  KF_ASSIGN_OR_RETURN(rope.truncate, reader.boolean("truncate", true));
+  // 0 counts as absent.
+  KF_ASSIGN_OR_RETURN(const double scale,
+                      numberOr(reader, "mscale", 0, kMaxYarn, 0));
+  KF_ASSIGN_OR_RETURN(const double scaleOfAll,
+                      numberOr(reader, "mscale_all_dim", 0, kMaxYarn, 0));
+  const double otherwise = scale > 0 && scaleOfAll > 0
+                               ? yarnMagnitude(rope.factor, scale) /
+                                     yarnMagnitude(rope.factor, scaleOfAll)
+                               : yarnMagnitude(rope.factor, 1);
+  KF_ASSIGN_OR_RETURN(rope.magnitude, numberOr(reader, "attention_factor",
+                                               kMinYarn, kMaxYarn, otherwise));
+  const double scaled = config.attentionScale * rope.magnitude * rope.magnitude;
+  if (!std::isnormal(static_cast<float>(scaled)))
+    return Status::error("attention's scale times the square of yarn's "
+                         "'attention_factor' is " +
+                         spellNumber(scaled) +
+                         ", which is beyond the range of f32");
+  return Status();
+}
+
+/// The positions that a model was trained with before its RoPE was scaled. What
+/// stands outside of the object counts, as in transformers.
+Result<int64_t>
+RopeReader::readOriginalContext(const ConfigReader &reader) const {
+  const char *name = "original_max_position_embeddings";
+  KF_ASSIGN_OR_RETURN(int64_t inside, reader.integer(name, 1, kMaxPositions,
+                                                     config.maxPositions));
+  return file.integer(name, 1, kMaxPositions, inside);
+}
+
+Result<Ropes> RopeReader::read() {
+  KF_ASSIGN_OR_RETURN(theta, readTheta(file, family.defaultTheta));
+  part = family.defaultRotaryPart;
+  KF_ASSIGN_OR_RETURN(part, partOf(file));
+  RopeConfig plain;
+  plain.theta = theta;
+  plain.interleaved = family.interleavedRope;
+  KF_ASSIGN_OR_RETURN(plain.dim, dimOf(part));
+  const json *older = file.find("rope_scaling");
+  const json *newer = file.find("rope_parameters");
+  Ropes ropes = {plain, plain};
+  if (older) {
+    KF_ASSIGN_OR_RETURN(ropes.full, readObject(*older, "rope_scaling"));
+    if (!family.ropeByType)
+      ropes.sliding = ropes.full;
+  }
+  if (!newer)
+    return ropes;
+  Ropes parameters = {plain, plain};
+  const std::string name = "rope_parameters";
+  if (family.ropeByType && newer->is_object() &&
+      (newer->contains("full_attention") ||
+       newer->contains("sliding_attention"))) {
+    for (const auto &[key, value] : newer->items()) {
+      if (value.is_null())
+        continue;
+      if (key != "full_attention" && key != "sliding_attention")
+        return Status::error("'" + name + "' has a field " + inQuotes(key) +
+                                 ", which is not supported (supported: "
+                                 "full_attention, sliding_attention)",
+                             StatusCode::Unsupported);
+      KF_ASSIGN_OR_RETURN(RopeConfig read, readObject(value, name + "." + key));
+      (key == "full_attention" ? parameters.full : parameters.sliding) = read;
+    }
+  } else {
+    KF_ASSIGN_OR_RETURN(parameters.full, readObject(*newer, name));
+    if (!family.ropeByType)
+      parameters.sliding = parameters.full;
+    else
+      parameters.sliding.theta = parameters.full.theta;
+  }
+  if (older &&
+      (parameters.full != ropes.full || parameters.sliding != ropes.sliding))
+    return Status::error("'rope_scaling' and 'rope_parameters' disagree");
+  return parameters;
+}
+
+//===----------------------------------------------------------------------===//
+// Which layers
+//===----------------------------------------------------------------------===//
+
+/// The window of layers that have one; 0 where none has.
+Result<int64_t> readWindow(const ConfigReader &reader, const Family &family) {
+  if (family.windows == WindowRule::Never)
+    return 0;
+  if (family.windows == WindowRule::IfUsed) {
+    KF_ASSIGN_OR_RETURN(bool used, reader.boolean("use_sliding_window", false));
+    if (!used)
+      return 0;
+  }
+  if (!reader.find("sliding_window"))
+    return reader.isNull("sliding_window") ? 0 : family.defaultWindow;
+  return reader.integer("sliding_window", 1, kMaxPositions);
+}
+
+/// Which layers turn queries and keys.
+Result<std::vector<bool>> readTurned(const ConfigReader &reader,
+                                     const Family &family, int64_t layers) {
+  std::vector<bool> turned(layers, family.turned != TurnedLayers::None);
+  if (family.turned != TurnedLayers::Listed)
+    return turned;
+  const json *list = reader.find("no_rope_layers");
+  if (!list) {
+    KF_ASSIGN_OR_RETURN(
+        int64_t interval,
+        reader.integer("no_rope_layer_interval", 1, kMaxLayers, 4));
+    for (int64_t i = 0; i < layers; ++i)
+      turned[i] = (i + 1) % interval != 0;
+    return turned;
+  }
+  const std::string expected = "a list of 0 or 1 for each layer";
+  if (!list->is_array() || list->size() != static_cast<size_t>(layers))
+    return reader.unexpected("no_rope_layers", expected);
+  for (int64_t i = 0; i < layers; ++i) {
+    const json &entry = (*list)[i];
+    if (!entry.is_number_integer() || (entry != 0 && entry != 1))
+      return reader.unexpected("no_rope_layers", expected);
+    turned[i] = entry == 1;
+  }
+  return turned;
+}
+
+/// Which layers have the window, where layer_types does not say it.
+Result<std::vector<bool>> slidingByDefault(const ConfigReader &reader,
+                                           const Family &family,
+                                           const std::vector<bool> &turned) {
+  const auto layers = static_cast<int64_t>(turned.size());
+  std::vector<bool> slides(layers, true);
+  if (family.fullLayers) {
+    KF_ASSIGN_OR_RETURN(int64_t pattern,
+                        reader.integer("sliding_window_pattern", 1, kMaxLayers,
+                                       family.fullLayers));
+    for (int64_t i = 0; i < layers; ++i)
+      slides[i] = (i + 1) % pattern != 0;
+  } else if (family.turned == TurnedLayers::Listed) {
+    for (int64_t i = 0; i < layers; ++i)
+      slides[i] = !turned[i];
+  } else if (family.windows != WindowRule::Always) {
+    KF_ASSIGN_OR_RETURN(int64_t full,
+                        reader.integer("max_window_layers", 0, kMaxLayers, 28));
+    std::fill_n(slides.begin(), std::min(full, layers), false);
+  }
+  return slides;
+}
+
+Status readLayerTypes(const json &types, int64_t window,
+                      std::vector<bool> &slides) {
+  for (size_t i = 0; i < slides.size(); ++i) {
+    const json &type = types[i];
+    slides[i] = isText(type, "sliding_attention");
+    if (!slides[i] && !isText(type, "full_attention"))
+      return Status::error("'layer_types' has " + shortDump(type) +
+                               ", which is not supported (supported: "
+                               "full_attention, sliding_attention)",
+                           StatusCode::Unsupported);
+    if (slides[i] && window == 0)
+      return Status::error("'layer_types' has \"sliding_attention\", but the "
+                           "model has no sliding window");
+  }
+  return Status();
+}
+
+} // namespace
+
+Status kf::readLayers(const ConfigReader &reader, const Family &family,
+                      ModelConfig &config) {
+  KF_ASSIGN_OR_RETURN(const int64_t window, readWindow(reader, family));
+  KF_ASSIGN_OR_RETURN(const std::vector<bool> turned,
+                      readTurned(reader, family, config.layers));
+  KF_ASSIGN_OR_RETURN(std::vector<bool> slides,
+                      slidingByDefault(reader, family, turned));
+  if (const json *types = reader.find("layer_types")) {
+    if (!types->is_array() ||
+        types->size() != static_cast<size_t>(config.layers))
+      return reader.unexpected("layer_types", "a list of one entry a layer");
+    KF_RETURN_IF_ERROR(readLayerTypes(*types, window, slides));
+  }
+  Ropes ropes;
+  if (family.turned != TurnedLayers::None) {
+    KF_ASSIGN_OR_RETURN(ropes, RopeReader(reader, family, config).read());
+  }
+  config.layerConfigs.resize(config.layers);
+  for (int64_t i = 0; i < config.layers; ++i) {
+    LayerConfig &layer = config.layerConfigs[i];
+    layer.window = slides[i] ? window : 0;
+    const bool hasRope =
+        family.turned == TurnedLayers::Sliding ? slides[i] : turned[i];
+    if (hasRope)
+      layer.rope = slides[i] ? ropes.sliding : ropes.full;
+  }
+  return Status();
+}

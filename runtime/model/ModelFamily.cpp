@@ -1,0 +1,84 @@
+//===- ModelFamily.cpp - What sets architectures apart --------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/model/ModelFamily.h"
+
+#include <algorithm>
+#include <cassert>
+
+using namespace kf;
+
+static constexpr const char *llamaReads[] = {"attention_bias", "mlp_bias"};
+static constexpr const char *qwen2Reads[] = {"attention_bias",
+                                             "sliding_window"};
+static constexpr const char *mistralReads[] = {"sliding_window"};
+
+static constexpr Family families[] = {
+    {.architecture = Architecture::Llama,
+     .modelType = "llama",
+     .className = "LlamaForCausalLM",
+     .qkvBias = {"attention_bias"},
+     .outputBias = {"attention_bias"},
+     .mlpBias = {"mlp_bias"},
+     .reads = llamaReads,
+     .needsKvHeads = false},
+    {.architecture = Architecture::Mistral,
+     .modelType = "mistral",
+     .className = "MistralForCausalLM",
+     .reads = mistralReads,
+     .defaultMaxPositions = 131072,
+     .windows = WindowRule::Always,
+     .defaultWindow = 4096},
+    // Qwen2 has the biases that it has, whatever attention_bias says.
+    {.architecture = Architecture::Qwen2,
+     .modelType = "qwen2",
+     .className = "Qwen2ForCausalLM",
+     .qkvBias = {nullptr, true},
+     .reads = qwen2Reads,
+     .defaultMaxPositions = 32768,
+     .windows = WindowRule::IfUsed},
+    {.architecture = Architecture::Qwen3,
+     .modelType = "qwen3",
+     .className = "Qwen3ForCausalLM",
+     .qkvBias = {"attention_bias"},
+     .outputBias = {"attention_bias"},
+     .reads = qwen2Reads,
+     .defaultMaxPositions = 32768,
+     .defaultHeadDim = 128,
+     .qkNorm = QkNorm::Heads,
+     .windows = WindowRule::IfUsed},
+    {.architecture = Architecture::Gpt2,
+     .modelType = "gpt2",
+     .className = "GPT2LMHeadModel",
+     .hiddenSize = "n_embd",
+     .layers = "n_layer",
+     .heads = "n_head",
+     .maxPositions = "n_positions",
+     .activation = "activation_function",
+     .eps = "layer_norm_epsilon",
+     .qkvBias = {nullptr, true},
+     .outputBias = {nullptr, true},
+     .mlpBias = {nullptr, true},
+     .defaultActivation = "gelu_new",
+     .defaultMaxPositions = 1024,
+     .defaultEps = 1e-5,
+     .defaultTied = true,
+     .norm = Norm::Layer,
+     .normBias = true,
+     .gatedMlp = false,
+     .turned = TurnedLayers::None},
+};
+
+std::span<const Family> kf::modelFamilies() { return families; }
+
+const Family &kf::familyOf(Architecture architecture) {
+  const auto *found =
+      std::ranges::find(families, architecture, &Family::architecture);
+  assert(found != std::end(families) && "every architecture has a row");
+  return *found;
+}

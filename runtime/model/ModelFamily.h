@@ -1,0 +1,106 @@
+//===- ModelFamily.h - What sets architectures apart ------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A row of a table for each model_type: what its config.json calls things, what
+// absent fields stand for (the defaults of Hugging Face's configuration
+// classes), and which arithmetic goes without saying. Readers ask the row, and
+// what they fill in (ModelConfig) is all that the rest of the project knows.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_MODEL_MODELFAMILY_H
+#define KF_RUNTIME_MODEL_MODELFAMILY_H
+
+#include "runtime/model/ModelConfig.h"
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace kf {
+
+/// Whether some products have biases: a field says it, or, without its name,
+/// `otherwise` does.
+struct BiasField {
+  const char *name = nullptr;
+  bool otherwise = false;
+};
+
+/// Where sliding_window counts.
+enum class WindowRule {
+  Never,
+  Always, ///< where it is not null
+  IfUsed, ///< with use_sliding_window
+};
+
+/// Which layers turn queries and keys.
+enum class TurnedLayers {
+  None,
+  All,
+  Listed,  ///< by no_rope_layers or no_rope_layer_interval
+  Sliding, ///< those with a window
+};
+
+struct Family {
+  Architecture architecture;
+  const char *modelType, *className;
+
+  // Names of fields; null where there is none.
+  const char *hiddenSize = "hidden_size", *layers = "num_hidden_layers";
+  const char *heads = "num_attention_heads";
+  const char *maxPositions = "max_position_embeddings";
+  const char *activation = "hidden_act", *eps = "rms_norm_eps";
+  const char *embeddingScale = nullptr, *residualScale = nullptr;
+  const char *attentionScale = nullptr;
+  const char *logitScale = nullptr, *logitDivisor = nullptr;
+  BiasField qkvBias = {}, outputBias = {}, mlpBias = {};
+  /// Fields that others must not have (UnsupportedFields.cpp), and this reads,
+  /// or is right to ignore.
+  std::span<const char *const> reads = {};
+
+  // What absent fields stand for.
+  const char *defaultActivation = "silu";
+  int64_t defaultMaxPositions = 2048;
+  int64_t defaultHeadDim = 0; ///< 0: hidden size / heads
+  double defaultEps = 1e-6, defaultTheta = 10000, defaultRotaryPart = 1;
+  double defaultLogitScale = 1;
+  bool defaultTied = false;
+  /// num_key_value_heads has to be there; else it is the number of heads.
+  bool needsKvHeads = true;
+
+  // Arithmetic.
+  Norm norm = Norm::Rms;
+  bool normBias = false;
+  NormPlaces normPlaces = NormPlaces::Inputs;
+  QkNorm qkNorm = QkNorm::None;
+  bool gatedMlp = true;
+  /// Always, unless the field of that name says it.
+  bool parallelBlocks = false;
+  const char *parallelField = nullptr;
+
+  // Layers.
+  WindowRule windows = WindowRule::Never;
+  int64_t defaultWindow = 0; ///< where the field is absent
+  /// Every so many-th layer has no window, where layer_types says nothing: the
+  /// default of sliding_window_pattern. 0: no such field.
+  int64_t fullLayers = 0;
+  TurnedLayers turned = TurnedLayers::All;
+  bool interleavedRope = false;
+  bool partialRotary = false; ///< reads partial_rotary_factor
+  /// Layers with a window have a RoPE of their own: rope_scaling is not for
+  /// them, and rope_parameters has an object for each of both kinds.
+  bool ropeByType = false;
+};
+
+/// All of them.
+std::span<const Family> modelFamilies();
+const Family &familyOf(Architecture architecture);
+
+} // namespace kf
+
+#endif // KF_RUNTIME_MODEL_MODELFAMILY_H

@@ -1,0 +1,25 @@
+//===- RopeFactors.h - Frequencies of scaled RoPE ---------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_MODEL_ROPEFACTORS_H
+#define KF_RUNTIME_MODEL_ROPEFACTORS_H
+
+#include "runtime/model/ModelConfig.h"
+
+#include <vector>
+
+namespace kf {
+
+/// What kf.rope divides the frequencies theta^(-2i / dim) by, [dim / 2]: YaRN's
+/// ramp (Peng et al., "YaRN", 2023). Empty for the other scalings, which
+/// kf.rope computes itself.
+std::vector<float> ropeFactors(const RopeConfig &rope);
+
+} // namespace kf
+
+#endif // KF_RUNTIME_MODEL_ROPEFACTORS_H
