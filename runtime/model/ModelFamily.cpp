@@ -18,6 +18,10 @@ static constexpr const char *qwen2Reads[] = {"attention_bias",
                                              "sliding_window"};
 static constexpr const char *mistralReads[] = {"sliding_window"};
 
+static constexpr const char *graniteReads[] = {
+    "attention_bias",       "mlp_bias",       "attention_multiplier",
+    "embedding_multiplier", "logits_scaling", "residual_multiplier"};
+
 static constexpr Family families[] = {
     {.architecture = Architecture::Llama,
      .modelType = "llama",
@@ -72,6 +76,18 @@ static constexpr Family families[] = {
      .normBias = true,
      .gatedMlp = false,
      .turned = TurnedLayers::None},
+    {.architecture = Architecture::Granite,
+     .modelType = "granite",
+     .className = "GraniteForCausalLM",
+     .embeddingScale = "embedding_multiplier",
+     .residualScale = "residual_multiplier",
+     .attentionScale = "attention_multiplier",
+     .logitDivisor = "logits_scaling",
+     .qkvBias = {"attention_bias"},
+     .outputBias = {"attention_bias"},
+     .mlpBias = {"mlp_bias"},
+     .reads = graniteReads,
+     .needsKvHeads = false},
 };
 
 std::span<const Family> kf::modelFamilies() { return families; }

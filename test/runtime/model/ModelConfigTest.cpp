@@ -151,6 +151,26 @@ TEST(ModelConfig, Qwen3) {
   EXPECT_EQ(config->headDim, 32);
 }
 
+TEST(ModelConfig, Granite) {
+  auto config = golden("granite");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_DOUBLE_EQ(config->embeddingScale, 3);
+  EXPECT_DOUBLE_EQ(config->residualScale, 0.6);
+  EXPECT_DOUBLE_EQ(config->attentionScale, 0.2);
+  EXPECT_DOUBLE_EQ(config->logitScale, 2);
+  json small = {{"model_type", "granite"},  {"hidden_size", 64},
+                {"num_hidden_layers", 2},   {"num_attention_heads", 4},
+                {"intermediate_size", 172}, {"vocab_size", 307}};
+  auto plain = parse(small);
+  ASSERT_TRUE(plain.ok()) << plain.message();
+  EXPECT_DOUBLE_EQ(plain->attentionScale, 1);
+  for (json value : {json(0), json(-1), json("1"), json(1e39)}) {
+    EXPECT_FALSE(parse(with(small, {{"logits_scaling", value}})).ok()) << value;
+    EXPECT_FALSE(parse(with(small, {{"residual_multiplier", value}})).ok())
+        << value;
+  }
+}
+
 /// transformers' attribute_map: GPT2Config(n_layer=2, num_hidden_layers=3) has
 /// three layers, in either order.
 TEST(ModelConfig, Gpt2TakesOtherArchitecturesNames) {
