@@ -31,7 +31,15 @@ namespace kf {
 
 /// Says what fields, tensors and metadata are called, and nothing of the
 /// arithmetic, which ModelConfig's other members do.
-enum class Architecture { Llama, Mistral, Qwen2, Qwen3, Gpt2, Granite };
+enum class Architecture {
+  Llama,
+  Mistral,
+  Qwen2,
+  Qwen3,
+  Gpt2,
+  Granite,
+  SmolLm3
+};
 /// config.json's model_type: "llama", "mistral", "qwen2" ...
 std::string_view nameOf(Architecture architecture);
 

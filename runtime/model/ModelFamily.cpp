@@ -21,6 +21,10 @@ static constexpr const char *mistralReads[] = {"sliding_window"};
 static constexpr const char *graniteReads[] = {
     "attention_bias",       "mlp_bias",       "attention_multiplier",
     "embedding_multiplier", "logits_scaling", "residual_multiplier"};
+// Published files have a pretraining_tp that nothing reads.
+static constexpr const char *smolLm3Reads[] = {
+    "pretraining_tp", "attention_bias",         "mlp_bias",
+    "no_rope_layers", "no_rope_layer_interval", "sliding_window"};
 
 static constexpr Family families[] = {
     {.architecture = Architecture::Llama,
@@ -88,6 +92,18 @@ static constexpr Family families[] = {
      .mlpBias = {"mlp_bias"},
      .reads = graniteReads,
      .needsKvHeads = false},
+    {.architecture = Architecture::SmolLm3,
+     .modelType = "smollm3",
+     .className = "SmolLM3ForCausalLM",
+     .qkvBias = {"attention_bias"},
+     .outputBias = {"attention_bias"},
+     .mlpBias = {"mlp_bias"},
+     .reads = smolLm3Reads,
+     .defaultMaxPositions = 32768,
+     .defaultTheta = 2e6,
+     .defaultTied = true,
+     .windows = WindowRule::IfUsed,
+     .turned = TurnedLayers::Listed},
 };
 
 std::span<const Family> kf::modelFamilies() { return families; }

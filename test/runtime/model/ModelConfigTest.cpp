@@ -171,6 +171,39 @@ TEST(ModelConfig, Granite) {
   }
 }
 
+TEST(ModelConfig, SmolLm3TurnsSomeLayers) {
+  auto config = golden("smollm3");
+  ASSERT_TRUE(config.ok()) << config.message();
+  auto turned = [](const ModelConfig &read) {
+    std::vector<bool> turned;
+    for (const LayerConfig &layer : read.layerConfigs)
+      turned.push_back(layer.rope.has_value());
+    return turned;
+  };
+  EXPECT_EQ(turned(*config), (std::vector<bool>{true, true, true, false}));
+  EXPECT_FALSE(config->commonRope());
+  json small = {{"model_type", "smollm3"},     {"hidden_size", 64},
+                {"num_hidden_layers", 3},      {"num_attention_heads", 4},
+                {"num_key_value_heads", 2},    {"intermediate_size", 172},
+                {"no_rope_layer_interval", 2}, {"vocab_size", 307}};
+  auto interval = parse(small);
+  ASSERT_TRUE(interval.ok()) << interval.message();
+  EXPECT_EQ(turned(*interval), (std::vector<bool>{true, false, true}));
+  EXPECT_TRUE(interval->tiedEmbeddings);
+  EXPECT_EQ(interval->layerConfigs[0].rope->theta, 2e6);
+  // The layers that slide are those that are not turned.
+  auto slides =
+      parse(with(small, {{"use_sliding_window", true}, {"sliding_window", 5}}));
+  ASSERT_TRUE(slides.ok()) << slides.message();
+  EXPECT_EQ(slides->windows(), (std::vector<int64_t>{0, 5, 0}));
+  for (json list : {json{1, 0}, json{1, 0, 2}, json{1, 0, "1"}, json(1)})
+    expectContains(parse(with(small, {{"no_rope_layers", list}})).message(),
+                   "a list of 0 or 1 for each layer is expected");
+  // Others must not have the fields.
+  expectContains(errorOf({{"no_rope_layers", {1, 1, 1, 0}}}),
+                 "'no_rope_layers'");
+}
+
 /// transformers' attribute_map: GPT2Config(n_layer=2, num_hidden_layers=3) has
 /// three layers, in either order.
 TEST(ModelConfig, Gpt2TakesOtherArchitecturesNames) {
