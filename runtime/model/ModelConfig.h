@@ -38,7 +38,8 @@ enum class Architecture {
   Qwen3,
   Gpt2,
   Granite,
-  SmolLm3
+  SmolLm3,
+  Olmo2
 };
 /// config.json's model_type: "llama", "mistral", "qwen2" ...
 std::string_view nameOf(Architecture architecture);

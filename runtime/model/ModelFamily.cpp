@@ -25,6 +25,7 @@ static constexpr const char *graniteReads[] = {
 static constexpr const char *smolLm3Reads[] = {
     "pretraining_tp", "attention_bias",         "mlp_bias",
     "no_rope_layers", "no_rope_layer_interval", "sliding_window"};
+static constexpr const char *olmo2Reads[] = {"attention_bias"};
 
 static constexpr Family families[] = {
     {.architecture = Architecture::Llama,
@@ -104,6 +105,16 @@ static constexpr Family families[] = {
      .defaultTied = true,
      .windows = WindowRule::IfUsed,
      .turned = TurnedLayers::Listed},
+    {.architecture = Architecture::Olmo2,
+     .modelType = "olmo2",
+     .className = "Olmo2ForCausalLM",
+     .qkvBias = {"attention_bias"},
+     .outputBias = {"attention_bias"},
+     .reads = olmo2Reads,
+     .defaultEps = 1e-5,
+     .needsKvHeads = false,
+     .normPlaces = NormPlaces::Outputs,
+     .qkNorm = QkNorm::Width},
 };
 
 std::span<const Family> kf::modelFamilies() { return families; }

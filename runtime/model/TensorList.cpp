@@ -61,6 +61,15 @@ constexpr TensorNames gpt2Names() {
   return names;
 }
 
+/// OLMo's norms are behind the blocks.
+constexpr TensorNames olmoNames() {
+  TensorNames names = llamaNames();
+  names.attentionNorm = names.mlpNorm = {};
+  names.attentionOutputNorm = "post_attention_layernorm";
+  names.mlpOutputNorm = "post_feedforward_layernorm";
+  return names;
+}
+
 /// GGUF's names, which architectures share but for what they lack.
 constexpr TensorNames ggufNames(bool isGpt2) {
   TensorNames names;
@@ -89,6 +98,7 @@ constexpr TensorNames ggufNames(bool isGpt2) {
 }
 
 constexpr TensorNames kLlama = llamaNames();
+constexpr TensorNames kOlmo = olmoNames();
 constexpr TensorNames kGpt2 = gpt2Names();
 constexpr TensorNames kGgufLlama = ggufNames(/*isGpt2=*/false);
 constexpr TensorNames kGgufGpt2 = ggufNames(/*isGpt2=*/true);
@@ -100,6 +110,8 @@ const TensorNames &kf::tensorNames(const ModelConfig &config) {
   switch (config.architecture) {
   case Architecture::Gpt2:
     return gguf ? kGgufGpt2 : kGpt2;
+  case Architecture::Olmo2:
+    return kOlmo;
   default:
     return gguf ? kGgufLlama : kLlama;
   }

@@ -115,7 +115,7 @@ INSTANTIATE_TEST_SUITE_P(All, GoldenModels,
                               "qwen2-bias", "qwen3-qknorm", "gpt2-layernorm",
                               "llama-own-head", "llama-head-alone",
                               "gpt2-own-head", "qwen2-wide-head", "qwen3-bias",
-                              "llama-float8", "granite", "smollm3"})),
+                              "llama-float8", "granite", "smollm3", "olmo2"})),
                          caseName);
 
 } // namespace
