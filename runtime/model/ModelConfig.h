@@ -39,7 +39,8 @@ enum class Architecture {
   Gpt2,
   Granite,
   SmolLm3,
-  Olmo2
+  Olmo2,
+  Olmo3
 };
 /// config.json's model_type: "llama", "mistral", "qwen2" ...
 std::string_view nameOf(Architecture architecture);

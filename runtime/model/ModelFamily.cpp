@@ -26,6 +26,8 @@ static constexpr const char *smolLm3Reads[] = {
     "pretraining_tp", "attention_bias",         "mlp_bias",
     "no_rope_layers", "no_rope_layer_interval", "sliding_window"};
 static constexpr const char *olmo2Reads[] = {"attention_bias"};
+static constexpr const char *olmo3Reads[] = {"attention_bias",
+                                             "sliding_window"};
 
 static constexpr Family families[] = {
     {.architecture = Architecture::Llama,
@@ -115,6 +117,21 @@ static constexpr Family families[] = {
      .needsKvHeads = false,
      .normPlaces = NormPlaces::Outputs,
      .qkNorm = QkNorm::Width},
+    {.architecture = Architecture::Olmo3,
+     .modelType = "olmo3",
+     .className = "Olmo3ForCausalLM",
+     .qkvBias = {"attention_bias"},
+     .outputBias = {"attention_bias"},
+     .reads = olmo3Reads,
+     .defaultEps = 1e-5,
+     .defaultTheta = 5e5,
+     .needsKvHeads = false,
+     .normPlaces = NormPlaces::Outputs,
+     .qkNorm = QkNorm::Width,
+     .windows = WindowRule::Always,
+     .defaultWindow = 4096,
+     .fullLayers = 4,
+     .ropeByType = true},
 };
 
 std::span<const Family> kf::modelFamilies() { return families; }

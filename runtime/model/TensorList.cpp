@@ -111,6 +111,7 @@ const TensorNames &kf::tensorNames(const ModelConfig &config) {
   case Architecture::Gpt2:
     return gguf ? kGgufGpt2 : kGpt2;
   case Architecture::Olmo2:
+  case Architecture::Olmo3:
     return kOlmo;
   default:
     return gguf ? kGgufLlama : kLlama;

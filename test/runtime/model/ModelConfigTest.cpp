@@ -204,6 +204,40 @@ TEST(ModelConfig, SmolLm3TurnsSomeLayers) {
                  "'no_rope_layers'");
 }
 
+TEST(ModelConfig, Olmo3TurnsLayersByTheirType) {
+  auto config = golden("olmo3");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->normPlaces, NormPlaces::Outputs);
+  EXPECT_EQ(config->qkNorm, QkNorm::Width);
+  EXPECT_EQ(config->windows(), (std::vector<int64_t>{8, 8, 8, 0}));
+  const RopeConfig sliding = *config->layerConfigs[0].rope;
+  EXPECT_EQ(sliding.scaling, RopeConfig::Scaling::None);
+  const RopeConfig full = *config->layerConfigs[3].rope;
+  EXPECT_EQ(full.scaling, RopeConfig::Scaling::Yarn);
+  EXPECT_EQ(full.originalContext, 16);
+  EXPECT_NEAR(full.magnitude, 0.1 * std::log(8.0) + 1, 1e-12);
+  // Published files scale full layers alone, too.
+  json older = {{"model_type", "olmo3"},
+                {"hidden_size", 64},
+                {"num_hidden_layers", 4},
+                {"num_attention_heads", 4},
+                {"intermediate_size", 172},
+                {"vocab_size", 307},
+                {"sliding_window", 8},
+                {"rope_theta", 500000},
+                {"rope_scaling",
+                 {{"rope_type", "yarn"},
+                  {"factor", 8.0},
+                  {"original_max_position_embeddings", 16}}}};
+  auto read = parse(older);
+  ASSERT_TRUE(read.ok()) << read.message();
+  EXPECT_EQ(read->windows(), (std::vector<int64_t>{8, 8, 8, 0}));
+  EXPECT_EQ(read->layerConfigs[0].rope->scaling, RopeConfig::Scaling::None);
+  EXPECT_NEAR(read->layerConfigs[3].rope->magnitude, full.magnitude, 1e-12);
+  older["rope_scaling"]["factor"] = 0.5;
+  expectContains(parse(older).message(), "'rope_scaling.factor' is 0.5");
+}
+
 /// transformers' attribute_map: GPT2Config(n_layer=2, num_hidden_layers=3) has
 /// three layers, in either order.
 TEST(ModelConfig, Gpt2TakesOtherArchitecturesNames) {
