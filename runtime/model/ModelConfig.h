@@ -40,7 +40,8 @@ enum class Architecture {
   Granite,
   SmolLm3,
   Olmo2,
-  Olmo3
+  Olmo3,
+  Phi3
 };
 /// config.json's model_type: "llama", "mistral", "qwen2" ...
 std::string_view nameOf(Architecture architecture);

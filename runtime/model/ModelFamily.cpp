@@ -28,6 +28,8 @@ static constexpr const char *smolLm3Reads[] = {
 static constexpr const char *olmo2Reads[] = {"attention_bias"};
 static constexpr const char *olmo3Reads[] = {"attention_bias",
                                              "sliding_window"};
+static constexpr const char *phi3Reads[] = {"partial_rotary_factor",
+                                            "sliding_window"};
 
 static constexpr Family families[] = {
     {.architecture = Architecture::Llama,
@@ -132,6 +134,15 @@ static constexpr Family families[] = {
      .defaultWindow = 4096,
      .fullLayers = 4,
      .ropeByType = true},
+    {.architecture = Architecture::Phi3,
+     .modelType = "phi3",
+     .className = "Phi3ForCausalLM",
+     .reads = phi3Reads,
+     .defaultMaxPositions = 4096,
+     .defaultEps = 1e-5,
+     .needsKvHeads = false,
+     .windows = WindowRule::Always,
+     .partialRotary = true},
 };
 
 std::span<const Family> kf::modelFamilies() { return families; }

@@ -16,6 +16,7 @@
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/ConfigReader.h"
+#include "runtime/model/FusedTensors.h"
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/Step.h"
 #include "runtime/model/TiedEmbeddings.h"
@@ -122,6 +123,8 @@ Result<ModelFacts> collectFolder(const std::string &path) {
   if (weights.ok())
     addTensors(**weights, facts);
   if (weights.ok() && facts.config)
+    read = splitFusedTensors(*facts.config, *weights);
+  if (read.ok() && weights.ok() && facts.config)
     read = settleTiedEmbeddings(*facts.config, **weights);
   if (!read.ok())
     facts.tensorProblem = read.message();

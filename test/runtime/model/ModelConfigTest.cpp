@@ -238,6 +238,32 @@ TEST(ModelConfig, Olmo3TurnsLayersByTheirType) {
   expectContains(parse(older).message(), "'rope_scaling.factor' is 0.5");
 }
 
+TEST(ModelConfig, Phi3) {
+  auto config = golden("phi3");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->windows(), (std::vector<int64_t>{10, 10, 10, 10}));
+  EXPECT_EQ(config->commonRope()->dim, config->headDim);
+  json small = {{"model_type", "phi3"},     {"hidden_size", 64},
+                {"num_hidden_layers", 2},   {"num_attention_heads", 4},
+                {"intermediate_size", 172}, {"vocab_size", 307}};
+  auto part = parse(with(small, {{"partial_rotary_factor", 0.75}}));
+  ASSERT_TRUE(part.ok()) << part.message();
+  EXPECT_EQ(part->commonRope()->dim, 12);
+  for (json factor : {json(0), json(1.5), json(-1), json("1")})
+    EXPECT_FALSE(parse(with(small, {{"partial_rotary_factor", factor}})).ok());
+  expectContains(parse(with(small, {{"partial_rotary_factor", 0.7}})).message(),
+                 "of heads of 16 elements are 11; rotary embedding needs an "
+                 "even number");
+  expectContains(
+      parse(with(small, {{"partial_rotary_factor", 0.5},
+                         {"rope_scaling",
+                          {{"type", "yarn"},
+                           {"factor", 2},
+                           {"original_max_position_embeddings", 16}}}}))
+          .message(),
+      "with a 'partial_rotary_factor', which is not supported");
+}
+
 /// transformers' attribute_map: GPT2Config(n_layer=2, num_hidden_layers=3) has
 /// three layers, in either order.
 TEST(ModelConfig, Gpt2TakesOtherArchitecturesNames) {

@@ -1,0 +1,116 @@
+//===- SplitWeights.cpp - Rows of tensors as tensors ----------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/io/SplitWeights.h"
+
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/Quote.h"
+
+#include <algorithm>
+
+using namespace kf;
+
+Status SplitWeights::split(const std::string &name,
+                           const std::vector<Part> &parts) try {
+  KF_ASSIGN_OR_RETURN(const TensorView view, source->describe(name));
+  const int64_t rows = view.shape.empty() ? 0 : view.shape.front();
+  int64_t sum = 0;
+  for (const Part &part : parts)
+    sum += part.rows;
+  if (rows < 1 || rows != sum)
+    return Status::error(
+        "checkpoint tensor " + inQuotes(name) + " has " + std::to_string(rows) +
+        " rows, but the configuration implies " + std::to_string(sum));
+  auto whole = std::make_unique<Whole>();
+  whole->name = name;
+  whole->parts = parts.size();
+  // Rows are whole blocks: their bytes divide those of the tensor.
+  const uint64_t rowBytes = view.bytes / static_cast<uint64_t>(rows);
+  uint64_t offset = 0;
+  for (const Part &part : parts) {
+    if (describe(part.name).ok())
+      return Status::error("checkpoint tensors " + inQuotes(name) + " and " +
+                           inQuotes(part.name) + " hold the same");
+    const uint64_t bytes = rowBytes * static_cast<uint64_t>(part.rows);
+    places[part.name] = {whole.get(), part.rows, offset, bytes};
+    offset += bytes;
+  }
+  wholes[name] = std::move(whole);
+  return Status();
+} catch (...) {
+  return statusOfException();
+}
+
+TensorView SplitWeights::partOf(const Place &place, TensorView whole) const {
+  whole.shape.front() = place.rows;
+  whole.bytes = place.bytes;
+  if (whole.data)
+    whole.data = static_cast<const std::byte *>(whole.data) + place.offset;
+  return whole;
+}
+
+Result<TensorView> SplitWeights::find(const std::string &name) const try {
+  auto place = places.find(name);
+  if (place == places.end())
+    return source->find(name);
+  {
+    std::lock_guard<std::mutex> lock(releasing);
+    Place &found = place->second;
+    found.whole->released -= found.released ? 1 : 0;
+    found.released = false;
+  }
+  KF_ASSIGN_OR_RETURN(TensorView view, source->find(place->second.whole->name));
+  return partOf(place->second, std::move(view));
+} catch (...) {
+  return statusOfException();
+}
+
+Result<TensorView> SplitWeights::describe(const std::string &name) const try {
+  auto place = places.find(name);
+  if (place == places.end())
+    return source->describe(name);
+  KF_ASSIGN_OR_RETURN(TensorView view,
+                      source->describe(place->second.whole->name));
+  return partOf(place->second, std::move(view));
+} catch (...) {
+  return statusOfException();
+}
+
+void SplitWeights::release(const std::string &name) const {
+  auto found = places.find(name);
+  if (found == places.end())
+    return source->release(name);
+  Place &place = found->second;
+  source->releasePart(place.whole->name, place.offset, place.bytes);
+  std::lock_guard<std::mutex> lock(releasing);
+  if (place.released)
+    return;
+  place.released = true;
+  if (++place.whole->released == place.whole->parts)
+    source->release(place.whole->name);
+}
+
+void SplitWeights::releasePart(const std::string &name, uint64_t first,
+                               uint64_t bytes) const {
+  auto found = places.find(name);
+  if (found == places.end())
+    return source->releasePart(name, first, bytes);
+  const Place &place = found->second;
+  source->releasePart(place.whole->name, place.offset + first, bytes);
+}
+
+std::vector<std::string> SplitWeights::names() const {
+  std::vector<std::string> names;
+  for (const std::string &name : source->names())
+    if (!wholes.contains(name))
+      names.push_back(name);
+  for (const auto &[name, place] : places)
+    names.push_back(name);
+  std::ranges::sort(names);
+  return names;
+}
