@@ -41,7 +41,8 @@ enum class Architecture {
   SmolLm3,
   Olmo2,
   Olmo3,
-  Phi3
+  Phi3,
+  StableLm
 };
 /// config.json's model_type: "llama", "mistral", "qwen2" ...
 std::string_view nameOf(Architecture architecture);

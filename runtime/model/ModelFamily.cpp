@@ -30,6 +30,8 @@ static constexpr const char *olmo3Reads[] = {"attention_bias",
                                              "sliding_window"};
 static constexpr const char *phi3Reads[] = {"partial_rotary_factor",
                                             "sliding_window"};
+static constexpr const char *stableLmReads[] = {"partial_rotary_factor",
+                                                "use_parallel_residual"};
 
 static constexpr Family families[] = {
     {.architecture = Architecture::Llama,
@@ -142,6 +144,19 @@ static constexpr Family families[] = {
      .defaultEps = 1e-5,
      .needsKvHeads = false,
      .windows = WindowRule::Always,
+     .partialRotary = true},
+    {.architecture = Architecture::StableLm,
+     .modelType = "stablelm",
+     .className = "StableLmForCausalLM",
+     .eps = "layer_norm_eps",
+     .qkvBias = {"use_qkv_bias"},
+     .reads = stableLmReads,
+     .defaultMaxPositions = 4096,
+     .defaultEps = 1e-5,
+     .defaultRotaryPart = 0.25,
+     .norm = Norm::Layer,
+     .normBias = true,
+     .parallelField = "use_parallel_residual",
      .partialRotary = true},
 };
 

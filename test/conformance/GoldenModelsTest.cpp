@@ -108,14 +108,27 @@ TEST_P(GoldenModels, ChunkingDoesNotMatter) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(
-    All, GoldenModels,
-    testing::ValuesIn(casesOf(
-        {"llama2-mha", "llama3-gqa-scaled", "llama-wide-head", "llama-bias",
-         "mistral-window", "qwen2-bias", "qwen3-qknorm", "gpt2-layernorm",
-         "llama-own-head", "llama-head-alone", "gpt2-own-head",
-         "qwen2-wide-head", "qwen3-bias", "llama-float8", "granite", "smollm3",
-         "olmo2", "olmo3", "phi3"})),
-    caseName);
+INSTANTIATE_TEST_SUITE_P(All, GoldenModels,
+                         testing::ValuesIn(casesOf({"llama2-mha",
+                                                    "llama3-gqa-scaled",
+                                                    "llama-wide-head",
+                                                    "llama-bias",
+                                                    "mistral-window",
+                                                    "qwen2-bias",
+                                                    "qwen3-qknorm",
+                                                    "gpt2-layernorm",
+                                                    "llama-own-head",
+                                                    "llama-head-alone",
+                                                    "gpt2-own-head",
+                                                    "qwen2-wide-head",
+                                                    "qwen3-bias",
+                                                    "llama-float8",
+                                                    "granite",
+                                                    "smollm3",
+                                                    "olmo2",
+                                                    "olmo3",
+                                                    "phi3",
+                                                    "stablelm"})),
+                         caseName);
 
 } // namespace

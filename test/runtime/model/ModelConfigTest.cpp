@@ -264,6 +264,15 @@ TEST(ModelConfig, Phi3) {
       "with a 'partial_rotary_factor', which is not supported");
 }
 
+TEST(ModelConfig, LayerNormFamilies) {
+  auto stable = golden("stablelm");
+  ASSERT_TRUE(stable.ok()) << stable.message();
+  EXPECT_EQ(stable->norm, Norm::Layer);
+  EXPECT_TRUE(stable->normBias && stable->qkvBias);
+  EXPECT_FALSE(stable->attentionOutputBias || stable->parallelBlocks);
+  EXPECT_EQ(stable->commonRope()->dim, 2);
+}
+
 /// transformers' attribute_map: GPT2Config(n_layer=2, num_hidden_layers=3) has
 /// three layers, in either order.
 TEST(ModelConfig, Gpt2TakesOtherArchitecturesNames) {
