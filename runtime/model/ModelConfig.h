@@ -42,7 +42,8 @@ enum class Architecture {
   Olmo2,
   Olmo3,
   Phi3,
-  StableLm
+  StableLm,
+  Starcoder2
 };
 /// config.json's model_type: "llama", "mistral", "qwen2" ...
 std::string_view nameOf(Architecture architecture);

@@ -158,6 +158,22 @@ static constexpr Family families[] = {
      .normBias = true,
      .parallelField = "use_parallel_residual",
      .partialRotary = true},
+    {.architecture = Architecture::Starcoder2,
+     .modelType = "starcoder2",
+     .className = "Starcoder2ForCausalLM",
+     .eps = "norm_epsilon",
+     .qkvBias = {"use_bias", true},
+     .outputBias = {"use_bias", true},
+     .mlpBias = {"use_bias", true},
+     .reads = mistralReads,
+     .defaultActivation = "gelu_pytorch_tanh",
+     .defaultMaxPositions = 4096,
+     .defaultEps = 1e-5,
+     .defaultTied = true,
+     .norm = Norm::Layer,
+     .normBias = true,
+     .gatedMlp = false,
+     .windows = WindowRule::Always},
 };
 
 std::span<const Family> kf::modelFamilies() { return families; }

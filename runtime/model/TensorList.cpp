@@ -70,6 +70,14 @@ constexpr TensorNames olmoNames() {
   return names;
 }
 
+constexpr TensorNames starcoder2Names() {
+  TensorNames names = llamaNames();
+  names.gate = {};
+  names.up = "mlp.c_fc";
+  names.down = "mlp.c_proj";
+  return names;
+}
+
 /// GGUF's names, which architectures share but for what they lack.
 constexpr TensorNames ggufNames(bool isGpt2) {
   TensorNames names;
@@ -99,6 +107,7 @@ constexpr TensorNames ggufNames(bool isGpt2) {
 
 constexpr TensorNames kLlama = llamaNames();
 constexpr TensorNames kOlmo = olmoNames();
+constexpr TensorNames kStarcoder2 = starcoder2Names();
 constexpr TensorNames kGpt2 = gpt2Names();
 constexpr TensorNames kGgufLlama = ggufNames(/*isGpt2=*/false);
 constexpr TensorNames kGgufGpt2 = ggufNames(/*isGpt2=*/true);
@@ -113,6 +122,8 @@ const TensorNames &kf::tensorNames(const ModelConfig &config) {
   case Architecture::Olmo2:
   case Architecture::Olmo3:
     return kOlmo;
+  case Architecture::Starcoder2:
+    return kStarcoder2;
   default:
     return gguf ? kGgufLlama : kLlama;
   }

@@ -128,7 +128,8 @@ INSTANTIATE_TEST_SUITE_P(All, GoldenModels,
                                                     "olmo2",
                                                     "olmo3",
                                                     "phi3",
-                                                    "stablelm"})),
+                                                    "stablelm",
+                                                    "starcoder2"})),
                          caseName);
 
 } // namespace

@@ -271,6 +271,12 @@ TEST(ModelConfig, LayerNormFamilies) {
   EXPECT_TRUE(stable->normBias && stable->qkvBias);
   EXPECT_FALSE(stable->attentionOutputBias || stable->parallelBlocks);
   EXPECT_EQ(stable->commonRope()->dim, 2);
+  auto star = golden("starcoder2");
+  ASSERT_TRUE(star.ok()) << star.message();
+  EXPECT_FALSE(star->gatedMlp);
+  EXPECT_EQ(star->activation, Activation::GeluTanh);
+  EXPECT_TRUE(star->qkvBias && star->attentionOutputBias && star->mlpBias);
+  EXPECT_EQ(star->windows(), (std::vector<int64_t>{8, 8, 8, 8}));
 }
 
 /// transformers' attribute_map: GPT2Config(n_layer=2, num_hidden_layers=3) has
