@@ -43,7 +43,8 @@ enum class Architecture {
   Olmo3,
   Phi3,
   StableLm,
-  Starcoder2
+  Starcoder2,
+  Cohere
 };
 /// config.json's model_type: "llama", "mistral", "qwen2" ...
 std::string_view nameOf(Architecture architecture);

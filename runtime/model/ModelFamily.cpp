@@ -32,6 +32,7 @@ static constexpr const char *phi3Reads[] = {"partial_rotary_factor",
                                             "sliding_window"};
 static constexpr const char *stableLmReads[] = {"partial_rotary_factor",
                                                 "use_parallel_residual"};
+static constexpr const char *cohereReads[] = {"attention_bias", "logit_scale"};
 
 static constexpr Family families[] = {
     {.architecture = Architecture::Llama,
@@ -174,6 +175,23 @@ static constexpr Family families[] = {
      .normBias = true,
      .gatedMlp = false,
      .windows = WindowRule::Always},
+    {.architecture = Architecture::Cohere,
+     .modelType = "cohere",
+     .className = "CohereForCausalLM",
+     .eps = "layer_norm_eps",
+     .logitScale = "logit_scale",
+     .qkvBias = {"attention_bias"},
+     .outputBias = {"attention_bias"},
+     .reads = cohereReads,
+     .defaultMaxPositions = 8192,
+     .defaultEps = 1e-5,
+     .defaultTheta = 5e5,
+     .defaultLogitScale = 0.0625,
+     .defaultTied = true,
+     .needsKvHeads = false,
+     .norm = Norm::Layer,
+     .parallelBlocks = true,
+     .interleavedRope = true},
 };
 
 std::span<const Family> kf::modelFamilies() { return families; }

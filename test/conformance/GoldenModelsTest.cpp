@@ -129,7 +129,8 @@ INSTANTIATE_TEST_SUITE_P(All, GoldenModels,
                                                     "olmo3",
                                                     "phi3",
                                                     "stablelm",
-                                                    "starcoder2"})),
+                                                    "starcoder2",
+                                                    "cohere"})),
                          caseName);
 
 } // namespace

@@ -277,6 +277,11 @@ TEST(ModelConfig, LayerNormFamilies) {
   EXPECT_EQ(star->activation, Activation::GeluTanh);
   EXPECT_TRUE(star->qkvBias && star->attentionOutputBias && star->mlpBias);
   EXPECT_EQ(star->windows(), (std::vector<int64_t>{8, 8, 8, 8}));
+  auto cohere = golden("cohere");
+  ASSERT_TRUE(cohere.ok()) << cohere.message();
+  EXPECT_TRUE(cohere->parallelBlocks && cohere->commonRope()->interleaved);
+  EXPECT_FALSE(cohere->normBias);
+  EXPECT_DOUBLE_EQ(cohere->logitScale, 0.3);
 }
 
 /// transformers' attribute_map: GPT2Config(n_layer=2, num_hidden_layers=3) has
