@@ -44,7 +44,8 @@ enum class Architecture {
   Phi3,
   StableLm,
   Starcoder2,
-  Cohere
+  Cohere,
+  Cohere2
 };
 /// config.json's model_type: "llama", "mistral", "qwen2" ...
 std::string_view nameOf(Architecture architecture);

@@ -33,6 +33,10 @@ static constexpr const char *phi3Reads[] = {"partial_rotary_factor",
 static constexpr const char *stableLmReads[] = {"partial_rotary_factor",
                                                 "use_parallel_residual"};
 static constexpr const char *cohereReads[] = {"attention_bias", "logit_scale"};
+// position_embedding_type says "rope_gptj", which means pairs of neighbours.
+static constexpr const char *cohere2Reads[] = {"attention_bias", "logit_scale",
+                                               "position_embedding_type",
+                                               "sliding_window"};
 
 static constexpr Family families[] = {
     {.architecture = Architecture::Llama,
@@ -191,6 +195,26 @@ static constexpr Family families[] = {
      .needsKvHeads = false,
      .norm = Norm::Layer,
      .parallelBlocks = true,
+     .interleavedRope = true},
+    {.architecture = Architecture::Cohere2,
+     .modelType = "cohere2",
+     .className = "Cohere2ForCausalLM",
+     .eps = "layer_norm_eps",
+     .logitScale = "logit_scale",
+     .qkvBias = {"attention_bias"},
+     .outputBias = {"attention_bias"},
+     .reads = cohere2Reads,
+     .defaultMaxPositions = 8192,
+     .defaultEps = 1e-5,
+     .defaultLogitScale = 0.0625,
+     .defaultTied = true,
+     .needsKvHeads = false,
+     .norm = Norm::Layer,
+     .parallelBlocks = true,
+     .windows = WindowRule::Always,
+     .defaultWindow = 4096,
+     .fullLayers = 4,
+     .turned = TurnedLayers::Sliding,
      .interleavedRope = true},
 };
 

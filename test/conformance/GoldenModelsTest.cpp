@@ -130,7 +130,8 @@ INSTANTIATE_TEST_SUITE_P(All, GoldenModels,
                                                     "phi3",
                                                     "stablelm",
                                                     "starcoder2",
-                                                    "cohere"})),
+                                                    "cohere",
+                                                    "cohere2"})),
                          caseName);
 
 } // namespace

@@ -282,6 +282,11 @@ TEST(ModelConfig, LayerNormFamilies) {
   EXPECT_TRUE(cohere->parallelBlocks && cohere->commonRope()->interleaved);
   EXPECT_FALSE(cohere->normBias);
   EXPECT_DOUBLE_EQ(cohere->logitScale, 0.3);
+  auto cohere2 = golden("cohere2");
+  ASSERT_TRUE(cohere2.ok()) << cohere2.message();
+  EXPECT_EQ(cohere2->windows(), (std::vector<int64_t>{8, 8, 0, 8}));
+  EXPECT_TRUE(cohere2->layerConfigs[1].rope);
+  EXPECT_FALSE(cohere2->layerConfigs[2].rope);
 }
 
 /// transformers' attribute_map: GPT2Config(n_layer=2, num_hidden_layers=3) has
