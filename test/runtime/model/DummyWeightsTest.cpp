@@ -51,7 +51,10 @@ TEST(NamedConfigs, HaveTheNumberOfParameters) {
       {"tinyllama-1.1b", 1100048384}, {"llama-3.2-1b", 1235814400},
       {"llama-3.2-3b", 3212749824},   {"llama-2-7b", 6738415616},
       {"llama-3-8b", 8030261248},     {"mistral-7b", 7241732096},
-      {"qwen2.5-0.5b", 494032768}};
+      {"qwen2.5-0.5b", 494032768},    {"granite-3.3-2b", 2533539840},
+      {"smollm3-3b", 3075098624},     {"olmo-2-1b", 1484916736},
+      {"phi-3-mini-4k", 3821079552},  {"stablelm-2-1.6b", 1644515328},
+      {"starcoder2-3b", 3030371328}};
   EXPECT_EQ(namedConfigs().size(), std::size(published));
   for (const auto &[name, parameters] : published)
     EXPECT_EQ(parametersOf(configOf(name)), parameters) << name;
@@ -61,13 +64,13 @@ TEST(NamedConfigs, HaveTheNumberOfParameters) {
 
 TEST(NamedConfigs, KeepWhatSetsTheModelsApart) {
   ModelConfig llama = configOf("llama-3.2-1b");
-  EXPECT_EQ(llama.rope->scaling, RopeConfig::Scaling::Llama3);
-  EXPECT_EQ(llama.rope->factor, 32);
+  EXPECT_EQ(llama.commonRope()->scaling, RopeConfig::Scaling::Llama3);
+  EXPECT_EQ(llama.commonRope()->factor, 32);
   EXPECT_TRUE(llama.tiedEmbeddings);
-  EXPECT_EQ(configOf("mistral-7b").windows[31], 4096);
+  EXPECT_EQ(configOf("mistral-7b").windows()[31], 4096);
   ModelConfig qwen = configOf("qwen2.5-0.5b");
   EXPECT_TRUE(qwen.qkvBias);
-  EXPECT_EQ(qwen.windows[23], 0);
+  EXPECT_EQ(qwen.windows()[23], 0);
   EXPECT_EQ(configOf("llama-2-7b").dtype, DataType::F16);
 }
 
