@@ -15,6 +15,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 
@@ -123,8 +124,9 @@ private:
 
   /// Hidden rows [T, D] -> logits [L, V].
   Value buildHead(ValueRange arguments) {
-    return scaled(linear(buildEmbedding(arguments), names.head),
-                  config.logitScale);
+    return capped(scaled(linear(buildEmbedding(arguments), names.head),
+                         config.logitScale),
+                  config.logitCap);
   }
 
   /// Hidden rows [T, D] -> [L, D], of those that are wanted.
@@ -215,7 +217,10 @@ private:
     Value attended = AttentionOp::create(
         b, loc, q, cache, positions, sequences, pageTable,
         /*kv_head=*/Value(), b.getI64IntegerAttr(layer), attentionScale(own),
-        own.window ? b.getI64IntegerAttr(own.window) : IntegerAttr());
+        own.window ? b.getI64IntegerAttr(own.window) : IntegerAttr(),
+        config.attentionCap
+            ? b.getF32FloatAttr(static_cast<float>(config.attentionCap))
+            : FloatAttr());
     return linear(fromHeads(attended), at + std::string(names.output));
   }
 
@@ -281,7 +286,9 @@ private:
   }
 
   Value rmsNorm(Value x, const Twine &name) {
-    return RmsNormOp::create(b, loc, x, weight(name), eps());
+    return RmsNormOp::create(b, loc, x, weight(name), eps(),
+                             config.zeroCenteredNorms ? b.getUnitAttr()
+                                                      : UnitAttr());
   }
 
   FloatAttr eps() {
@@ -331,6 +338,13 @@ private:
         b, loc, DenseElementsAttr::get(scalar, rounded));
     return arith::MulFOp::create(b, loc, x,
                                  BroadcastOp::create(b, loc, type, one));
+  }
+
+  /// cap * tanh(x / cap) of x [rows, columns]; x where cap is 0.
+  Value capped(Value x, double cap) {
+    if (cap == 0)
+      return x;
+    return scaled(math::TanhOp::create(b, loc, scaled(x, 1 / cap)), cap);
   }
 
   /// [values] of f32.
@@ -489,7 +503,7 @@ mlir::kf::importStep(MLIRContext &context, const ModelConfig &config,
                      const ::kf::WeightSource &source,
                      const ImportOptions &options) {
   context.loadDialect<KFDialect, arith::ArithDialect, func::FuncDialect,
-                      tensor::TensorDialect>();
+                      math::MathDialect, tensor::TensorDialect>();
   if (llvm::Error error = checkOptions(options, config))
     return std::move(error);
   Type cacheElement = getElementType(&context, options.cacheType);

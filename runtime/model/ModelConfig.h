@@ -126,6 +126,7 @@ struct ModelConfig {
   Norm norm = Norm::Rms;
   bool normBias = false; ///< of Norm::Layer
   double normEps = 0;
+  bool zeroCenteredNorms = false; ///< RMS norms multiply by 1 + weight
   NormPlaces normPlaces = NormPlaces::Inputs;
   /// Both blocks of a layer read the same row, by one norm, and what they give
   /// is added together: x + attention(norm(x)) + mlp(norm(x)).
@@ -133,10 +134,12 @@ struct ModelConfig {
   Activation activation = Activation::Silu;
   bool gatedMlp = true;
   QkNorm qkNorm = QkNorm::None;
-  double attentionScale = 0;             ///< factor of q k^T
-  double embeddingScale = 1;             ///< factor of the embeddings
-  double residualScale = 1;              ///< factor of what a block gives
-  double logitScale = 1;                 ///< factor of the logits
+  double attentionScale = 0; ///< factor of q k^T
+  double embeddingScale = 1; ///< factor of the embeddings
+  double residualScale = 1;  ///< factor of what a block gives
+  double logitScale = 1;     ///< factor of the logits
+  double attentionCap = 0;   ///< c: scores are c * tanh(s / c); 0: as they are
+  double logitCap = 0;       ///< the same of logits, behind their scale
   std::vector<LayerConfig> layerConfigs; ///< one a layer
 
   bool qkvBias = false, attentionOutputBias = false, mlpBias = false;

@@ -211,8 +211,8 @@ struct MmaShape {
   int64_t stageBytes() const { return 2 * (rows + lines) * step; }
 };
 
-/// Whether matrix units multiply what attention to the cache takes of it.
-bool isForMatrixUnits(KVCacheType cache);
+/// Whether matrix units multiply what attention takes of its cache.
+bool isForMatrixUnits(CacheAttentionInterface op);
 /// Whether warpgroups multiply heads of `headDim` columns.
 bool isForWarpgroups(int64_t headDim);
 

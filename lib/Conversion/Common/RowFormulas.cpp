@@ -155,14 +155,20 @@ Value mlir::kf::normalize(TileEmitter &e, Operation *op, ValueRange statistics,
     return e.mul(exp, spread(1));
   }
   if (auto norm = dyn_cast<RmsNormOp>(op))
-    return e.mul(e.mul(x, spread(0)),
-                 e.load(norm.getWeight(), column, width, mask));
+    return e.mul(e.mul(x, spread(0)), normWeight(e, norm, column, width, mask));
   auto norm = cast<LayerNormOp>(op);
   Value result = e.mul(e.mul(e.sub(x, spread(1)), spread(0)),
                        e.load(norm.getWeight(), column, width, mask));
   return norm.getBias()
              ? e.add(result, e.load(norm.getBias(), column, width, mask))
              : result;
+}
+
+Value mlir::kf::normWeight(TileEmitter &e, RmsNormOp op, Value column,
+                           unsigned width, Value mask) {
+  Value weight = e.load(op.getWeight(), column, width, mask);
+  return op.getZeroCentered() ? e.add(weight, e.splat(e.f32(1.0), width))
+                              : weight;
 }
 
 Value mlir::kf::finishProduct(TileEmitter &e, MatmulOp op, ValueRange sums,

@@ -32,6 +32,10 @@ rowStatistics(TileEmitter &e, Operation *op, ValueRange row,
 Value normalize(TileEmitter &e, Operation *op, ValueRange statistics,
                 ValueRange indices, unsigned width, Value mask = Value());
 
+/// Factors of normalized elements from `column` on: the weight, or 1 more.
+Value normWeight(TileEmitter &e, RmsNormOp op, Value column, unsigned width,
+                 Value mask = Value());
+
 /// Elements of the product from its sums, one a group: adds the bias and
 /// applies the gate.
 Value finishProduct(TileEmitter &e, MatmulOp op, ValueRange sums, Value column,

@@ -443,6 +443,12 @@ Value TileEmitter::ifElse(Value condition, function_ref<Value()> yes,
   return op.getResult(0);
 }
 
+Value TileEmitter::softcap(Value x, double cap) {
+  auto number = [&](double value) { return constantLike(*this, x, value); };
+  Value tanh = math::TanhOp::create(b, loc, mul(x, number(1 / cap)));
+  return mul(tanh, number(cap));
+}
+
 Value TileEmitter::activate(ActivationKind kind, Value x) {
   auto number = [&](double value) { return constantLike(*this, x, value); };
   switch (kind) {

@@ -137,6 +137,8 @@ public:
   Value ifElse(Value condition, function_ref<Value()> yes,
                function_ref<Value()> no);
   Value activate(ActivationKind kind, Value x);
+  /// cap * tanh(x / cap).
+  Value softcap(Value x, double cap);
   /// Combines the elements of a row of `size`, of which `element` gives some
   /// from a column on (LoadFn's width), to one f32: ADD, or MAXIMUMF, of which
   /// a NaN makes a NaN.

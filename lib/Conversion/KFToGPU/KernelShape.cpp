@@ -176,7 +176,10 @@ getShape(KernelOp kernel, FlashScheduleAttr schedule, FailFn fail) {
   return shape;
 }
 
-bool mlir::kf::isForMatrixUnits(KVCacheType cache) {
+bool mlir::kf::isForMatrixUnits(CacheAttentionInterface op) {
+  KVCacheType cache = op.getCache().getType();
+  if (op.getSoftcap())
+    return false;
   if (cache.getHeadDim() % 8 != 0 || cache.getHeadDim() > flashMmaColumns)
     return false;
   if (auto quant = dyn_cast<QuantType>(cache.getType()))
@@ -199,7 +202,9 @@ getShape(KernelOp kernel, FlashMmaScheduleAttr schedule, FailFn fail) {
     return fail("#kf.flash_mma takes heads of a multiple of 8 up to " +
                 Twine(flashMmaColumns) + " columns, found " +
                 Twine(tile->headDim));
-  if (!isForMatrixUnits(tile->cache))
+  if (tile->op.getSoftcap())
+    return fail("#kf.flash_mma has no softcap; use #kf.flash");
+  if (!isForMatrixUnits(tile->op))
     return fail("#kf.flash_mma is for caches of f16, bf16 and q8_0");
   KernelShape shape;
   setThreads(shape, kernel, schedule.getThreads());

@@ -259,6 +259,9 @@ private:
     } else {
       sums = addProducts(row, e.index(0), dim, sums, {});
     }
+    if (std::optional<APFloat> cap = op.getSoftcap())
+      for (Value &sum : sums)
+        sum = e.softcap(sum, cap->convertToDouble());
     Value hidden = e.splat(e.f32(hiddenScore), lanes);
     for (int64_t r = 0; r < blockRows; ++r)
       for (int64_t v = 0; v < vectors; ++v)

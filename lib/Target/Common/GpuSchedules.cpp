@@ -253,7 +253,7 @@ private:
   /// them.
   FlashMmaScheduleAttr selectFlashMma(CacheAttentionInterface op,
                                       int64_t rows) {
-    if (!machine.has(MatrixUnit::MmaSync))
+    if (!machine.has(MatrixUnit::MmaSync) || !isForMatrixUnits(op))
       return {};
     KVCacheType cache = op.getCache().getType();
     auto q = cast<RankedTensorType>(op.getQ().getType());

@@ -27,7 +27,7 @@ void mlir::kf::splitAttention(AttentionOp op, int64_t splits) {
       b, op.getLoc(), op.getQ(), op.getCache(), op.getPositions(),
       op.getSequences(), op.getPageTable(), /*tile=*/ValueRange(),
       b.getI64IntegerAttr(splits), op.getLayerAttr(), op.getScaleAttr(),
-      op.getWindowAttr());
+      op.getWindowAttr(), op.getSoftcapAttr());
   auto combined = AttentionCombineOp::create(
       b, op.getLoc(), parts.getMaxima(), parts.getTotals(), parts.getValues());
   op.replaceAllUsesWith(combined.getResult());
@@ -65,7 +65,7 @@ int64_t mlir::kf::countClusterParts(CacheAttentionInterface op, int64_t rows,
   constexpr int64_t leastBlock = 16; // keys that matrix units take at a time
   KVCacheType cache = op.getCache().getType();
   if (!machine.hasClusters() || parts > 2 * most || rows > kGpuFewRows ||
-      !isForMatrixUnits(cache) || cache.getPage() % leastBlock != 0)
+      !isForMatrixUnits(op) || cache.getPage() % leastBlock != 0)
     return 1;
   return llvm::bit_floor<uint64_t>(std::min(parts, most));
 }

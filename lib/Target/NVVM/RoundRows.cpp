@@ -86,10 +86,11 @@ private:
     op.erase();
   }
 
-  /// What matrix units multiply with keys of `cache`; null: they do not.
-  static Type queryType(KVCacheType cache) {
-    if (!isForMatrixUnits(cache))
+  /// What matrix units multiply with keys; null: they do not.
+  static Type queryType(AttentionOp op) {
+    if (!isForMatrixUnits(op))
       return Type();
+    KVCacheType cache = op.getCache().getType();
     Type keys = cache.getType();
     if (cache.isQuantized())
       return Float16Type::get(cache.getContext());
@@ -142,9 +143,7 @@ private:
     auto q = cast<RankedTensorType>(op.getQ().getType());
     const bool areMany =
         !haveOwnKeys(op, getMostRows(getOperation(), q, maxTokens));
-    return areMany && q.getElementType().isF32()
-               ? queryType(op.getCache().getType())
-               : Type();
+    return areMany && q.getElementType().isF32() ? queryType(op) : Type();
   }
 
   /// The type of elements that all of `readers` round to; null where they

@@ -138,13 +138,22 @@ HeadRows readHead(const CacheView &cache, int64_t layer, int64_t head,
   return rows;
 }
 
+/// `scale * q k^T`, capped. q [D], k [D].
+float scoreOf(const float *q, const float *k, int64_t d,
+              const AttentionOptions &options) {
+  const float score = options.scale * dot(q, k, d);
+  return options.softcap
+             ? *options.softcap * std::tanh(score / *options.softcap)
+             : score;
+}
+
 /// Softmax of `scale * q k^T` over entries [first, last] of `rows`, then the
 /// weighted sum of v. q [D], result [D].
 void attendRow(const float *q, const HeadRows &rows, int64_t d, int64_t first,
-               int64_t last, float scale, float *result) {
+               int64_t last, const AttentionOptions &options, float *result) {
   std::vector<float> weights(last - first + 1);
   for (int64_t p = first; p <= last; ++p)
-    weights[p - first] = scale * dot(q, rows.keys.data() + p * d, d);
+    weights[p - first] = scoreOf(q, rows.keys.data() + p * d, d, options);
   float largest = *std::max_element(weights.begin(), weights.end());
   double sum = 0;
   for (float &weight : weights) {
@@ -161,12 +170,13 @@ void attendRow(const float *q, const HeadRows &rows, int64_t d, int64_t first,
 /// Of the scores of all entries of `rows`: the largest one, of -inf alone the
 /// lowest float, and the sums of exp(score - maximum), and of those times v. A
 /// NaN makes them NaN. q [D], values [D].
-void attendPart(const float *q, const HeadRows &rows, int64_t d, float scale,
-                float &maximum, float &total, float *values) {
+void attendPart(const float *q, const HeadRows &rows, int64_t d,
+                const AttentionOptions &options, float &maximum, float &total,
+                float *values) {
   std::vector<float> scores(rows.keys.size() / d);
   maximum = std::numeric_limits<float>::lowest();
   for (size_t p = 0; p < scores.size(); ++p) {
-    scores[p] = scale * dot(q, rows.keys.data() + p * d, d);
+    scores[p] = scoreOf(q, rows.keys.data() + p * d, d, options);
     if (scores[p] > maximum || std::isnan(scores[p]))
       maximum = scores[p]; // no score is larger than NaN
   }
@@ -205,6 +215,8 @@ Result<RowPlaces> readAttention(const char *op, const TensorView &q,
     return Status::error(name + " C6: window is " +
                          std::to_string(*options.window) +
                          "; a positive number is expected");
+  if (options.softcap && !(*options.softcap > 0))
+    return Status::error(name + " C6: softcap is not positive");
   return places;
 }
 
@@ -371,7 +383,7 @@ Result<Tensor> attention(const TensorView &q, const CacheView &cache,
           continue;
         for (int64_t h = kvHead * group; h < (kvHead + 1) * group; ++h)
           attendRow(queries.data() + (row * heads + h) * d, cached, d,
-                    own.begin - begin, own.end - 1 - begin, options.scale,
+                    own.begin - begin, own.end - 1 - begin, options,
                     result.floats() + (row * heads + h) * d);
       }
     }
@@ -419,9 +431,9 @@ Result<std::vector<Tensor>> attentionPartial(const TensorView &q,
       for (int64_t h = 0; h < heads; ++h) {
         HeadRows cached = readHead(cache, options.layer, h / group, slots);
         int64_t place = (t * heads + h) * splits + split;
-        attendPart(queries.data() + (t * heads + h) * d, cached, d,
-                   options.scale, maxima.floats()[place],
-                   totals.floats()[place], values.floats() + place * d);
+        attendPart(queries.data() + (t * heads + h) * d, cached, d, options,
+                   maxima.floats()[place], totals.floats()[place],
+                   values.floats() + place * d);
       }
     }
   std::vector<Tensor> results;

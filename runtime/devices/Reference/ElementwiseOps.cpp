@@ -46,11 +46,14 @@ Status checkFloat(const char *op, const TensorView &x) {
 
 } // namespace
 
-Result<Tensor> rmsNorm(const TensorView &x, const TensorView &weight,
-                       float eps) {
+Result<Tensor> rmsNorm(const TensorView &x, const TensorView &weight, float eps,
+                       bool zeroCentered) {
   KF_RETURN_IF_ERROR(checkRows("kf.rms_norm", x));
   KF_RETURN_IF_ERROR(checkVector("kf.rms_norm", "weight", weight, x));
   KF_ASSIGN_OR_RETURN(std::vector<float> scale, widen(weight)); // [D]
+  if (zeroCentered)
+    for (float &factor : scale)
+      factor += 1;
   KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(DataType::F32, x.shape));
   int64_t columns = x.columns();
   widen(x, 0, x.count(), result.floats());

@@ -226,8 +226,10 @@ Result<Evaluate> prepareMlp(const OpSite &site) {
 
 Result<Evaluate> prepareRmsNorm(const OpSite &site) {
   KF_ASSIGN_OR_RETURN(double eps, site.attributes.number("eps"));
-  return Evaluate([eps](const OpCall &call) {
-    return rmsNorm(call.tensor(0), call.tensor(1), static_cast<float>(eps));
+  const bool centered = site.attributes.has("zero_centered");
+  return Evaluate([eps, centered](const OpCall &call) {
+    return rmsNorm(call.tensor(0), call.tensor(1), static_cast<float>(eps),
+                   centered);
   });
 }
 
@@ -306,6 +308,10 @@ Result<AttentionOptions> parseAttention(const Attributes &attributes) {
   options.scale = static_cast<float>(scale);
   if (attributes.has("window")) {
     KF_ASSIGN_OR_RETURN(options.window, attributes.integer("window"));
+  }
+  if (attributes.has("softcap")) {
+    KF_ASSIGN_OR_RETURN(double softcap, attributes.number("softcap"));
+    options.softcap = static_cast<float>(softcap);
   }
   return options;
 }

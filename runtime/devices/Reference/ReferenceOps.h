@@ -70,11 +70,11 @@ Result<Tensor> mlp(const TensorView &x, const MlpWeights &weights,
 // Normalization and elementwise (ElementwiseOps.cpp)
 //===----------------------------------------------------------------------===//
 
-/// kf.rms_norm: x / sqrt(mean(x^2) + eps) * weight over the last dimension.
-/// x [..., D], weight [D] -> [..., D]. Zhang and Sennrich, "Root Mean Square
-/// Layer Normalization", 2019.
-Result<Tensor> rmsNorm(const TensorView &x, const TensorView &weight,
-                       float eps);
+/// kf.rms_norm: x / sqrt(mean(x^2) + eps) * weight over the last dimension, or
+/// 1 + weight where that is `zeroCentered`. x [..., D], weight [D] -> [..., D].
+/// Zhang and Sennrich, "Root Mean Square Layer Normalization", 2019.
+Result<Tensor> rmsNorm(const TensorView &x, const TensorView &weight, float eps,
+                       bool zeroCentered = false);
 
 /// kf.layer_norm: (x - mean(x)) / sqrt(var(x) + eps) * weight + bias over the
 /// last dimension, var being the biased variance. x [..., D], weight [D],
@@ -173,6 +173,7 @@ struct AttentionOptions {
   int64_t layer = 0;
   float scale = 1;
   std::optional<int64_t> window; ///< positive; empty: all earlier positions
+  std::optional<float> softcap;  ///< positive: c * tanh(s / c) of a score s
 };
 
 /// kf.attention: query row t of head h attends to its sequence's positions p

@@ -53,6 +53,8 @@ func.func @mlp(%x: tensor<?x64xf32>, %w: tensor<96x64xf32>, %d: tensor<64x96xf32
 func.func @rows(%x: tensor<?x64xf32>, %w: tensor<64xf32>) {
   // CHECK: kf.rms_norm %{{.*}}, %{{.*}} eps(9.99999974E-6) : tensor<?x64xf32>, tensor<64xf32>
   %0 = kf.rms_norm %x, %w eps(1.0e-5) : tensor<?x64xf32>, tensor<64xf32>
+  // CHECK: kf.rms_norm %{{.*}}, %{{.*}} zero_centered eps(0.000000e+00) : tensor<?x64xf32>, tensor<64xf32>
+  %centered = kf.rms_norm %x, %w zero_centered eps(0.0) : tensor<?x64xf32>, tensor<64xf32>
   // CHECK: kf.layer_norm %{{.*}}, %{{.*}} eps(0.000000e+00) : tensor<?x64xf32>, tensor<64xf32>
   %1 = kf.layer_norm %x, %w eps(0.0) : tensor<?x64xf32>, tensor<64xf32>
   // CHECK: kf.layer_norm %{{.*}}, %{{.*}} bias(%{{.*}}) eps(9.99999974E-6) : tensor<?x64xf32>, tensor<64xf32>, tensor<64xf32>

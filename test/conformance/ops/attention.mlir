@@ -16,6 +16,31 @@ func.func @window(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %v: tensor<?x2
   return %0 : tensor<?x4x32xf32>
 }
 
+// Scores of 2 at most.
+func.func @softcap(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %v: tensor<?x2x32xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache) -> tensor<?x4x32xf32> attributes {kf.max_tokens = 128 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 0 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 1.7 : f32, softcap = 2.0 : f32, window = 8 : i64} : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x4x32xf32>
+}
+
+func.func @softcap_blocks(%q: tensor<?x4x64xf32>, %k: tensor<?x2x64xf32>, %v: tensor<?x2x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !blocks) -> tensor<?x4x64xf32> attributes {kf.max_tokens = 100 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !blocks, tensor<?x2x64xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 1.7 : f32, softcap = 2.0 : f32} : tensor<?x4x64xf32>, !blocks, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x4x64xf32>
+}
+
+func.func @softcap_half(%q: tensor<?x6x64xf32>, %k: tensor<?x2x64xf32>, %v: tensor<?x2x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f16>) -> tensor<?x6x64xf32> attributes {kf.max_tokens = 16 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f16>, tensor<?x2x64xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 1.1 : f32, softcap = 2.0 : f32} : tensor<?x6x64xf32>, !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f16>, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x6x64xf32>
+}
+
+func.func @softcap_partial(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %v: tensor<?x2x32xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache) -> (tensor<?x4x3xf32>, tensor<?x4x3xf32>, tensor<?x4x3x32xf32>) attributes {kf.max_tokens = 100 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %m, %t, %o = kf.attention_partial %q, %c, %p, %sp, %pt splits(3) {layer = 1 : i64, scale = 1.7 : f32, softcap = 2.0 : f32} : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
+  return %m, %t, %o : tensor<?x4x3xf32>, tensor<?x4x3xf32>, tensor<?x4x3x32xf32>
+}
+
 func.func @wide_heads(%q: tensor<?x4x40xf32>, %k: tensor<?x1x40xf32>, %v: tensor<?x1x40xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !wide) -> tensor<?x4x40xf32> attributes {kf.max_tokens = 20 : i64} {
   kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 0 : i64} : !wide, tensor<?x1x40xf32>, tensor<?xi32>, tensor<1x4xi32>
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.158 : f32} : tensor<?x4x40xf32>, !wide, tensor<?xi32>, tensor<1x4xi32>

@@ -56,6 +56,12 @@ func.func @norm_and_residual(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tenso
   return %3 : tensor<?x80xf32>
 }
 
+func.func @zero_centered_norm(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<80x64xf32>) -> tensor<?x80xf32> {
+  %0 = kf.rms_norm %x, %g zero_centered eps(1.0e-5) : tensor<?x64xf32>, tensor<64xf32>
+  %1 = kf.matmul %0, %w : tensor<?x64xf32>, tensor<80x64xf32>
+  return %1 : tensor<?x80xf32>
+}
+
 func.func @mlp_gated(%x: tensor<?x48xf32>, %g: tensor<100x48xf32>, %u: tensor<100x48xf32>, %d: tensor<48x100xf32>) -> tensor<?x48xf32> {
   %0 = kf.mlp %x gate(%g) up(%u) down(%d) activation(silu) : (tensor<?x48xf32>, tensor<100x48xf32>, tensor<100x48xf32>, tensor<48x100xf32>)
   return %0 : tensor<?x48xf32>

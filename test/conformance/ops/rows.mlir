@@ -9,6 +9,11 @@ func.func @rms_norm_of_sum(%x: tensor<?x257xf32>, %y: tensor<?x257xf32>, %w: ten
   return %0 : tensor<?x257xf32>
 }
 
+func.func @rms_norm_zero_centered(%x: tensor<?x72xf32>, %w: tensor<72xbf16>) -> tensor<?x72xf32> {
+  %0 = kf.rms_norm %x, %w zero_centered eps(1.0e-6) : tensor<?x72xf32>, tensor<72xbf16>
+  return %0 : tensor<?x72xf32>
+}
+
 func.func @rms_norm_one_row(%x: tensor<64xf32>, %w: tensor<64xf32>) -> tensor<64xf32> {
   %0 = kf.rms_norm %x, %w eps(0.0) : tensor<64xf32>, tensor<64xf32>
   return %0 : tensor<64xf32>

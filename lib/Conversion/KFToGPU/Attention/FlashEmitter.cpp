@@ -310,6 +310,8 @@ void FlashEmitter::emitScores(Value key) {
           load(partials, placeOf(place, e.index(i), shape.shares + 1));
       sum = sum ? e.add(sum, value) : value;
     }
+    if (std::optional<APFloat> cap = run.op.getSoftcap())
+      sum = e.softcap(sum, cap->convertToDouble());
     store(e.select(sees(row, key, number), sum,
                    e.f32(AttentionRows::hiddenScore)),
           scores, place);

@@ -27,6 +27,8 @@
 
 #include "StreamMatmulEmitter.h"
 
+#include "../../Common/RowFormulas.h"
+
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
@@ -76,7 +78,7 @@ void StreamMatmulEmitter::emitProduct() {
 void StreamMatmulEmitter::findRange() {
   range->find(rows, extent, [&](Value row, Value k) {
     return norm ? e.mul(e.load(norm.getX(), {row, k}, 0),
-                        e.load(norm.getWeight(), k, 0))
+                        normWeight(e, norm, k, 0))
                 : loadX(row, k);
   });
 }

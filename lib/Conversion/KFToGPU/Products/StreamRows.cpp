@@ -15,6 +15,8 @@
 
 #include "StreamMatmulEmitter.h"
 
+#include "../../Common/RowFormulas.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -118,7 +120,7 @@ Value StreamMatmulEmitter::loadColumn(Value row, Value k, Value scale,
   if (!norm)
     return value;
   squaresOfRun = e.add(squaresOfRun, e.mul(value, value));
-  Value weight = e.load(norm.getWeight(), k, 0);
+  Value weight = normWeight(e, norm, k, 0);
   Value product = e.mul(value, weight);
   return isInside ? e.select(isInside, product, e.f32(0.0)) : product;
 }

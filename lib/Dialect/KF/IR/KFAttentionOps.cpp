@@ -169,6 +169,9 @@ static LogicalResult verifyCacheAttention(CacheAttentionInterface op) {
                   << cache.getLayers();
   if (op.getWindow() && static_cast<int64_t>(*op.getWindow()) <= 0)
     return fail() << "C6: window must be positive";
+  if (std::optional<APFloat> cap = op.getSoftcap();
+      cap && (!cap->isFinite() || cap->isNegative() || cap->isZero()))
+    return fail() << "C6: softcap must be positive and finite";
   if (!isPageTable(op.getPageTable()))
     return fail() << "C9: page_table must be [S, P] of i32, P static, found "
                   << op.getPageTable().getType();

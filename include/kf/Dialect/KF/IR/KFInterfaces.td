@@ -92,7 +92,9 @@ def KF_CacheAttentionInterface : OpInterface<"CacheAttentionInterface"> {
     InterfaceMethod<"What scores are multiplied by.", "::llvm::APFloat",
       "getScale">,
     InterfaceMethod<"Keys that a row sees, where it does not see all.",
-      "::std::optional<uint64_t>", "getWindow">
+      "::std::optional<uint64_t>", "getWindow">,
+    InterfaceMethod<"c of c * tanh(s / c), which a score s becomes.",
+      "::std::optional<::llvm::APFloat>", "getSoftcap">
   ];
 }
 

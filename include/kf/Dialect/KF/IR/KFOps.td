@@ -210,7 +210,8 @@ def KF_RmsNormOp : KF_RowOp<"rms_norm", 4> {
   let summary = "root mean square normalization over the last dimension";
   let description = [{
     `result = x / sqrt(mean(x * x) + eps) * weight` (Zhang and Sennrich,
-    "Root Mean Square Layer Normalization", 2019).
+    "Root Mean Square Layer Normalization", 2019). With `zero_centered`, the
+    factor is `1 + weight`, in f32.
 
     - C1: `x` has rank 1 or more, a static last dimension D, and float elements.
     - C2: `weight` is [D] of a float type.
@@ -219,13 +220,16 @@ def KF_RmsNormOp : KF_RowOp<"rms_norm", 4> {
 
     ```mlir
     %0 = kf.rms_norm %x, %w eps(1.0e-5) : tensor<?x256xf32>, tensor<256xbf16>
+    %1 = kf.rms_norm %x, %w zero_centered eps(1.0e-5)
+        : tensor<?x256xf32>, tensor<256xbf16>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$weight,
-                       F32Attr:$eps);
+                       F32Attr:$eps, UnitAttr:$zero_centered);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $x `,` $weight `eps` `(` $eps `)` attr-dict `:` type($x) `,` type($weight)
+    $x `,` $weight (`zero_centered` $zero_centered^)? `eps` `(` $eps `)`
+    attr-dict `:` type($x) `,` type($weight)
   }];
 }
 
@@ -357,10 +361,10 @@ def KF_AttentionOp : KF_Op<"attention", [
     Query row t of head h belongs to sequence s = `sequences[t]` and attends to
     that sequence's positions p with `p <= positions[t]` and, with `window`,
     `p > positions[t] - window`: softmax of `scale * q k^T`, then the weighted
-    sum of v. Position p lies in page `page_table[s, p / page]` of the cache.
-    Other positions, pages and sequences have no part in it, whatever the cache
-    holds there, and their entries of the table may be anything; a row without
-    any position is zeros.
+    sum of v. `softcap` c makes c * tanh(s / c) of a score s. Position p lies in
+    page `page_table[s, p / page]` of the cache. Other positions, pages and
+    sequences have no part in it, whatever the cache holds there, and their
+    entries of the table may be anything; a row without any position is zeros.
 
     Rows may come in any order. Those of one sequence that are neighbours, as
     the rows of a step are, share the work.
@@ -383,7 +387,8 @@ def KF_AttentionOp : KF_Op<"attention", [
     - C3: without `kv_head`, heads is a multiple of the cache's kv_heads.
     - C4: `positions` is a rank 1 tensor of i32 with dim 0 of `q`.
     - C5: `layer` is in [0, layers of the cache).
-    - C6: `window`, where present, is positive.
+    - C6: `window` and `softcap`, where present, are positive, and `softcap` is
+      finite.
     - C7: the result has the type of `q`.
     - C8: `sequences` has the type of `positions`.
     - C9: `page_table` is [S, P] of i32, P static.
@@ -402,7 +407,8 @@ def KF_AttentionOp : KF_Op<"attention", [
                        AnyRankedTensor:$page_table,
                        Optional<Index>:$kv_head,
                        I64Attr:$layer, F32Attr:$scale,
-                       OptionalAttr<I64Attr>:$window);
+                       OptionalAttr<I64Attr>:$window,
+                       OptionalAttr<F32Attr>:$softcap);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $q `,` $cache `,` $positions `,` $sequences `,` $page_table
@@ -443,7 +449,8 @@ def KF_AttentionPartialOp : KF_Op<"attention_partial", [
     - C3: without `tile`, heads is a multiple of the cache's kv_heads.
     - C4: `positions` is a rank 1 tensor of i32 with dim 0 of `q`.
     - C5: `layer` is in [0, layers of the cache).
-    - C6: `window`, where present, is positive.
+    - C6: `window` and `softcap`, where present, are positive, and `softcap` is
+      finite.
     - C7: `maxima` and `totals` are [T, heads, splits], and `values` is
       [T, heads, splits, D], of f32; with `tile`, one split is.
     - C8: `sequences` has the type of `positions`.
@@ -463,7 +470,8 @@ def KF_AttentionPartialOp : KF_Op<"attention_partial", [
                        AnyRankedTensor:$positions, AnyRankedTensor:$sequences,
                        AnyRankedTensor:$page_table, Variadic<Index>:$tile,
                        I64Attr:$splits, I64Attr:$layer, F32Attr:$scale,
-                       OptionalAttr<I64Attr>:$window);
+                       OptionalAttr<I64Attr>:$window,
+                       OptionalAttr<F32Attr>:$softcap);
   let results = (outs AnyRankedTensor:$maxima, AnyRankedTensor:$totals,
                       AnyRankedTensor:$values);
   let assemblyFormat = [{
