@@ -12,8 +12,8 @@
 #include "runtime/core/SystemError.h"
 #include "runtime/io/Gguf.h"
 #include "runtime/io/Safetensors.h"
-#include "runtime/model/FusedTensors.h"
 #include "runtime/model/GgufConfig.h"
+#include "runtime/model/StoredTensors.h"
 #include "runtime/model/TiedEmbeddings.h"
 #include "runtime/program/ExecutableCache.h"
 
@@ -35,7 +35,7 @@ static Result<ModelFiles> openFolder(const std::string &path,
                       MappedFile::open(path + "/config.json"));
   model.configText = config.text();
   KF_ASSIGN_OR_RETURN(model.weights, openSafetensors(path));
-  KF_RETURN_IF_ERROR(splitFusedTensors(model.config, model.weights));
+  KF_RETURN_IF_ERROR(adaptStoredTensors(model.config, model.weights));
   KF_RETURN_IF_ERROR(settleTiedEmbeddings(model.config, *model.weights));
   model.pooling = loadPoolingConfig(path);
   if (!withTokenizer)

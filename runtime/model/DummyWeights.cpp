@@ -325,7 +325,10 @@ DummyWeights::create(const ModelConfig &config, DataType type,
     DummyTensor &tensor = tensors.emplace_back();
     tensor.name = listed.name;
     tensor.shape = listed.storedShape();
-    tensor.mean = listed.role == ListedTensor::Role::NormWeight ? 1 : 0;
+    tensor.mean = listed.role == ListedTensor::Role::NormWeight &&
+                          !config.zeroCenteredNorms
+                      ? 1
+                      : 0;
     if (type == DataType::F8E4M3 && !isFactor(config, listed)) {
       tensor.type = DataType::BF16;
       continue;

@@ -40,7 +40,8 @@ public:
   Result<Ropes> read();
 
 private:
-  Result<RopeConfig> readObject(const json &object, const std::string &name);
+  Result<RopeConfig> readObject(const json &object, const std::string &name,
+                                double theta);
   Status readScaling(const ConfigReader &reader, const std::string &type,
                      RopeConfig &rope);
   Status readLlama3(const ConfigReader &reader, RopeConfig &rope);
@@ -91,9 +92,10 @@ Result<double> RopeReader::partOf(const ConfigReader &reader) const {
 }
 
 /// Reads `object`, which is either the file's rope_scaling (older style), its
-/// rope_parameters, or one of the objects in these.
+/// rope_parameters, or one of the objects in these. It may be without a theta.
 Result<RopeConfig> RopeReader::readObject(const json &object,
-                                          const std::string &name) {
+                                          const std::string &name,
+                                          double theta) {
   if (!object.is_object())
     return Status::error("'" + name + "' is " + shortDump(object) +
                          ", but an object is expected");
@@ -229,14 +231,20 @@ Result<Ropes> RopeReader::read() {
   const json *older = file.find("rope_scaling");
   const json *newer = file.find("rope_parameters");
   Ropes ropes = {plain, plain};
+  if (family.slidingTheta) {
+    KF_ASSIGN_OR_RETURN(ropes.sliding.theta,
+                        numberOr(file, family.slidingTheta, kMinRopeBase,
+                                 kMaxRopeBase, family.defaultSlidingTheta));
+  }
+  const Ropes unscaled = ropes;
   if (older) {
-    KF_ASSIGN_OR_RETURN(ropes.full, readObject(*older, "rope_scaling"));
+    KF_ASSIGN_OR_RETURN(ropes.full, readObject(*older, "rope_scaling", theta));
     if (!family.ropeByType)
       ropes.sliding = ropes.full;
   }
   if (!newer)
     return ropes;
-  Ropes parameters = {plain, plain};
+  Ropes parameters = unscaled;
   const std::string name = "rope_parameters";
   if (family.ropeByType && newer->is_object() &&
       (newer->contains("full_attention") ||
@@ -249,14 +257,16 @@ Result<Ropes> RopeReader::read() {
                                  ", which is not supported (supported: "
                                  "full_attention, sliding_attention)",
                              StatusCode::Unsupported);
-      KF_ASSIGN_OR_RETURN(RopeConfig read, readObject(value, name + "." + key));
-      (key == "full_attention" ? parameters.full : parameters.sliding) = read;
+      RopeConfig &rope =
+          key == "full_attention" ? parameters.full : parameters.sliding;
+      KF_ASSIGN_OR_RETURN(rope,
+                          readObject(value, name + "." + key, rope.theta));
     }
   } else {
-    KF_ASSIGN_OR_RETURN(parameters.full, readObject(*newer, name));
+    KF_ASSIGN_OR_RETURN(parameters.full, readObject(*newer, name, theta));
     if (!family.ropeByType)
       parameters.sliding = parameters.full;
-    else
+    else if (!family.slidingTheta)
       parameters.sliding.theta = parameters.full.theta;
   }
   if (older &&

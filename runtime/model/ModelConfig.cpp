@@ -45,6 +45,16 @@ constexpr Alias gpt2Aliases[] = {
 // Parts
 //===----------------------------------------------------------------------===//
 
+/// Checks that the file is of `className`, if it says of what.
+Status checkClass(const ConfigReader &reader, const char *className) {
+  const json *classes = reader.find("architectures");
+  if (classes && (!classes->is_array() || classes->size() != 1 ||
+                  !isText((*classes)[0], className)))
+    return reader.unexpected("architectures",
+                             "[\"" + std::string(className) + "\"]");
+  return Status();
+}
+
 Result<const Family *> readFamily(const ConfigReader &reader) {
   KF_ASSIGN_OR_RETURN(std::string modelType, reader.text("model_type"));
   const Family *found = nullptr;
@@ -53,18 +63,14 @@ Result<const Family *> readFamily(const ConfigReader &reader) {
     if (modelType == family.modelType)
       found = &family;
     known += (known.empty() ? "" : ", ") + std::string(family.modelType);
+    if (family.wrapperType)
+      known += ", " + std::string(family.wrapperType);
   }
   if (!found)
     return Status::error("'model_type' " + inQuotes(modelType) +
                              " is not supported (supported: " + known + ")",
                          StatusCode::Unsupported);
-  const json *classes = reader.find("architectures");
-  if (!classes)
-    return found;
-  if (!classes->is_array() || classes->size() != 1 ||
-      !isText((*classes)[0], found->className))
-    return reader.unexpected("architectures",
-                             "[\"" + std::string(found->className) + "\"]");
+  KF_RETURN_IF_ERROR(checkClass(reader, found->className));
   return found;
 }
 
@@ -151,15 +157,25 @@ Status readTokens(const ConfigReader &reader, ModelConfig &config) {
   return readIds(reader, "eos_token_id", config, config.eosIds);
 }
 
+/// What an absent field stands for; nothing where it has to be there.
+std::optional<int64_t> unlessZero(int64_t value) {
+  return value ? std::optional(value) : std::nullopt;
+}
+
 Status readSizes(const ConfigReader &reader, const Family &family,
                  ModelConfig &config) {
   KF_ASSIGN_OR_RETURN(config.hiddenSize,
-                      reader.integer(family.hiddenSize, 1, kMaxSize));
+                      reader.integer(family.hiddenSize, 1, kMaxSize,
+                                     unlessZero(family.defaultHiddenSize)));
   KF_ASSIGN_OR_RETURN(config.layers,
-                      reader.integer(family.layers, 1, kMaxLayers));
-  KF_ASSIGN_OR_RETURN(config.heads, reader.integer(family.heads, 1, kMaxSize));
+                      reader.integer(family.layers, 1, kMaxLayers,
+                                     unlessZero(family.defaultLayers)));
+  KF_ASSIGN_OR_RETURN(config.heads,
+                      reader.integer(family.heads, 1, kMaxSize,
+                                     unlessZero(family.defaultHeads)));
   KF_ASSIGN_OR_RETURN(config.vocabSize,
-                      reader.integer("vocab_size", 1, kMaxSize));
+                      reader.integer("vocab_size", 1, kMaxSize,
+                                     unlessZero(family.defaultVocabSize)));
   KF_ASSIGN_OR_RETURN(config.maxPositions,
                       reader.integer(family.maxPositions, 1, kMaxPositions,
                                      family.defaultMaxPositions));
@@ -206,7 +222,7 @@ Status readHeads(const ConfigReader &reader, const Family &family,
     return readGpt2Heads(reader, family, config);
   // Where the class's default is not the number of heads, the field has to be
   // there.
-  std::optional<int64_t> kvHeads, headDim;
+  std::optional<int64_t> kvHeads = unlessZero(family.defaultKvHeads), headDim;
   if (!family.needsKvHeads)
     kvHeads = config.heads;
   KF_ASSIGN_OR_RETURN(config.kvHeads, reader.integer("num_key_value_heads", 1,
@@ -231,8 +247,10 @@ Status readHeads(const ConfigReader &reader, const Family &family,
                          std::to_string(config.heads * config.headDim) +
                          "; at most " + std::to_string(kMaxSize) +
                          " is possible");
-  KF_ASSIGN_OR_RETURN(config.intermediateSize,
-                      reader.integer("intermediate_size", 1, kMaxSize));
+  KF_ASSIGN_OR_RETURN(
+      config.intermediateSize,
+      reader.integer("intermediate_size", 1, kMaxSize,
+                     unlessZero(family.defaultIntermediateSize)));
   return Status();
 }
 
@@ -251,6 +269,19 @@ Status readScale(const ConfigReader &reader, const char *name, double otherwise,
   return Status();
 }
 
+/// Bounds of what scores and logits are capped at, far beyond any model's.
+constexpr double kMinCap = 1e-3, kMaxCap = 1e6;
+
+/// The cap of the field `name`, which is null where there is none.
+Result<double> readCap(const ConfigReader &reader, const char *name,
+                       double otherwise) {
+  if (!name || reader.isNull(name))
+    return 0;
+  if (!reader.find(name))
+    return otherwise;
+  return reader.number(name, kMinCap, kMaxCap);
+}
+
 Status readScales(const ConfigReader &reader, const Family &family,
                   ModelConfig &config) {
   bool scaled = true;
@@ -261,6 +292,14 @@ Status readScales(const ConfigReader &reader, const Family &family,
       scaled ? 1 / std::sqrt(static_cast<double>(config.headDim)) : 1;
   KF_RETURN_IF_ERROR(
       readScale(reader, family.attentionScale, 1, config.attentionScale));
+  if (family.scoreDivisor) {
+    KF_ASSIGN_OR_RETURN(
+        const double divisor,
+        reader.positive(family.scoreDivisor, family.defaultScoreDivisor));
+    config.attentionScale = 1 / std::sqrt(divisor);
+  }
+  if (family.rootEmbeddingScale)
+    config.embeddingScale = std::sqrt(static_cast<double>(config.hiddenSize));
   KF_RETURN_IF_ERROR(
       readScale(reader, family.embeddingScale, 1, config.embeddingScale));
   KF_RETURN_IF_ERROR(
@@ -270,6 +309,10 @@ Status readScales(const ConfigReader &reader, const Family &family,
   double divisor = 1;
   KF_RETURN_IF_ERROR(readScale(reader, family.logitDivisor, 1, divisor));
   config.logitScale /= divisor;
+  KF_ASSIGN_OR_RETURN(config.attentionCap, readCap(reader, family.attentionCap,
+                                                   family.defaultAttentionCap));
+  KF_ASSIGN_OR_RETURN(config.logitCap,
+                      readCap(reader, family.logitCap, family.defaultLogitCap));
   // Kernels have them as f32.
   for (double scale : {config.attentionScale, config.embeddingScale,
                        config.residualScale, config.logitScale})
@@ -283,6 +326,7 @@ Status readBlocks(const ConfigReader &reader, const Family &family,
                   ModelConfig &config) {
   config.norm = family.norm;
   config.normBias = family.normBias;
+  config.zeroCenteredNorms = family.zeroCenteredNorms;
   config.normPlaces = family.normPlaces;
   config.qkNorm = family.qkNorm;
   config.gatedMlp = family.gatedMlp;
@@ -302,10 +346,44 @@ Status readBlocks(const ConfigReader &reader, const Family &family,
   return Status();
 }
 
-Result<ModelConfig> readModel(const json &object) {
-  if (!object.is_object())
+/// The configuration of the language model in `object`, which is one that reads
+/// images, too: its text_config, and of what stands beside it all that the
+/// language model needs. Null where `object` is no such model's.
+Result<json> unwrapText(const json &object) {
+  const ConfigReader reader(object);
+  const json *type = reader.find("model_type");
+  const auto families = modelFamilies();
+  const auto family = std::ranges::find_if(families, [&](const Family &family) {
+    return type && family.wrapperType && isText(*type, family.wrapperType);
+  });
+  if (family == families.end())
+    return json();
+  KF_RETURN_IF_ERROR(checkClass(reader, family->wrapperClass));
+  const json *inside = reader.find("text_config");
+  if (!inside)
+    return Status::error("'text_config' is missing");
+  if (!inside->is_object())
+    return reader.unexpected("text_config", "an object");
+  json text = *inside;
+  if (!text.contains("model_type"))
+    text["model_type"] = family->modelType;
+  if (!isText(text["model_type"], family->modelType))
+    return ConfigReader(text, "text_config.")
+        .unexpected("model_type", '"' + std::string(family->modelType) + '"');
+  for (const char *name :
+       {"bos_token_id", "compression_config", "dtype", "eos_token_id",
+        "quantization_config", "tie_word_embeddings", "torch_dtype"})
+    if (const json *value = reader.find(name); value && !text.contains(name))
+      text[name] = *value;
+  return text;
+}
+
+Result<ModelConfig> readModel(const json &outside) {
+  if (!outside.is_object())
     return Status::error("a JSON object is expected");
-  ConfigReader reader(object);
+  KF_ASSIGN_OR_RETURN(const json text, unwrapText(outside));
+  const json &object = text.is_null() ? outside : text;
+  ConfigReader reader(object, text.is_null() ? "" : "text_config.");
   KF_ASSIGN_OR_RETURN(const Family *known, readFamily(reader));
   KF_RETURN_IF_ERROR(checkUnsupportedFields(reader, *known));
 

@@ -45,7 +45,8 @@ enum class Architecture {
   StableLm,
   Starcoder2,
   Cohere,
-  Cohere2
+  Cohere2,
+  Gemma3
 };
 /// config.json's model_type: "llama", "mistral", "qwen2" ...
 std::string_view nameOf(Architecture architecture);

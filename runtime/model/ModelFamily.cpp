@@ -32,6 +32,9 @@ static constexpr const char *phi3Reads[] = {"partial_rotary_factor",
                                             "sliding_window"};
 static constexpr const char *stableLmReads[] = {"partial_rotary_factor",
                                                 "use_parallel_residual"};
+static constexpr const char *gemmaReads[] = {
+    "attention_bias", "attn_logit_softcapping", "final_logit_softcapping",
+    "query_pre_attn_scalar", "sliding_window"};
 static constexpr const char *cohereReads[] = {"attention_bias", "logit_scale"};
 // position_embedding_type says "rope_gptj", which means pairs of neighbours.
 static constexpr const char *cohere2Reads[] = {"attention_bias", "logit_scale",
@@ -216,6 +219,39 @@ static constexpr Family families[] = {
      .fullLayers = 4,
      .turned = TurnedLayers::Sliding,
      .interleavedRope = true},
+    {.architecture = Architecture::Gemma3,
+     .modelType = "gemma3_text",
+     .className = "Gemma3ForCausalLM",
+     .wrapperType = "gemma3",
+     .wrapperClass = "Gemma3ForConditionalGeneration",
+     .activation = "hidden_activation",
+     .scoreDivisor = "query_pre_attn_scalar",
+     .attentionCap = "attn_logit_softcapping",
+     .logitCap = "final_logit_softcapping",
+     .qkvBias = {"attention_bias"},
+     .outputBias = {"attention_bias"},
+     .reads = gemmaReads,
+     .defaultActivation = "gelu_pytorch_tanh",
+     .defaultMaxPositions = 131072,
+     .defaultHiddenSize = 2304,
+     .defaultIntermediateSize = 9216,
+     .defaultLayers = 26,
+     .defaultVocabSize = 262208,
+     .defaultHeads = 8,
+     .defaultKvHeads = 4,
+     .defaultHeadDim = 256,
+     .defaultTheta = 1e6,
+     .defaultScoreDivisor = 256,
+     .defaultTied = true,
+     .zeroCenteredNorms = true,
+     .rootEmbeddingScale = true,
+     .normPlaces = NormPlaces::Both,
+     .qkNorm = QkNorm::Heads,
+     .windows = WindowRule::Always,
+     .defaultWindow = 4096,
+     .fullLayers = 6,
+     .ropeByType = true,
+     .slidingTheta = "rope_local_base_freq"},
 };
 
 std::span<const Family> kf::modelFamilies() { return families; }

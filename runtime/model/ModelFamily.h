@@ -49,6 +49,9 @@ enum class TurnedLayers {
 struct Family {
   Architecture architecture;
   const char *modelType, *className;
+  /// The same of a model that reads images, too, with this one in its
+  /// text_config; null where there is none.
+  const char *wrapperType = nullptr, *wrapperClass = nullptr;
 
   // Names of fields; null where there is none.
   const char *hiddenSize = "hidden_size", *layers = "num_hidden_layers";
@@ -57,6 +60,9 @@ struct Family {
   const char *activation = "hidden_act", *eps = "rms_norm_eps";
   const char *embeddingScale = nullptr, *residualScale = nullptr;
   const char *attentionScale = nullptr;
+  /// A number whose square root attention's scores are divided by.
+  const char *scoreDivisor = nullptr;
+  const char *attentionCap = nullptr, *logitCap = nullptr;
   const char *logitScale = nullptr, *logitDivisor = nullptr;
   BiasField qkvBias = {}, outputBias = {}, mlpBias = {};
   /// Fields that others must not have (UnsupportedFields.cpp), and this reads,
@@ -66,9 +72,14 @@ struct Family {
   // What absent fields stand for.
   const char *defaultActivation = "silu";
   int64_t defaultMaxPositions = 2048;
+  /// 0: the field has to be there.
+  int64_t defaultHiddenSize = 0, defaultIntermediateSize = 0;
+  int64_t defaultLayers = 0, defaultVocabSize = 0;
+  int64_t defaultHeads = 0, defaultKvHeads = 0;
   int64_t defaultHeadDim = 0; ///< 0: hidden size / heads
   double defaultEps = 1e-6, defaultTheta = 10000, defaultRotaryPart = 1;
-  double defaultLogitScale = 1;
+  double defaultLogitScale = 1, defaultScoreDivisor = 0;
+  double defaultAttentionCap = 0, defaultLogitCap = 0; ///< 0: none
   bool defaultTied = false;
   /// num_key_value_heads has to be there; else it is the number of heads.
   bool needsKvHeads = true;
@@ -76,6 +87,9 @@ struct Family {
   // Arithmetic.
   Norm norm = Norm::Rms;
   bool normBias = false;
+  bool zeroCenteredNorms = false;
+  /// Embeddings are multiplied by the square root of the hidden size.
+  bool rootEmbeddingScale = false;
   NormPlaces normPlaces = NormPlaces::Inputs;
   QkNorm qkNorm = QkNorm::None;
   bool gatedMlp = true;
@@ -95,6 +109,9 @@ struct Family {
   /// Layers with a window have a RoPE of their own: rope_scaling is not for
   /// them, and rope_parameters has an object for each of both kinds.
   bool ropeByType = false;
+  /// Then, the field with their theta, if it is not rope_theta.
+  const char *slidingTheta = nullptr;
+  double defaultSlidingTheta = 10000;
 };
 
 /// All of them.

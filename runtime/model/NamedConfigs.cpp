@@ -297,6 +297,20 @@ static constexpr NamedConfig configs[] = {
   "eos_token_id": 0,
   "torch_dtype": "bfloat16"
 })"},
+    {"gemma-3-4b", "google/gemma-3-4b-it", R"({
+  "architectures": ["Gemma3ForConditionalGeneration"],
+  "model_type": "gemma3",
+  "text_config": {
+    "model_type": "gemma3_text",
+    "hidden_size": 2560,
+    "intermediate_size": 10240,
+    "num_hidden_layers": 34,
+    "rope_scaling": {"rope_type": "linear", "factor": 8.0},
+    "sliding_window": 1024
+  },
+  "eos_token_id": [1, 106],
+  "torch_dtype": "bfloat16"
+})"},
 };
 
 std::span<const NamedConfig> kf::namedConfigs() { return configs; }

@@ -70,6 +70,15 @@ constexpr TensorNames olmoNames() {
   return names;
 }
 
+/// Gemma's, of inputs and of outputs.
+constexpr TensorNames gemmaNames() {
+  TensorNames names = llamaNames();
+  names.attentionOutputNorm = "post_attention_layernorm";
+  names.mlpNorm = "pre_feedforward_layernorm";
+  names.mlpOutputNorm = "post_feedforward_layernorm";
+  return names;
+}
+
 constexpr TensorNames starcoder2Names() {
   TensorNames names = llamaNames();
   names.gate = {};
@@ -107,6 +116,7 @@ constexpr TensorNames ggufNames(bool isGpt2) {
 
 constexpr TensorNames kLlama = llamaNames();
 constexpr TensorNames kOlmo = olmoNames();
+constexpr TensorNames kGemma = gemmaNames();
 constexpr TensorNames kStarcoder2 = starcoder2Names();
 constexpr TensorNames kGpt2 = gpt2Names();
 constexpr TensorNames kGgufLlama = ggufNames(/*isGpt2=*/false);
@@ -122,6 +132,8 @@ const TensorNames &kf::tensorNames(const ModelConfig &config) {
   case Architecture::Olmo2:
   case Architecture::Olmo3:
     return kOlmo;
+  case Architecture::Gemma3:
+    return kGemma;
   case Architecture::Starcoder2:
     return kStarcoder2;
   default:

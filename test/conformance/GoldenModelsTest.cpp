@@ -131,7 +131,9 @@ INSTANTIATE_TEST_SUITE_P(All, GoldenModels,
                                                     "stablelm",
                                                     "starcoder2",
                                                     "cohere",
-                                                    "cohere2"})),
+                                                    "cohere2",
+                                                    "gemma3",
+                                                    "gemma3-nested"})),
                          caseName);
 
 } // namespace

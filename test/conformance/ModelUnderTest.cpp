@@ -13,9 +13,9 @@
 #include "kf/Pipelines/Registration.h"
 #include "runtime/io/Gguf.h"
 #include "runtime/io/Safetensors.h"
-#include "runtime/model/FusedTensors.h"
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/ModelConfig.h"
+#include "runtime/model/StoredTensors.h"
 #include "runtime/model/TensorList.h"
 #include "runtime/model/TiedEmbeddings.h"
 
@@ -66,7 +66,7 @@ Status ModelUnderTest::readModel() {
   }
   KF_ASSIGN_OR_RETURN(modelConfig, loadModelConfig(path));
   KF_ASSIGN_OR_RETURN(weights, openSafetensors(path));
-  KF_RETURN_IF_ERROR(splitFusedTensors(modelConfig, weights));
+  KF_RETURN_IF_ERROR(adaptStoredTensors(modelConfig, weights));
   KF_RETURN_IF_ERROR(settleTiedEmbeddings(modelConfig, *weights));
   return keepFloat8(modelConfig, *weights).status();
 }

@@ -16,9 +16,9 @@
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/ConfigReader.h"
-#include "runtime/model/FusedTensors.h"
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/Step.h"
+#include "runtime/model/StoredTensors.h"
 #include "runtime/model/TiedEmbeddings.h"
 #include "runtime/program/Executable.h"
 
@@ -123,7 +123,7 @@ Result<ModelFacts> collectFolder(const std::string &path) {
   if (weights.ok())
     addTensors(**weights, facts);
   if (weights.ok() && facts.config)
-    read = splitFusedTensors(*facts.config, *weights);
+    read = adaptStoredTensors(*facts.config, *weights);
   if (read.ok() && weights.ok() && facts.config)
     read = settleTiedEmbeddings(*facts.config, **weights);
   if (!read.ok())

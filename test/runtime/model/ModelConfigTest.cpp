@@ -6,29 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/model/ModelConfig.h"
-
-#include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
+#include "ConfigTesting.h"
 
 #include <algorithm>
 #include <cmath>
 
 using namespace kf;
-using nlohmann::json;
+using namespace kf::test;
 
 namespace {
-
-Result<ModelConfig> golden(const std::string &name) {
-  return loadModelConfig(KF_SOURCE_DIR "/test/golden/" + name);
-}
-
-json smallLlama() {
-  return {{"model_type", "llama"},    {"architectures", {"LlamaForCausalLM"}},
-          {"hidden_size", 64},        {"num_hidden_layers", 4},
-          {"num_attention_heads", 4}, {"intermediate_size", 172},
-          {"vocab_size", 307}};
-}
 
 json smallQwen2() {
   json config = smallLlama();
@@ -44,28 +30,6 @@ json smallGpt2() {
           {"n_layer", 2},
           {"n_head", 4},
           {"vocab_size", 307}};
-}
-
-/// `config` with its fields replaced by those of `changes`.
-json with(json config, const json &changes) {
-  config.update(changes);
-  return config;
-}
-
-Result<ModelConfig> parse(const json &config) {
-  return parseModelConfig(config.dump());
-}
-
-/// The error of the small LLaMA with `changes`.
-std::string errorOf(const json &changes) {
-  Result<ModelConfig> result = parse(with(smallLlama(), changes));
-  EXPECT_FALSE(result.ok()) << changes;
-  EXPECT_EQ(result.message().find('\n'), std::string::npos);
-  return result.message();
-}
-
-void expectContains(const std::string &text, const std::string &part) {
-  EXPECT_NE(text.find(part), std::string::npos) << "in: " << text;
 }
 
 //===----------------------------------------------------------------------===//
@@ -149,144 +113,6 @@ TEST(ModelConfig, Qwen3) {
   EXPECT_EQ(config->qkNorm, QkNorm::Heads);
   EXPECT_FALSE(config->qkvBias);
   EXPECT_EQ(config->headDim, 32);
-}
-
-TEST(ModelConfig, Granite) {
-  auto config = golden("granite");
-  ASSERT_TRUE(config.ok()) << config.message();
-  EXPECT_DOUBLE_EQ(config->embeddingScale, 3);
-  EXPECT_DOUBLE_EQ(config->residualScale, 0.6);
-  EXPECT_DOUBLE_EQ(config->attentionScale, 0.2);
-  EXPECT_DOUBLE_EQ(config->logitScale, 2);
-  json small = {{"model_type", "granite"},  {"hidden_size", 64},
-                {"num_hidden_layers", 2},   {"num_attention_heads", 4},
-                {"intermediate_size", 172}, {"vocab_size", 307}};
-  auto plain = parse(small);
-  ASSERT_TRUE(plain.ok()) << plain.message();
-  EXPECT_DOUBLE_EQ(plain->attentionScale, 1);
-  for (json value : {json(0), json(-1), json("1"), json(1e39)}) {
-    EXPECT_FALSE(parse(with(small, {{"logits_scaling", value}})).ok()) << value;
-    EXPECT_FALSE(parse(with(small, {{"residual_multiplier", value}})).ok())
-        << value;
-  }
-}
-
-TEST(ModelConfig, SmolLm3TurnsSomeLayers) {
-  auto config = golden("smollm3");
-  ASSERT_TRUE(config.ok()) << config.message();
-  auto turned = [](const ModelConfig &read) {
-    std::vector<bool> turned;
-    for (const LayerConfig &layer : read.layerConfigs)
-      turned.push_back(layer.rope.has_value());
-    return turned;
-  };
-  EXPECT_EQ(turned(*config), (std::vector<bool>{true, true, true, false}));
-  EXPECT_FALSE(config->commonRope());
-  json small = {{"model_type", "smollm3"},     {"hidden_size", 64},
-                {"num_hidden_layers", 3},      {"num_attention_heads", 4},
-                {"num_key_value_heads", 2},    {"intermediate_size", 172},
-                {"no_rope_layer_interval", 2}, {"vocab_size", 307}};
-  auto interval = parse(small);
-  ASSERT_TRUE(interval.ok()) << interval.message();
-  EXPECT_EQ(turned(*interval), (std::vector<bool>{true, false, true}));
-  EXPECT_TRUE(interval->tiedEmbeddings);
-  EXPECT_EQ(interval->layerConfigs[0].rope->theta, 2e6);
-  // The layers that slide are those that are not turned.
-  auto slides =
-      parse(with(small, {{"use_sliding_window", true}, {"sliding_window", 5}}));
-  ASSERT_TRUE(slides.ok()) << slides.message();
-  EXPECT_EQ(slides->windows(), (std::vector<int64_t>{0, 5, 0}));
-  for (json list : {json{1, 0}, json{1, 0, 2}, json{1, 0, "1"}, json(1)})
-    expectContains(parse(with(small, {{"no_rope_layers", list}})).message(),
-                   "a list of 0 or 1 for each layer is expected");
-  // Others must not have the fields.
-  expectContains(errorOf({{"no_rope_layers", {1, 1, 1, 0}}}),
-                 "'no_rope_layers'");
-}
-
-TEST(ModelConfig, Olmo3TurnsLayersByTheirType) {
-  auto config = golden("olmo3");
-  ASSERT_TRUE(config.ok()) << config.message();
-  EXPECT_EQ(config->normPlaces, NormPlaces::Outputs);
-  EXPECT_EQ(config->qkNorm, QkNorm::Width);
-  EXPECT_EQ(config->windows(), (std::vector<int64_t>{8, 8, 8, 0}));
-  const RopeConfig sliding = *config->layerConfigs[0].rope;
-  EXPECT_EQ(sliding.scaling, RopeConfig::Scaling::None);
-  const RopeConfig full = *config->layerConfigs[3].rope;
-  EXPECT_EQ(full.scaling, RopeConfig::Scaling::Yarn);
-  EXPECT_EQ(full.originalContext, 16);
-  EXPECT_NEAR(full.magnitude, 0.1 * std::log(8.0) + 1, 1e-12);
-  // Published files scale full layers alone, too.
-  json older = {{"model_type", "olmo3"},
-                {"hidden_size", 64},
-                {"num_hidden_layers", 4},
-                {"num_attention_heads", 4},
-                {"intermediate_size", 172},
-                {"vocab_size", 307},
-                {"sliding_window", 8},
-                {"rope_theta", 500000},
-                {"rope_scaling",
-                 {{"rope_type", "yarn"},
-                  {"factor", 8.0},
-                  {"original_max_position_embeddings", 16}}}};
-  auto read = parse(older);
-  ASSERT_TRUE(read.ok()) << read.message();
-  EXPECT_EQ(read->windows(), (std::vector<int64_t>{8, 8, 8, 0}));
-  EXPECT_EQ(read->layerConfigs[0].rope->scaling, RopeConfig::Scaling::None);
-  EXPECT_NEAR(read->layerConfigs[3].rope->magnitude, full.magnitude, 1e-12);
-  older["rope_scaling"]["factor"] = 0.5;
-  expectContains(parse(older).message(), "'rope_scaling.factor' is 0.5");
-}
-
-TEST(ModelConfig, Phi3) {
-  auto config = golden("phi3");
-  ASSERT_TRUE(config.ok()) << config.message();
-  EXPECT_EQ(config->windows(), (std::vector<int64_t>{10, 10, 10, 10}));
-  EXPECT_EQ(config->commonRope()->dim, config->headDim);
-  json small = {{"model_type", "phi3"},     {"hidden_size", 64},
-                {"num_hidden_layers", 2},   {"num_attention_heads", 4},
-                {"intermediate_size", 172}, {"vocab_size", 307}};
-  auto part = parse(with(small, {{"partial_rotary_factor", 0.75}}));
-  ASSERT_TRUE(part.ok()) << part.message();
-  EXPECT_EQ(part->commonRope()->dim, 12);
-  for (json factor : {json(0), json(1.5), json(-1), json("1")})
-    EXPECT_FALSE(parse(with(small, {{"partial_rotary_factor", factor}})).ok());
-  expectContains(parse(with(small, {{"partial_rotary_factor", 0.7}})).message(),
-                 "of heads of 16 elements are 11; rotary embedding needs an "
-                 "even number");
-  expectContains(
-      parse(with(small, {{"partial_rotary_factor", 0.5},
-                         {"rope_scaling",
-                          {{"type", "yarn"},
-                           {"factor", 2},
-                           {"original_max_position_embeddings", 16}}}}))
-          .message(),
-      "with a 'partial_rotary_factor', which is not supported");
-}
-
-TEST(ModelConfig, LayerNormFamilies) {
-  auto stable = golden("stablelm");
-  ASSERT_TRUE(stable.ok()) << stable.message();
-  EXPECT_EQ(stable->norm, Norm::Layer);
-  EXPECT_TRUE(stable->normBias && stable->qkvBias);
-  EXPECT_FALSE(stable->attentionOutputBias || stable->parallelBlocks);
-  EXPECT_EQ(stable->commonRope()->dim, 2);
-  auto star = golden("starcoder2");
-  ASSERT_TRUE(star.ok()) << star.message();
-  EXPECT_FALSE(star->gatedMlp);
-  EXPECT_EQ(star->activation, Activation::GeluTanh);
-  EXPECT_TRUE(star->qkvBias && star->attentionOutputBias && star->mlpBias);
-  EXPECT_EQ(star->windows(), (std::vector<int64_t>{8, 8, 8, 8}));
-  auto cohere = golden("cohere");
-  ASSERT_TRUE(cohere.ok()) << cohere.message();
-  EXPECT_TRUE(cohere->parallelBlocks && cohere->commonRope()->interleaved);
-  EXPECT_FALSE(cohere->normBias);
-  EXPECT_DOUBLE_EQ(cohere->logitScale, 0.3);
-  auto cohere2 = golden("cohere2");
-  ASSERT_TRUE(cohere2.ok()) << cohere2.message();
-  EXPECT_EQ(cohere2->windows(), (std::vector<int64_t>{8, 8, 0, 8}));
-  EXPECT_TRUE(cohere2->layerConfigs[1].rope);
-  EXPECT_FALSE(cohere2->layerConfigs[2].rope);
 }
 
 /// transformers' attribute_map: GPT2Config(n_layer=2, num_hidden_layers=3) has

@@ -1,0 +1,261 @@
+//===- ModelFamilyTest.cpp - Configurations of the families ---------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ConfigTesting.h"
+
+#include <cmath>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+TEST(ModelFamily, Granite) {
+  auto config = golden("granite");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_DOUBLE_EQ(config->embeddingScale, 3);
+  EXPECT_DOUBLE_EQ(config->residualScale, 0.6);
+  EXPECT_DOUBLE_EQ(config->attentionScale, 0.2);
+  EXPECT_DOUBLE_EQ(config->logitScale, 2);
+  json small = {{"model_type", "granite"},  {"hidden_size", 64},
+                {"num_hidden_layers", 2},   {"num_attention_heads", 4},
+                {"intermediate_size", 172}, {"vocab_size", 307}};
+  auto plain = parse(small);
+  ASSERT_TRUE(plain.ok()) << plain.message();
+  EXPECT_DOUBLE_EQ(plain->attentionScale, 1);
+  for (json value : {json(0), json(-1), json("1"), json(1e39)}) {
+    EXPECT_FALSE(parse(with(small, {{"logits_scaling", value}})).ok()) << value;
+    EXPECT_FALSE(parse(with(small, {{"residual_multiplier", value}})).ok())
+        << value;
+  }
+}
+
+TEST(ModelFamily, SmolLm3TurnsSomeLayers) {
+  auto config = golden("smollm3");
+  ASSERT_TRUE(config.ok()) << config.message();
+  auto turned = [](const ModelConfig &read) {
+    std::vector<bool> turned;
+    for (const LayerConfig &layer : read.layerConfigs)
+      turned.push_back(layer.rope.has_value());
+    return turned;
+  };
+  EXPECT_EQ(turned(*config), (std::vector<bool>{true, true, true, false}));
+  EXPECT_FALSE(config->commonRope());
+  json small = {{"model_type", "smollm3"},     {"hidden_size", 64},
+                {"num_hidden_layers", 3},      {"num_attention_heads", 4},
+                {"num_key_value_heads", 2},    {"intermediate_size", 172},
+                {"no_rope_layer_interval", 2}, {"vocab_size", 307}};
+  auto interval = parse(small);
+  ASSERT_TRUE(interval.ok()) << interval.message();
+  EXPECT_EQ(turned(*interval), (std::vector<bool>{true, false, true}));
+  EXPECT_TRUE(interval->tiedEmbeddings);
+  EXPECT_EQ(interval->layerConfigs[0].rope->theta, 2e6);
+  // The layers that slide are those that are not turned.
+  auto slides =
+      parse(with(small, {{"use_sliding_window", true}, {"sliding_window", 5}}));
+  ASSERT_TRUE(slides.ok()) << slides.message();
+  EXPECT_EQ(slides->windows(), (std::vector<int64_t>{0, 5, 0}));
+  for (json list : {json{1, 0}, json{1, 0, 2}, json{1, 0, "1"}, json(1)})
+    expectContains(parse(with(small, {{"no_rope_layers", list}})).message(),
+                   "a list of 0 or 1 for each layer is expected");
+  // Others must not have the fields.
+  expectContains(errorOf({{"no_rope_layers", {1, 1, 1, 0}}}),
+                 "'no_rope_layers'");
+}
+
+TEST(ModelFamily, Olmo3TurnsLayersByTheirType) {
+  auto config = golden("olmo3");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->normPlaces, NormPlaces::Outputs);
+  EXPECT_EQ(config->qkNorm, QkNorm::Width);
+  EXPECT_EQ(config->windows(), (std::vector<int64_t>{8, 8, 8, 0}));
+  const RopeConfig sliding = *config->layerConfigs[0].rope;
+  EXPECT_EQ(sliding.scaling, RopeConfig::Scaling::None);
+  const RopeConfig full = *config->layerConfigs[3].rope;
+  EXPECT_EQ(full.scaling, RopeConfig::Scaling::Yarn);
+  EXPECT_EQ(full.originalContext, 16);
+  EXPECT_NEAR(full.magnitude, 0.1 * std::log(8.0) + 1, 1e-12);
+  // Published files scale full layers alone, too.
+  json older = {{"model_type", "olmo3"},
+                {"hidden_size", 64},
+                {"num_hidden_layers", 4},
+                {"num_attention_heads", 4},
+                {"intermediate_size", 172},
+                {"vocab_size", 307},
+                {"sliding_window", 8},
+                {"rope_theta", 500000},
+                {"rope_scaling",
+                 {{"rope_type", "yarn"},
+                  {"factor", 8.0},
+                  {"original_max_position_embeddings", 16}}}};
+  auto read = parse(older);
+  ASSERT_TRUE(read.ok()) << read.message();
+  EXPECT_EQ(read->windows(), (std::vector<int64_t>{8, 8, 8, 0}));
+  EXPECT_EQ(read->layerConfigs[0].rope->scaling, RopeConfig::Scaling::None);
+  EXPECT_NEAR(read->layerConfigs[3].rope->magnitude, full.magnitude, 1e-12);
+  older["rope_scaling"]["factor"] = 0.5;
+  expectContains(parse(older).message(), "'rope_scaling.factor' is 0.5");
+}
+
+TEST(ModelFamily, Phi3) {
+  auto config = golden("phi3");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->windows(), (std::vector<int64_t>{10, 10, 10, 10}));
+  EXPECT_EQ(config->commonRope()->dim, config->headDim);
+  json small = {{"model_type", "phi3"},     {"hidden_size", 64},
+                {"num_hidden_layers", 2},   {"num_attention_heads", 4},
+                {"intermediate_size", 172}, {"vocab_size", 307}};
+  auto part = parse(with(small, {{"partial_rotary_factor", 0.75}}));
+  ASSERT_TRUE(part.ok()) << part.message();
+  EXPECT_EQ(part->commonRope()->dim, 12);
+  for (json factor : {json(0), json(1.5), json(-1), json("1")})
+    EXPECT_FALSE(parse(with(small, {{"partial_rotary_factor", factor}})).ok());
+  expectContains(parse(with(small, {{"partial_rotary_factor", 0.7}})).message(),
+                 "of heads of 16 elements are 11; rotary embedding needs an "
+                 "even number");
+  expectContains(
+      parse(with(small, {{"partial_rotary_factor", 0.5},
+                         {"rope_scaling",
+                          {{"type", "yarn"},
+                           {"factor", 2},
+                           {"original_max_position_embeddings", 16}}}}))
+          .message(),
+      "with a 'partial_rotary_factor', which is not supported");
+}
+
+TEST(ModelFamily, LayerNormFamilies) {
+  auto stable = golden("stablelm");
+  ASSERT_TRUE(stable.ok()) << stable.message();
+  EXPECT_EQ(stable->norm, Norm::Layer);
+  EXPECT_TRUE(stable->normBias && stable->qkvBias);
+  EXPECT_FALSE(stable->attentionOutputBias || stable->parallelBlocks);
+  EXPECT_EQ(stable->commonRope()->dim, 2);
+  auto star = golden("starcoder2");
+  ASSERT_TRUE(star.ok()) << star.message();
+  EXPECT_FALSE(star->gatedMlp);
+  EXPECT_EQ(star->activation, Activation::GeluTanh);
+  EXPECT_TRUE(star->qkvBias && star->attentionOutputBias && star->mlpBias);
+  EXPECT_EQ(star->windows(), (std::vector<int64_t>{8, 8, 8, 8}));
+  auto cohere = golden("cohere");
+  ASSERT_TRUE(cohere.ok()) << cohere.message();
+  EXPECT_TRUE(cohere->parallelBlocks && cohere->commonRope()->interleaved);
+  EXPECT_FALSE(cohere->normBias);
+  EXPECT_DOUBLE_EQ(cohere->logitScale, 0.3);
+  auto cohere2 = golden("cohere2");
+  ASSERT_TRUE(cohere2.ok()) << cohere2.message();
+  EXPECT_EQ(cohere2->windows(), (std::vector<int64_t>{8, 8, 0, 8}));
+  EXPECT_TRUE(cohere2->layerConfigs[1].rope);
+  EXPECT_FALSE(cohere2->layerConfigs[2].rope);
+}
+
+TEST(ModelFamily, Gemma3) {
+  auto config = golden("gemma3");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->normPlaces, NormPlaces::Both);
+  EXPECT_EQ(config->qkNorm, QkNorm::Heads);
+  EXPECT_EQ(config->activation, Activation::GeluTanh);
+  EXPECT_TRUE(config->zeroCenteredNorms && config->gatedMlp);
+  EXPECT_DOUBLE_EQ(config->embeddingScale, std::sqrt(32.0));
+  EXPECT_DOUBLE_EQ(config->attentionScale, 1 / 3.0);
+  EXPECT_EQ(config->attentionCap, 0);
+  EXPECT_EQ(config->logitCap, 0);
+  EXPECT_EQ(config->windows(), (std::vector<int64_t>{8, 8, 0, 8}));
+  EXPECT_EQ(config->layerConfigs[0].rope->theta, 10000);
+  EXPECT_EQ(config->layerConfigs[0].rope->scaling, RopeConfig::Scaling::None);
+  EXPECT_EQ(config->layerConfigs[2].rope->theta, 1e6);
+  EXPECT_EQ(config->layerConfigs[2].rope->factor, 8);
+
+  // The newer style, whose objects may be without what is usual.
+  json small = {{"model_type", "gemma3_text"},
+                {"hidden_size", 64},
+                {"num_hidden_layers", 7},
+                {"intermediate_size", 172}};
+  auto nested = parse(with(
+      small, {{"rope_parameters",
+               {{"full_attention", {{"rope_type", "linear"}, {"factor", 2}}},
+                {"sliding_attention", {{"rope_theta", 500}}}}}}));
+  ASSERT_TRUE(nested.ok()) << nested.message();
+  EXPECT_EQ(nested->layerConfigs[5].rope->theta, 1e6);
+  EXPECT_EQ(nested->layerConfigs[5].rope->factor, 2);
+  EXPECT_EQ(nested->layerConfigs[6].rope->theta, 500);
+  auto usual = parse(small);
+  ASSERT_TRUE(usual.ok()) << usual.message();
+  EXPECT_EQ(usual->heads, 8);
+  EXPECT_EQ(usual->kvHeads, 4);
+  EXPECT_EQ(usual->headDim, 256);
+  EXPECT_EQ(usual->vocabSize, 262208);
+  EXPECT_EQ(usual->windows(),
+            (std::vector<int64_t>{4096, 4096, 4096, 4096, 4096, 0, 4096}));
+  EXPECT_EQ(usual->layerConfigs[6].rope->theta, 10000);
+  EXPECT_EQ(usual->attentionScale, 1 / 16.0);
+  EXPECT_TRUE(usual->tiedEmbeddings);
+  auto capped = parse(with(small, {{"final_logit_softcapping", 30}}));
+  ASSERT_TRUE(capped.ok()) << capped.message();
+  EXPECT_EQ(capped->logitCap, 30);
+
+  for (const char *name : {"query_pre_attn_scalar", "rope_local_base_freq",
+                           "attn_logit_softcapping", "final_logit_softcapping"})
+    for (json value : {json(0), json(-1), json(1e300), json("8"), json(true)})
+      expectContains(parse(with(small, {{name, value}})).message(),
+                     std::string(name) == "query_pre_attn_scalar" &&
+                             value == json(1e300)
+                         ? "is beyond the range of f32"
+                         : "'" + std::string(name) + "' is " + value.dump());
+  expectContains(parse(with(small, {{"sliding_window_pattern", 0}})).message(),
+                 "'sliding_window_pattern' is 0");
+  expectContains(
+      parse(with(small, {{"use_bidirectional_attention", true}})).message(),
+      "'use_bidirectional_attention' is true");
+  expectContains(
+      parse(with(small, {{"rope_parameters",
+                          {{"full_attention", {{"rope_theta", 0}}}}}}))
+          .message(),
+      "'rope_parameters.full_attention.rope_theta' is 0");
+}
+
+/// A language model in one that reads images, too.
+TEST(ModelFamily, TextConfig) {
+  auto alone = golden("gemma3"), inside = golden("gemma3-nested");
+  ASSERT_TRUE(inside.ok()) << inside.message();
+  EXPECT_EQ(inside->architecture, Architecture::Gemma3);
+  EXPECT_EQ(inside->layerConfigs, alone->layerConfigs);
+  EXPECT_EQ(inside->headDim, alone->headDim);
+  EXPECT_EQ(inside->eosIds, alone->eosIds);
+  json outside = {{"model_type", "gemma3"},
+                  {"architectures", {"Gemma3ForConditionalGeneration"}},
+                  {"eos_token_id", {1, 106}},
+                  {"torch_dtype", "bfloat16"},
+                  {"vision_config", {{"hidden_size", 1152}}},
+                  {"text_config", {{"hidden_size", 64}}}};
+  auto read = parse(outside);
+  ASSERT_TRUE(read.ok()) << read.message();
+  EXPECT_EQ(read->hiddenSize, 64);
+  EXPECT_EQ(read->eosIds, (std::vector<int64_t>{1, 106}));
+  EXPECT_EQ(read->dtype, DataType::BF16);
+  auto errorWith = [&](const json &changes) {
+    return parse(with(outside, changes)).message();
+  };
+  EXPECT_EQ(errorWith({{"text_config", nullptr}}),
+            "config.json: 'text_config' is missing");
+  EXPECT_EQ(errorWith({{"text_config", {1}}}),
+            "config.json: 'text_config' is [1], but an object is expected");
+  expectContains(errorWith({{"text_config", {{"model_type", "llama"}}}}),
+                 "'text_config.model_type' is \"llama\", but \"gemma3_text\" "
+                 "is expected");
+  expectContains(errorWith({{"text_config", {{"hidden_size", -1}}}}),
+                 "'text_config.hidden_size' is -1");
+  expectContains(errorWith({{"text_config", {{"num_local_experts", 8}}}}),
+                 "'text_config.num_local_experts' is 8");
+  expectContains(errorWith({{"architectures", {"Gemma3ForCausalLM"}}}),
+                 "[\"Gemma3ForConditionalGeneration\"] is expected");
+  // Of models that are nothing but text, it is refused.
+  expectContains(errorOf({{"text_config", {{"hidden_size", 64}}}}),
+                 "'text_config' is");
+}
+
+} // namespace
