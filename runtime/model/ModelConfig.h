@@ -46,6 +46,7 @@ enum class Architecture {
   Starcoder2,
   Cohere,
   Cohere2,
+  Gemma2,
   Gemma3
 };
 /// config.json's model_type: "llama", "mistral", "qwen2" ...

@@ -297,6 +297,28 @@ static constexpr NamedConfig configs[] = {
   "eos_token_id": 0,
   "torch_dtype": "bfloat16"
 })"},
+    {"gemma-2-2b", "google/gemma-2-2b", R"({
+  "architectures": ["Gemma2ForCausalLM"],
+  "model_type": "gemma2",
+  "hidden_size": 2304,
+  "intermediate_size": 9216,
+  "num_hidden_layers": 26,
+  "num_attention_heads": 8,
+  "num_key_value_heads": 4,
+  "head_dim": 256,
+  "vocab_size": 256000,
+  "max_position_embeddings": 8192,
+  "sliding_window": 4096,
+  "hidden_activation": "gelu_pytorch_tanh",
+  "rms_norm_eps": 1e-06,
+  "rope_theta": 10000.0,
+  "query_pre_attn_scalar": 256,
+  "attn_logit_softcapping": 50.0,
+  "final_logit_softcapping": 30.0,
+  "bos_token_id": 2,
+  "eos_token_id": 1,
+  "torch_dtype": "bfloat16"
+})"},
     {"gemma-3-4b", "google/gemma-3-4b-it", R"({
   "architectures": ["Gemma3ForConditionalGeneration"],
   "model_type": "gemma3",

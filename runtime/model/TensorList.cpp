@@ -132,6 +132,7 @@ const TensorNames &kf::tensorNames(const ModelConfig &config) {
   case Architecture::Olmo2:
   case Architecture::Olmo3:
     return kOlmo;
+  case Architecture::Gemma2:
   case Architecture::Gemma3:
     return kGemma;
   case Architecture::Starcoder2:

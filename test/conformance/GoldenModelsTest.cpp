@@ -133,7 +133,8 @@ INSTANTIATE_TEST_SUITE_P(All, GoldenModels,
                                                     "cohere",
                                                     "cohere2",
                                                     "gemma3",
-                                                    "gemma3-nested"})),
+                                                    "gemma3-nested",
+                                                    "gemma2"})),
                          caseName);
 
 } // namespace

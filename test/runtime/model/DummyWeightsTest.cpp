@@ -54,7 +54,8 @@ TEST(NamedConfigs, HaveTheNumberOfParameters) {
       {"qwen2.5-0.5b", 494032768},    {"granite-3.3-2b", 2533539840},
       {"smollm3-3b", 3075098624},     {"olmo-2-1b", 1484916736},
       {"phi-3-mini-4k", 3821079552},  {"stablelm-2-1.6b", 1644515328},
-      {"starcoder2-3b", 3030371328},  {"gemma-3-4b", 3880263168}};
+      {"starcoder2-3b", 3030371328},  {"gemma-2-2b", 2614341888},
+      {"gemma-3-4b", 3880263168}};
   EXPECT_EQ(namedConfigs().size(), std::size(published));
   for (const auto &[name, parameters] : published)
     EXPECT_EQ(parametersOf(configOf(name)), parameters) << name;

@@ -258,4 +258,30 @@ TEST(ModelFamily, TextConfig) {
                  "'text_config' is");
 }
 
+TEST(ModelFamily, Gemma2) {
+  auto config = golden("gemma2");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->attentionCap, 2);
+  EXPECT_EQ(config->logitCap, 4);
+  EXPECT_EQ(config->qkNorm, QkNorm::None);
+  EXPECT_EQ(config->windows(), (std::vector<int64_t>{8, 0, 8, 0}));
+  json small = {{"model_type", "gemma2"},
+                {"hidden_size", 64},
+                {"num_hidden_layers", 3},
+                {"intermediate_size", 172}};
+  auto usual = parse(small);
+  ASSERT_TRUE(usual.ok()) << usual.message();
+  EXPECT_EQ(usual->attentionCap, 50);
+  EXPECT_EQ(usual->logitCap, 30);
+  EXPECT_EQ(usual->windows(), (std::vector<int64_t>{4096, 0, 4096}));
+  auto plain = parse(with(small, {{"attn_logit_softcapping", nullptr},
+                                  {"final_logit_softcapping", nullptr}}));
+  ASSERT_TRUE(plain.ok()) << plain.message();
+  EXPECT_EQ(plain->attentionCap, 0);
+  EXPECT_EQ(plain->logitCap, 0);
+  // Others must not have the fields.
+  expectContains(errorOf({{"attn_logit_softcapping", 50}}),
+                 "'attn_logit_softcapping' is 50");
+}
+
 } // namespace
