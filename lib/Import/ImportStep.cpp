@@ -309,17 +309,26 @@ private:
       factors = weight(names.ropeFactors);
     else if (auto table = ::kf::ropeFactors(rope); !table.empty())
       factors = constant(table);
+    FloatAttr magnitude;
+    if (rope.magnitude != 1 && !isWhole(rope))
+      magnitude = b.getF64FloatAttr(rope.magnitude);
     return RopeOp::create(b, loc, x, positions, factors,
                           b.getF64FloatAttr(rope.theta),
                           b.getI64IntegerAttr(rope.dim),
                           RopeStyleAttr::get(b.getContext(), style),
-                          scalingAttr(b.getContext(), rope));
+                          scalingAttr(b.getContext(), rope), magnitude);
+  }
+
+  /// Whether all elements of heads are turned.
+  bool isWhole(const ::kf::RopeConfig &rope) const {
+    return rope.dim == config.headDim;
   }
 
   /// The factor of q k^T. Queries and keys that are turned as a whole, by
   /// cosines and sines of some magnitude, are those of 1 times that.
   FloatAttr attentionScale(const ::kf::LayerConfig &layer) {
-    const double magnitude = layer.rope ? layer.rope->magnitude : 1;
+    const double magnitude =
+        layer.rope && isWhole(*layer.rope) ? layer.rope->magnitude : 1;
     return b.getF32FloatAttr(
         static_cast<float>(config.attentionScale * magnitude * magnitude));
   }

@@ -50,6 +50,8 @@ Status checkImplied(const ModelConfig &config) {
     return Status();
   if (rope->scaling == RopeConfig::Scaling::Yarn)
     return inexpressible("RoPE is scaled by yarn");
+  if (rope->scaling == RopeConfig::Scaling::LongRope)
+    return inexpressible("RoPE is scaled by longrope");
   for (auto [name, value] :
        {std::pair("theta", rope->theta), std::pair("factor", rope->factor)})
     if (const float stored = static_cast<float>(value);

@@ -148,6 +148,12 @@ std::string kf::signatureOf(const ModelFiles &model) {
   std::string text = model.configText;
   // The tensors' values decide this.
   text += model.config.tiedEmbeddings ? "\ntied" : "\nuntied";
+  // The context that the model was opened with decides this.
+  const bool isShort =
+      std::ranges::any_of(model.config.layerConfigs, [](const auto &layer) {
+        return layer.rope && !layer.rope->isLong;
+      });
+  text += isShort ? "\nshort" : "";
   for (const std::string &name : model.weights->names()) {
     text += '\n' + name;
     // A tensor of a type that nothing reads has no part in the programs.

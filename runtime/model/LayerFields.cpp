@@ -46,6 +46,7 @@ private:
                      RopeConfig &rope);
   Status readLlama3(const ConfigReader &reader, RopeConfig &rope);
   Status readYarn(const ConfigReader &reader, RopeConfig &rope);
+  Status readLongRope(const ConfigReader &reader, RopeConfig &rope);
   Result<int64_t> readOriginalContext(const ConfigReader &reader) const;
   Result<int64_t> dimOf(double part) const;
   Result<double> partOf(const ConfigReader &reader) const;
@@ -104,6 +105,8 @@ Result<RopeConfig> RopeReader::readObject(const json &object,
   rope.interleaved = family.interleavedRope;
   KF_ASSIGN_OR_RETURN(std::string type, reader.text("type", "default"));
   KF_ASSIGN_OR_RETURN(type, reader.text("rope_type", type));
+  if (type == "su") // an older name
+    type = "longrope";
   KF_ASSIGN_OR_RETURN(rope.theta, readTheta(reader, theta));
 
   using Names = std::span<const std::string_view>;
@@ -119,14 +122,19 @@ Result<RopeConfig> RopeReader::readObject(const json &object,
   static constexpr std::string_view ofYarn[] = {
       "attention_factor", "beta_fast", "beta_slow",
       "mscale",           "truncate",  "mscale_all_dim"};
-  const std::pair<const char *, Names> types[] = {
-      {"default", {}}, {"linear", {}}, {"llama3", {}}, {"yarn", ofYarn}};
+  static constexpr std::string_view ofLongRope[] = {
+      "attention_factor", "short_factor", "long_factor"};
+  const std::pair<const char *, Names> types[] = {{"default", {}},
+                                                  {"linear", {}},
+                                                  {"llama3", {}},
+                                                  {"yarn", ofYarn},
+                                                  {"longrope", ofLongRope}};
   const auto *found =
       std::ranges::find(types, type, &std::pair<const char *, Names>::first);
   if (found == std::end(types))
     return Status::error("'" + name + "' has rope_type " + inQuotes(type) +
                              ", which is not supported (supported: default, "
-                             "linear, llama3, yarn)",
+                             "linear, llama3, yarn, longrope)",
                          StatusCode::Unsupported);
   for (const auto &[key, value] : object.items())
     if (!value.is_null() && std::ranges::find(ofAll, key) == std::end(ofAll) &&
@@ -137,11 +145,13 @@ Result<RopeConfig> RopeReader::readObject(const json &object,
   KF_ASSIGN_OR_RETURN(const double turned, partOf(reader));
   KF_ASSIGN_OR_RETURN(rope.dim, dimOf(turned));
   KF_RETURN_IF_ERROR(readScaling(reader, type, rope));
-  if (rope.magnitude != 1 && rope.dim != config.headDim)
-    return Status::error("'" + name + "' has the rope_type " + inQuotes(type) +
-                             " with a 'partial_rotary_factor', which is not "
-                             "supported",
-                         StatusCode::Unsupported);
+  // Where all of a head is turned, it is in attention's scale.
+  const double scaled = config.attentionScale * rope.magnitude * rope.magnitude;
+  if (!std::isnormal(static_cast<float>(scaled)))
+    return Status::error("attention's scale times the square of the " +
+                         inQuotes(type) + " scaling's attention factor is " +
+                         spellNumber(scaled) +
+                         ", which is beyond the range of f32");
   return rope;
 }
 
@@ -149,6 +159,8 @@ Status RopeReader::readScaling(const ConfigReader &reader,
                                const std::string &type, RopeConfig &rope) {
   if (type == "default")
     return Status();
+  if (type == "longrope")
+    return readLongRope(reader, rope);
   KF_ASSIGN_OR_RETURN(rope.factor,
                       reader.number("factor", kMinRopeBase, kMaxRopeBase));
   if (type == "llama3")
@@ -201,12 +213,53 @@ Status RopeReader::readYarn(const ConfigReader &reader, RopeConfig &rope) {
                                : yarnMagnitude(rope.factor, 1);
   KF_ASSIGN_OR_RETURN(rope.magnitude, numberOr(reader, "attention_factor",
                                                kMinYarn, kMaxYarn, otherwise));
-  const double scaled = config.attentionScale * rope.magnitude * rope.magnitude;
-  if (!std::isnormal(static_cast<float>(scaled)))
-    return Status::error("attention's scale times the square of yarn's "
-                         "'attention_factor' is " +
-                         spellNumber(scaled) +
-                         ", which is beyond the range of f32");
+  return Status();
+}
+
+/// Bounds of a number in LongRoPE's tables. The least frequency stays a normal
+/// f32.
+constexpr double kMinFactor = 0.1, kMaxFactor = 1e12;
+
+/// A table of `count` numbers.
+Result<std::vector<float>> readFactors(const ConfigReader &reader,
+                                       const char *key, int64_t count) {
+  const std::string expected = "a list of " + std::to_string(count) +
+                               " numbers from " + spellNumber(kMinFactor) +
+                               " to " + spellNumber(kMaxFactor);
+  const json *list = reader.find(key);
+  if (!list || !list->is_array() || list->size() != static_cast<size_t>(count))
+    return list ? reader.unexpected(key, expected)
+                : Status::error("a longrope scaling without '" +
+                                std::string(key) + "', " + expected);
+  std::vector<float> factors;
+  for (const json &entry : *list) {
+    const double factor = entry.is_number() ? entry.get<double>() : NAN;
+    if (!(factor >= kMinFactor && factor <= kMaxFactor))
+      return reader.unexpected(key, expected);
+    factors.push_back(static_cast<float>(factor));
+  }
+  return factors;
+}
+
+Status RopeReader::readLongRope(const ConfigReader &reader, RopeConfig &rope) {
+  rope.scaling = RopeConfig::Scaling::LongRope;
+  KF_ASSIGN_OR_RETURN(rope.originalContext, readOriginalContext(reader));
+  KF_ASSIGN_OR_RETURN(rope.shortFactors,
+                      readFactors(reader, "short_factor", rope.dim / 2));
+  KF_ASSIGN_OR_RETURN(rope.longFactors,
+                      readFactors(reader, "long_factor", rope.dim / 2));
+  rope.isLong = config.maxPositions > rope.originalContext;
+  const double original = static_cast<double>(rope.originalContext);
+  KF_ASSIGN_OR_RETURN(
+      const double factor,
+      numberOr(reader, "factor", kMinRopeBase, kMaxRopeBase,
+               static_cast<double>(config.maxPositions) / original));
+  const double otherwise =
+      factor <= 1 || original <= 1
+          ? 1
+          : std::sqrt(1 + std::log(factor) / std::log(original));
+  KF_ASSIGN_OR_RETURN(rope.magnitude, numberOr(reader, "attention_factor",
+                                               kMinYarn, kMaxYarn, otherwise));
   return Status();
 }
 

@@ -67,17 +67,20 @@ enum class QkNorm { None, Heads, Width };
 
 /// Rotary position embedding.
 struct RopeConfig {
-  enum class Scaling { None, Linear, Llama3, Yarn };
+  enum class Scaling { None, Linear, Llama3, Yarn, LongRope };
   double theta = 10000;
   int64_t dim = 0; ///< elements of a head that are turned, the first ones; even
   Scaling scaling = Scaling::None;
   double factor = 1;                            ///< Linear, Llama3, Yarn
   double lowFreqFactor = 1, highFreqFactor = 4; ///< Llama3
-  int64_t originalContext = 0;                  ///< Llama3, Yarn
+  int64_t originalContext = 0;                  ///< Llama3, Yarn, LongRope
   double betaFast = 32, betaSlow = 1;           ///< Yarn
   bool truncate = true;                         ///< Yarn
-  /// Factor of cosines and sines: Yarn. Where it is not 1, all elements of a
-  /// head are turned.
+  /// LongRope: what frequencies are divided by, [dim / 2], in contexts of up to
+  /// originalContext positions and in longer ones; see settleContext().
+  std::vector<float> shortFactors, longFactors;
+  bool isLong = true; ///< LongRope: longFactors count
+  /// Factor of cosines and sines: Yarn, LongRope.
   double magnitude = 1;
   /// Rotates elements 2i and 2i + 1 of a head rather than i and i + dim / 2.
   bool interleaved = false;

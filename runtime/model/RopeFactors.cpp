@@ -44,6 +44,20 @@ static std::vector<float> yarnFactors(const RopeConfig &rope) {
 }
 
 std::vector<float> kf::ropeFactors(const RopeConfig &rope) {
+  if (rope.scaling == RopeConfig::Scaling::LongRope)
+    return rope.isLong ? rope.longFactors : rope.shortFactors;
   return rope.scaling == RopeConfig::Scaling::Yarn ? yarnFactors(rope)
                                                    : std::vector<float>();
+}
+
+int64_t kf::settleContext(ModelConfig &config, int64_t context) {
+  int64_t most = config.maxPositions;
+  for (LayerConfig &layer : config.layerConfigs) {
+    if (!layer.rope || layer.rope->scaling != RopeConfig::Scaling::LongRope)
+      continue;
+    layer.rope->isLong = context > layer.rope->originalContext;
+    if (!layer.rope->isLong)
+      most = std::min(most, layer.rope->originalContext);
+  }
+  return most;
 }

@@ -11,14 +11,22 @@
 
 #include "runtime/model/ModelConfig.h"
 
+#include <cstdint>
 #include <vector>
 
 namespace kf {
 
 /// What kf.rope divides the frequencies theta^(-2i / dim) by, [dim / 2]: YaRN's
-/// ramp (Peng et al., "YaRN", 2023). Empty for the other scalings, which
-/// kf.rope computes itself.
+/// ramp (Peng et al., "YaRN", 2023), or one of LongRoPE's tables (Ding et al.,
+/// "LongRoPE", 2024). Empty for the other scalings, which kf.rope computes
+/// itself.
 std::vector<float> ropeFactors(const RopeConfig &rope);
+
+/// Chooses what depends on how long contexts may become: LongRoPE's table, for
+/// all sequences alike, as keys in the cache stay as they were turned. Returns
+/// the most positions that `config` is right for then. Without this, a model is
+/// for all of its positions.
+int64_t settleContext(ModelConfig &config, int64_t context);
 
 } // namespace kf
 

@@ -14,6 +14,7 @@
 #include "runtime/engine/ModelFit.h"
 #include "runtime/engine/ProgramFiles.h"
 #include "runtime/model/ModelWork.h"
+#include "runtime/model/RopeFactors.h"
 
 #include <algorithm>
 
@@ -57,6 +58,8 @@ Status Session::openAll(const SessionSources &sources) {
                                         sources.embedded, options.observer));
   if (options.wholeContext)
     options.context = opened.config.maxPositions;
+  mostContext = settleContext(opened.config, options.context ? options.context
+                                                             : kDefaultContext);
   KF_ASSIGN_OR_RETURN(target, sources.device(options.device, options.observer));
   // Weights are packed on the CPU, whatever computes with them.
   if (target->name() != "reference" && options.device.threads != 1) {
@@ -133,8 +136,8 @@ Status Session::start(const StartOptions &needs) try {
   EngineOptions settings;
   settings.contextLength = options.context;
   if (!options.context)
-    settings.contextLength = std::min(opened.config.maxPositions,
-                                      std::max(kDefaultContext, needs.tokens));
+    settings.contextLength =
+        std::min(mostContext, std::max(kDefaultContext, needs.tokens));
   settings.parallel = needs.parallel;
   settings.reusesPrefixes = needs.reusesPrefixes;
   settings.longestStep = needs.longestStep;

@@ -51,7 +51,8 @@ struct SessionOptions {
   bool withTokenizer = true; ///< and its chat template
   DeviceChoice device = {};
   /// Positions that a sequence has room for; 0: what start() is told that it
-  /// takes, and 4096 if that is more; the model's most in no case.
+  /// takes, and 4096 if that is more; more than the model's most in no case,
+  /// nor, without it, than LongRoPE's original context of 4096 or more.
   int64_t context = 0;
   bool wholeContext = false; ///< as many positions as the model has
   /// Bytes of the KV cache at most; 0: what all sequences need.
@@ -147,6 +148,7 @@ private:
   std::unique_ptr<ThreadPool> pool;    ///< packs weights; null for none
   std::optional<ObservedWork> packing; ///< while weights are packed
   ModelFiles opened;
+  int64_t mostContext = 0; ///< positions that its configuration is right for
   SessionSteps steps;
   std::unique_ptr<Model> model;
   std::unique_ptr<Engine> running;

@@ -15,6 +15,7 @@
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/ModelConfig.h"
+#include "runtime/model/RopeFactors.h"
 #include "runtime/model/StoredTensors.h"
 #include "runtime/model/TensorList.h"
 #include "runtime/model/TiedEmbeddings.h"
@@ -81,6 +82,9 @@ std::unique_ptr<ModelUnderTest> ModelUnderTest::open(
     ADD_FAILURE() << status.message();
     return nullptr;
   }
+  settleContext(model->modelConfig, options.contextLength
+                                        ? options.contextLength
+                                        : model->modelConfig.maxPositions);
   if (change)
     change(model->weights);
   const std::string name = cpu != "native" ? cpu

@@ -211,6 +211,14 @@ SinCos mlir::kf::sinCos(TileEmitter &e, Value angle, FmaRounding rounding) {
   return code.sinCos(code.reduce(rounding));
 }
 
+SinCos mlir::kf::scaled(TileEmitter &e, const SinCos &angle,
+                        std::optional<APFloat> magnitude) {
+  if (!magnitude)
+    return angle;
+  Value factor = constantLike(e, angle.sine, magnitude->convertToDouble());
+  return {e.mul(angle.sine, factor), e.mul(angle.cosine, factor)};
+}
+
 std::pair<Value, Value> mlir::kf::rotate(TileEmitter &e, Value first,
                                          Value second, const SinCos &angle) {
   return {e.sub(e.mul(first, angle.cosine), e.mul(second, angle.sine)),

@@ -15,6 +15,8 @@
 
 #include "TileEmitter.h"
 
+#include <optional>
+
 namespace mlir::kf {
 
 /// Whether math.fma is known to round once.
@@ -27,6 +29,10 @@ struct SinCos {
 /// sin and cos of `angle`, of any size, to about 1e-7. Of what is not finite
 /// they are NaNs.
 SinCos sinCos(TileEmitter &emitter, Value angle, FmaRounding fma);
+
+/// Both times `magnitude`, if there is one.
+SinCos scaled(TileEmitter &emitter, const SinCos &angle,
+              std::optional<APFloat> magnitude);
 
 /// The pair (first, second) turned.
 std::pair<Value, Value> rotate(TileEmitter &emitter, Value first, Value second,

@@ -149,6 +149,7 @@ void KernelEmitter::beginToken(Value token) {
                                           load(factors, column, width));
       SinCos angle = sinCos(*this, mul(splat(position, width), frequency),
                             FmaRounding::Once);
+      angle = scaled(*this, angle, op.getMagnitude());
       store(angle.cosine, cosTable, column);
       store(angle.sine, sinTable, column);
     });

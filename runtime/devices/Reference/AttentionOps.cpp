@@ -289,12 +289,14 @@ Result<Tensor> rope(const TensorView &x, const TensorView &positions,
   KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(DataType::F32, x.shape));
   widen(x, 0, x.count(), result.floats());
   bool half = options.style == RopeStyle::Half;
+  const auto magnitude = static_cast<float>(options.magnitude);
   for (int64_t t = 0; t < x.shape[0]; ++t)
     for (int64_t head = 0; head < heads; ++head) {
       float *values = result.floats() + (t * heads + head) * d; // [D]
       for (int64_t i = 0; i < rotary / 2; ++i) {
         float angle = static_cast<float>(rows[t]) * frequencies[i];
-        float cosine = std::cos(angle), sine = std::sin(angle);
+        float cosine = std::cos(angle) * magnitude;
+        float sine = std::sin(angle) * magnitude;
         float &a = values[half ? i : 2 * i];
         float &b = values[half ? i + rotary / 2 : 2 * i + 1];
         float rotated = a * cosine - b * sine;

@@ -295,6 +295,11 @@ Result<Evaluate> prepareRope(const OpSite &site) {
       return scaling.status().in("attribute 'scaling'");
     options.scaling = *scaling;
   }
+  if (site.attributes.has("magnitude")) {
+    KF_ASSIGN_OR_RETURN(options.magnitude, site.attributes.number("magnitude"));
+    if (!(options.magnitude > 0))
+      return wrongType("magnitude", "positive");
+  }
   return Evaluate([options](const OpCall &call) {
     return rope(call.tensor(0), call.tensor(1), call.optionalTensor(2),
                 options);

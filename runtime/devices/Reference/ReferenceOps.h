@@ -141,6 +141,7 @@ struct RopeOptions {
   int64_t rotaryDim = 0; ///< even, positive, at most D
   RopeStyle style = RopeStyle::Half;
   std::optional<RopeScaling> scaling;
+  double magnitude = 1; ///< factor of cosines and sines, as f32
 };
 
 /// The rotaryDim / 2 frequencies in radians per position, in the order of f32

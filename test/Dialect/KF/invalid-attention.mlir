@@ -26,6 +26,30 @@ func.func @f(%x: tensor<?x4x8xi32>, %p: tensor<?xi32>) {
 
 // -----
 
+func.func @f(%x: tensor<?x4x8xf32>, %p: tensor<?xi32>) {
+  // expected-error @+1 {{C7: magnitude must be positive and finite as f32}}
+  %0 = kf.rope %x, %p {magnitude = 0.0 : f64, rotary_dim = 8 : i64, theta = 1.0e4 : f64} : tensor<?x4x8xf32>, tensor<?xi32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x4x8xf32>, %p: tensor<?xi32>) {
+  // expected-error @+1 {{C7: magnitude must be positive and finite as f32}}
+  %0 = kf.rope %x, %p {magnitude = -1.0 : f64, rotary_dim = 8 : i64, theta = 1.0e4 : f64} : tensor<?x4x8xf32>, tensor<?xi32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x4x8xf32>, %p: tensor<?xi32>) {
+  // expected-error @+1 {{C7: magnitude must be positive and finite as f32}}
+  %0 = kf.rope %x, %p {magnitude = 1.0e39 : f64, rotary_dim = 8 : i64, theta = 1.0e4 : f64} : tensor<?x4x8xf32>, tensor<?xi32>
+  return
+}
+
+// -----
+
 func.func @f(%x: tensor<4x?x8xf32>, %p: tensor<4xi32>) {
   // expected-error @+1 {{C1: x must be [T, heads, D]}}
   %0 = kf.rope %x, %p {rotary_dim = 8 : i64, theta = 1.0e4 : f64} : tensor<4x?x8xf32>, tensor<4xi32>

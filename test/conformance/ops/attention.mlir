@@ -64,6 +64,16 @@ func.func @rotated(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %v: tensor<?x
   return %0 : tensor<?x4x32xf32>
 }
 
+// Elements behind the turned ones are as they were.
+func.func @rotated_part(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %v: tensor<?x2x32xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache) -> tensor<?x4x32xf32> attributes {kf.max_tokens = 40 : i64} {
+  %a = arith.constant dense<2.0> : tensor<12xf32>
+  %qr = kf.rope %q, %p factors(%a) {magnitude = 1.3 : f64, rotary_dim = 24 : i64, theta = 1.0e4 : f64} : tensor<?x4x32xf32>, tensor<?xi32>, tensor<12xf32>
+  %kr = kf.rope %k, %p factors(%a) {magnitude = 1.3 : f64, rotary_dim = 24 : i64, theta = 1.0e4 : f64} : tensor<?x2x32xf32>, tensor<?xi32>, tensor<12xf32>
+  kf.kv_append %c, %kr, %v, %p, %sp, %pt {layer = 1 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %qr, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.17 : f32} : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x4x32xf32>
+}
+
 func.func @blocks(%q: tensor<?x4x64xf32>, %k: tensor<?x2x64xf32>, %v: tensor<?x2x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !blocks) -> tensor<?x4x64xf32> attributes {kf.max_tokens = 100 : i64} {
   %kr = kf.rope %k, %p {rotary_dim = 64 : i64, theta = 1.0e4 : f64} : tensor<?x2x64xf32>, tensor<?xi32>
   kf.kv_append %c, %kr, %v, %p, %sp, %pt {layer = 1 : i64} : !blocks, tensor<?x2x64xf32>, tensor<?xi32>, tensor<1x4xi32>

@@ -8,6 +8,8 @@
 
 #include "ConfigTesting.h"
 
+#include "runtime/model/RopeFactors.h"
+
 #include <cmath>
 
 using namespace kf;
@@ -118,14 +120,58 @@ TEST(ModelFamily, Phi3) {
   expectContains(parse(with(small, {{"partial_rotary_factor", 0.7}})).message(),
                  "of heads of 16 elements are 11; rotary embedding needs an "
                  "even number");
-  expectContains(
-      parse(with(small, {{"partial_rotary_factor", 0.5},
-                         {"rope_scaling",
-                          {{"type", "yarn"},
-                           {"factor", 2},
-                           {"original_max_position_embeddings", 16}}}}))
-          .message(),
-      "with a 'partial_rotary_factor', which is not supported");
+}
+
+TEST(ModelFamily, LongRope) {
+  auto config = golden("phi3-longrope");
+  ASSERT_TRUE(config.ok()) << config.message();
+  const RopeConfig *rope = config->commonRope();
+  EXPECT_EQ(rope->scaling, RopeConfig::Scaling::LongRope);
+  EXPECT_EQ(rope->dim, 6);
+  EXPECT_EQ(rope->originalContext, 16);
+  EXPECT_EQ(rope->shortFactors, (std::vector<float>{1.303F, 1.112F, 1.161F}));
+  EXPECT_EQ(rope->longFactors, (std::vector<float>{1.935F, 2.129F, 3.8F}));
+  EXPECT_NEAR(rope->magnitude, std::sqrt(1.75), 1e-12); // 1 + ln 8 / ln 16
+  EXPECT_EQ(ropeFactors(*rope), rope->longFactors);
+  EXPECT_EQ(settleContext(*config, 16), 16);
+  EXPECT_EQ(ropeFactors(*config->commonRope()), rope->shortFactors);
+  EXPECT_EQ(settleContext(*config, 17), 128);
+  EXPECT_EQ(ropeFactors(*config->commonRope()), rope->longFactors);
+  // Others are right for all of their positions.
+  auto plain = golden("phi3");
+  EXPECT_EQ(settleContext(*plain, 1), plain->maxPositions);
+
+  const json small = {{"model_type", "phi3"},
+                      {"hidden_size", 64},
+                      {"num_hidden_layers", 2},
+                      {"num_attention_heads", 16},
+                      {"intermediate_size", 172},
+                      {"max_position_embeddings", 64},
+                      {"original_max_position_embeddings", 64},
+                      {"vocab_size", 307}};
+  const json scaling = {
+      {"type", "su"}, {"short_factor", {1, 2}}, {"long_factor", {3, 4}}};
+  auto ropeOf = [&](const json &more) -> Result<RopeConfig> {
+    KF_ASSIGN_OR_RETURN(
+        ModelConfig read,
+        parse(with(small, {{"rope_scaling", with(scaling, more)}})));
+    return *read.commonRope();
+  };
+  auto own = ropeOf({{"attention_factor", 1.25}});
+  ASSERT_TRUE(own.ok()) << own.message();
+  EXPECT_EQ(own->magnitude, 1.25);
+  EXPECT_FALSE(own->isLong);
+  EXPECT_NEAR(ropeOf({{"factor", 8}})->magnitude, std::sqrt(1.5), 1e-12);
+  for (const char *name : {"short_factor", "long_factor"}) {
+    for (json value : {json{1}, json{1, 2, 3}, json{1, "2"}, json{1, 0},
+                       json{1, -1}, json{1, 1e300}, json(1), json::object()})
+      expectContains(ropeOf({{name, value}}).message(),
+                     "'rope_scaling." + std::string(name) + "' is");
+    expectContains(ropeOf({{name, nullptr}}).message(),
+                   "a longrope scaling without '" + std::string(name) + "'");
+  }
+  expectContains(ropeOf({{"attention_factor", 1e300}}).message(),
+                 "'rope_scaling.attention_factor' is 1e+300");
 }
 
 TEST(ModelFamily, LayerNormFamilies) {

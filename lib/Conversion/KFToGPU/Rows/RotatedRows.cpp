@@ -48,7 +48,8 @@ static SinCos angleOf(GPUEmitter &e, RopeOp op, Value token, Value pair) {
         arith::DivFOp::create(b, loc, frequency, e.load(factors, pair, 0));
   Value position = arith::SIToFPOp::create(b, loc, b.getF32Type(),
                                            e.load(op.getPositions(), token, 0));
-  return sinCos(e, e.mul(position, frequency), FmaRounding::Unknown);
+  return scaled(e, sinCos(e, e.mul(position, frequency), FmaRounding::Unknown),
+                op.getMagnitude());
 }
 
 /// The columns of pair `pair`.

@@ -56,6 +56,10 @@ LogicalResult RopeOp::verify() {
     return emitOpError("C6: factors must be [")
            << rotary / 2 << "] of a float type, found "
            << getFactors().getType();
+  if (std::optional<APFloat> magnitude = getMagnitude())
+    if (auto value = static_cast<float>(magnitude->convertToDouble());
+        !std::isfinite(value) || value <= 0)
+      return emitOpError("C7: magnitude must be positive and finite as f32");
   return success();
 }
 

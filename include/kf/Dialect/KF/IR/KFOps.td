@@ -312,6 +312,8 @@ def KF_RopeOp : KF_LoopOp<"rope", [KF_IntegersInMemory]> {
     (Su et al., "RoFormer", 2021). `half` pairs element i with
     i + rotary_dim / 2 (Hugging Face), `interleaved` pairs 2i with 2i + 1.
     Frequencies are rounded to f32, and so is their product with the position.
+    Cosines and sines are multiplied by `magnitude`, as YaRN and LongRoPE want
+    it, and the elements behind `rotary_dim` are not.
 
     - C1: `x` is a rank 3 tensor [T, heads, D] of float elements, the last two
       dimensions static.
@@ -321,6 +323,7 @@ def KF_RopeOp : KF_LoopOp<"rope", [KF_IntegersInMemory]> {
     - C5: the result has the type of `x`.
     - C6: `factors`, where present, is [rotary_dim / 2] of a float type; each
       scaled frequency is divided by its factor.
+    - C7: `magnitude`, where present, is positive and finite as f32.
 
     ```mlir
     %0 = kf.rope %x, %positions {rotary_dim = 64 : i64, theta = 1.0e4 : f64}
@@ -334,7 +337,8 @@ def KF_RopeOp : KF_LoopOp<"rope", [KF_IntegersInMemory]> {
                        F64Attr:$theta, I64Attr:$rotary_dim,
                        DefaultValuedAttr<KF_RopeStyleAttr,
                          "::mlir::kf::RopeStyle::Half">:$style,
-                       OptionalAttr<KF_RopeScalingAttr>:$scaling);
+                       OptionalAttr<KF_RopeScalingAttr>:$scaling,
+                       OptionalAttr<F64Attr>:$magnitude);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $x `,` $positions (`factors` `(` $factors^ `)`)? attr-dict `:` type($x) `,`
