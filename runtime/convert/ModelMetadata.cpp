@@ -10,6 +10,7 @@
 
 #include "runtime/core/Quote.h"
 #include "runtime/model/GgufConfig.h"
+#include "runtime/model/ModelFamily.h"
 #include "runtime/model/SamplingDefaults.h"
 
 #include <algorithm>
@@ -31,21 +32,26 @@ Status checkImplied(const ModelConfig &config) {
     return Status::error("GGUF files of the architecture " + inQuotes(name) +
                              " are not supported",
                          StatusCode::Unsupported);
-  const bool gpt2 = config.architecture == Architecture::Gpt2;
-  if (config.activation != (gpt2 ? Activation::GeluTanh : Activation::Silu))
-    return inexpressible("the model's activation is not " +
-                         std::string(gpt2 ? "gelu_new" : "silu"));
+  if (config.activation != ggufActivation(config.architecture))
+    return inexpressible(
+        "the model's activation is not " +
+        std::string(familyOf(config.architecture).defaultActivation));
   const double scale = 1 / std::sqrt(static_cast<double>(config.headDim));
-  if (std::fabs(config.attentionScale - scale) > 1e-6 * scale)
+  if (config.architecture != Architecture::Granite &&
+      std::fabs(config.attentionScale - scale) > 1e-6 * scale)
     return inexpressible("attention is not scaled by the head dimension");
   for (const LayerConfig &layer : config.layerConfigs)
     if (layer.window != config.layerConfigs.front().window)
       return inexpressible("some layers have a sliding window and others have "
                            "none");
-  for (const LayerConfig &layer : config.layerConfigs)
-    if (layer.rope != config.layerConfigs.front().rope)
-      return inexpressible("layers have different RoPEs");
-  const RopeConfig *rope = config.commonRope();
+  const RopeConfig *rope = ggufRope(config);
+  for (int64_t i = 0; i < config.layers; ++i) {
+    const std::optional<RopeConfig> &own = config.layerConfigs[i].rope;
+    const bool isTurned = rope && isTurnedInGguf(config.architecture, i);
+    if (own.has_value() != isTurned || (own && *own != *rope))
+      return inexpressible("layer " + std::to_string(i) +
+                           " has another RoPE than the architecture's");
+  }
   if (!rope)
     return Status();
   if (rope->scaling == RopeConfig::Scaling::Yarn)
@@ -65,7 +71,7 @@ Status checkImplied(const ModelConfig &config) {
 constexpr int64_t kReaderLayers = 512;
 
 bool isScaledAsLlama3(const ModelConfig &config) {
-  const RopeConfig *rope = config.commonRope();
+  const RopeConfig *rope = ggufRope(config);
   return rope && rope->scaling == RopeConfig::Scaling::Llama3;
 }
 
@@ -106,6 +112,13 @@ void addSampling(const SamplingDefaults &sampling, GgufMetadata &metadata) {
 }
 
 } // namespace
+
+const RopeConfig *kf::ggufRope(const ModelConfig &config) {
+  for (const LayerConfig &layer : config.layerConfigs)
+    if (layer.rope)
+      return &*layer.rope;
+  return nullptr;
+}
 
 bool kf::isBeyondQwen2(const ModelConfig &config) {
   return config.architecture == Architecture::Qwen2 &&
@@ -164,9 +177,15 @@ Status kf::addModelMetadata(const ModelConfig &config, const std::string &name,
     add.integer("attention.key_length", config.headDim);
     add.integer("attention.value_length", config.headDim);
   }
+  if (config.architecture == Architecture::Granite) {
+    add.real("attention.scale", config.attentionScale);
+    add.real("embedding_scale", config.embeddingScale);
+    add.real("residual_scale", config.residualScale);
+    add.real("logit_scale", 1 / config.logitScale);
+  }
   if (!config.layerConfigs.empty() && config.layerConfigs.front().window > 0)
     add.integer("attention.sliding_window", config.layerConfigs.front().window);
-  if (const RopeConfig *rope = config.commonRope()) {
+  if (const RopeConfig *rope = ggufRope(config)) {
     add.integer("rope.dimension_count", config.headDim);
     add.real("rope.freq_base", rope->theta);
     // Llama 3's scaling is the tensor rope_freqs.weight.

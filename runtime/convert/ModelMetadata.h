@@ -26,6 +26,10 @@ Architecture ggufArchitecture(const ModelConfig &config);
 /// whose RoPE is scaled as Llama 3's. Architecture llama has both, and biases.
 bool isBeyondQwen2(const ModelConfig &config);
 
+/// The RoPE that files have the numbers of: that of all layers that have one,
+/// where `config` can be said; null where none has.
+const RopeConfig *ggufRope(const ModelConfig &config);
+
 /// What those readers do not load, or do not heed, of a file with `config`: a
 /// line each, with the name of the key or tensor.
 std::vector<std::string> listReaderProblems(const ModelConfig &config);

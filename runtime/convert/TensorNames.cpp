@@ -9,6 +9,7 @@
 #include "runtime/convert/TensorNames.h"
 
 #include "runtime/convert/ModelMetadata.h"
+#include "runtime/model/GgufConfig.h"
 #include "runtime/model/TensorList.h"
 
 #include <algorithm>
@@ -33,7 +34,7 @@ ConvertedTensor convertTensor(const ModelConfig &config,
     return !part.empty() &&
            found.key.find("." + std::string(part) + ".") != std::string::npos;
   };
-  const bool halves = ggufArchitecture(config) == Architecture::Llama;
+  const bool halves = isInterleavedInGguf(ggufArchitecture(config));
   if (halves && (isPart(names.query) || isPart(names.key)))
     result.order = TensorOrder::HalvesOfHeads;
   if (found.transposed)
@@ -63,7 +64,7 @@ kf::listConvertedTensors(const ModelConfig &config,
       return Status::error("checkpoint tensor '" + found[i].name +
                            "' is quantized, so it cannot be transposed");
   }
-  const RopeConfig *rope = config.commonRope();
+  const RopeConfig *rope = ggufRope(config);
   if (rope && rope->scaling == RopeConfig::Scaling::Llama3)
     tensors.push_back(
         {.name = "rope_freqs.weight",

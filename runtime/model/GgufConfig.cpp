@@ -12,6 +12,7 @@
 #include "runtime/core/Quote.h"
 #include "runtime/model/ConfigLimits.h"
 #include "runtime/model/GgufOddities.h"
+#include "runtime/model/ModelFamily.h"
 #include "runtime/model/SamplingDefaults.h"
 
 #include <algorithm>
@@ -21,18 +22,22 @@ using namespace kf;
 
 namespace {
 
-struct Family {
+struct GgufFamily {
   std::string_view name; ///< general.architecture
   Architecture architecture;
 };
 
-constexpr Family families[] = {{"llama", Architecture::Llama},
-                               {"qwen2", Architecture::Qwen2},
-                               {"qwen3", Architecture::Qwen3},
-                               {"gpt2", Architecture::Gpt2}};
+constexpr GgufFamily families[] = {{"llama", Architecture::Llama},
+                                   {"qwen2", Architecture::Qwen2},
+                                   {"qwen3", Architecture::Qwen3},
+                                   {"gpt2", Architecture::Gpt2},
+                                   {"granite", Architecture::Granite},
+                                   {"smollm3", Architecture::SmolLm3},
+                                   {"olmo2", Architecture::Olmo2},
+                                   {"starcoder2", Architecture::Starcoder2}};
 
-const Family *findFamily(std::string_view name) {
-  auto found = std::ranges::find(families, name, &Family::name);
+const GgufFamily *findFamily(std::string_view name) {
+  auto found = std::ranges::find(families, name, &GgufFamily::name);
   return found == std::end(families) ? nullptr : found;
 }
 
@@ -47,6 +52,7 @@ private:
   Status readSizes();
   Status readHeads();
   Status readNorm();
+  Status readScales();
   Status readLayers();
   Result<std::optional<RopeConfig>> readRope() const;
   Status readRopeScaling(RopeConfig &rope) const;
@@ -66,6 +72,8 @@ private:
   /// The same, or an array of one such integer a layer, all equal.
   Result<int64_t> layerSize(std::string_view name, int64_t most,
                             std::optional<int64_t> fallback = {}) const;
+  /// A factor, of which 0 and none are `fallback`.
+  Result<double> scale(std::string_view name, double fallback) const;
   /// A finite number that is not negative.
   Result<double> notNegative(std::string_view name) const;
   /// RoPE's theta, or its factor of scaling; `fallback` is one of these, or 0.
@@ -75,7 +83,7 @@ private:
   }
 
   const Gguf &gguf;
-  const Family *family = nullptr;
+  const GgufFamily *family = nullptr;
   ModelConfig config;
 };
 
@@ -132,6 +140,17 @@ Result<double> GgufConfigReader::notNegative(std::string_view name) const {
   return value;
 }
 
+Result<double> GgufConfigReader::scale(std::string_view name,
+                                       double fallback) const {
+  KF_ASSIGN_OR_RETURN(double value, gguf.getFloat(keyOf(name), 0));
+  if (value == 0)
+    return fallback;
+  if (value > 0 && std::isnormal(static_cast<float>(value)))
+    return value;
+  return Status::error(valueOf(name, spellNumber(value)) +
+                       ", but a positive number is expected");
+}
+
 Result<double> GgufConfigReader::ropeBase(std::string_view name,
                                           double fallback) const {
   KF_ASSIGN_OR_RETURN(double value, gguf.getFloat(keyOf(name), fallback));
@@ -151,7 +170,7 @@ Status GgufConfigReader::readFamily() {
                       gguf.getString("general.architecture"));
   family = findFamily(name);
   std::string known;
-  for (const Family &candidate : families)
+  for (const GgufFamily &candidate : families)
     known += (known.empty() ? "" : ", ") + std::string(candidate.name);
   if (!family)
     return Status::error("architecture " + inQuotes(name) +
@@ -249,19 +268,37 @@ Status GgufConfigReader::readHeads() {
 
 Status GgufConfigReader::readNorm() {
   const bool gpt2 = config.architecture == Architecture::Gpt2;
-  config.norm = gpt2 ? Norm::Layer : Norm::Rms;
-  config.normBias = gpt2;
-  config.activation = gpt2 ? Activation::GeluTanh : Activation::Silu;
-  config.gatedMlp = !gpt2;
-  config.qkNorm =
-      config.architecture == Architecture::Qwen3 ? QkNorm::Heads : QkNorm::None;
+  const Family &own = familyOf(config.architecture);
+  config.norm = own.norm;
+  config.normBias = own.normBias;
+  config.normPlaces = own.normPlaces;
+  config.activation = ggufActivation(config.architecture);
+  config.gatedMlp = own.gatedMlp;
+  config.qkNorm = own.qkNorm;
   config.qkvBias =
       hasTensor(gpt2 ? "blk.0.attn_qkv.bias" : "blk.0.attn_q.bias");
   config.attentionOutputBias = hasTensor("blk.0.attn_output.bias");
   config.mlpBias = hasTensor("blk.0.ffn_down.bias");
   KF_ASSIGN_OR_RETURN(config.normEps,
-                      notNegative(gpt2 ? "attention.layer_norm_epsilon"
-                                       : "attention.layer_norm_rms_epsilon"));
+                      notNegative(config.norm == Norm::Layer
+                                      ? "attention.layer_norm_epsilon"
+                                      : "attention.layer_norm_rms_epsilon"));
+  return Status();
+}
+
+Status GgufConfigReader::readScales() {
+  if (config.architecture != Architecture::Granite)
+    return Status();
+  KF_ASSIGN_OR_RETURN(config.attentionScale,
+                      scale("attention.scale", config.attentionScale));
+  KF_ASSIGN_OR_RETURN(config.embeddingScale, scale("embedding_scale", 1));
+  KF_ASSIGN_OR_RETURN(config.residualScale, scale("residual_scale", 1));
+  // Granite divides logits by it.
+  KF_ASSIGN_OR_RETURN(const double divisor, scale("logit_scale", 1));
+  config.logitScale = 1 / divisor;
+  if (!std::isnormal(static_cast<float>(config.logitScale)))
+    return Status::error(valueOf("logit_scale", spellNumber(divisor)) +
+                         ", and 1 divided by it is beyond the range of f32");
   return Status();
 }
 
@@ -270,7 +307,7 @@ Result<std::optional<RopeConfig>> GgufConfigReader::readRope() const {
     return std::optional<RopeConfig>();
   RopeConfig rope;
   rope.dim = config.headDim;
-  rope.interleaved = config.architecture == Architecture::Llama;
+  rope.interleaved = isInterleavedInGguf(config.architecture);
   KF_ASSIGN_OR_RETURN(rope.theta, ropeBase("rope.freq_base", rope.theta));
   KF_ASSIGN_OR_RETURN(int64_t rotated,
                       size("rope.dimension_count", kMaxSize, config.headDim));
@@ -333,7 +370,16 @@ Status GgufConfigReader::readLayers() {
   LayerConfig layer;
   KF_ASSIGN_OR_RETURN(layer.rope, readRope());
   KF_ASSIGN_OR_RETURN(layer.window, readWindow());
+  // Files of OLMo 3 say so; three of four of its layers have the window.
+  if (layer.window && config.architecture == Architecture::Olmo2)
+    return Status::error(
+        valueOf("attention.sliding_window", std::to_string(layer.window)) +
+            "; windows of some layers are not supported",
+        StatusCode::Unsupported);
   config.layerConfigs.assign(config.layers, layer);
+  for (int64_t i = 0; i < config.layers; ++i)
+    if (!isTurnedInGguf(config.architecture, i))
+      config.layerConfigs[i].rope.reset();
   return Status();
 }
 
@@ -369,6 +415,7 @@ Result<ModelConfig> GgufConfigReader::read() {
   KF_RETURN_IF_ERROR(readSizes());
   KF_RETURN_IF_ERROR(readHeads());
   KF_RETURN_IF_ERROR(readNorm());
+  KF_RETURN_IF_ERROR(readScales());
   KF_RETURN_IF_ERROR(readLayers());
   KF_RETURN_IF_ERROR(readTokens());
   config.sampling = readSamplingDefaults(gguf, config.warnings);
@@ -385,6 +432,22 @@ Result<ModelConfig> kf::readGgufConfig(const Gguf &gguf) try {
   return result.status().in(gguf.source());
 } catch (...) {
   return statusOfException();
+}
+
+Activation kf::ggufActivation(Architecture architecture) {
+  const std::string_view name = familyOf(architecture).defaultActivation;
+  return name == "silu" ? Activation::Silu : Activation::GeluTanh;
+}
+
+bool kf::isInterleavedInGguf(Architecture architecture) {
+  return architecture == Architecture::Llama ||
+         architecture == Architecture::Granite ||
+         architecture == Architecture::SmolLm3;
+}
+
+bool kf::isTurnedInGguf(Architecture architecture, int64_t layer) {
+  constexpr int64_t interval = 4; // of SmolLM3
+  return architecture != Architecture::SmolLm3 || (layer + 1) % interval != 0;
 }
 
 bool kf::isGgufArchitecture(std::string_view name) {

@@ -25,10 +25,16 @@
 
 namespace kf {
 
-/// Reads the configuration of a model of the architecture llama (Mistral's
-/// files say llama too), qwen2, qwen3 or gpt2. Files of llama have the rows of
-/// their q and k matrices in the order of interleaved rotation.
+/// Reads the configuration of a model of an architecture that
+/// isGgufArchitecture() knows; Mistral's files say llama.
 Result<ModelConfig> readGgufConfig(const Gguf &gguf);
+
+/// What goes without saying in files of an architecture: the activation,
+/// whether rows of q and k are in the order of interleaved rotation, and which
+/// layers turn queries and keys.
+Activation ggufActivation(Architecture architecture);
+bool isInterleavedInGguf(Architecture architecture);
+bool isTurnedInGguf(Architecture architecture, int64_t layer);
 
 /// Whether readGgufConfig knows the architecture of that name.
 bool isGgufArchitecture(std::string_view name);

@@ -63,6 +63,21 @@ constexpr NeutralKey neutralKeys[] = {
     {"use_parallel_residual", 0},
 };
 
+/// Keys that one architecture reads, whatever they are to others.
+struct OwnKey {
+  std::string_view architecture, key;
+};
+constexpr OwnKey ownKeys[] = {{"granite", "attention.scale"},
+                              {"granite", "embedding_scale"},
+                              {"granite", "logit_scale"},
+                              {"granite", "residual_scale"}};
+
+bool isOwn(std::string_view name, std::string_view architecture) {
+  return std::ranges::any_of(ownKeys, [&](const OwnKey &own) {
+    return own.key == name && own.architecture == architecture;
+  });
+}
+
 std::optional<double> numberOf(const GgufValue &value) {
   if (std::optional<bool> flag = value.toBool())
     return *flag;
@@ -136,8 +151,9 @@ std::string unknownText(const std::string &nearest) {
          (nearest.empty() ? "" : "; did you mean " + inQuotes(nearest) + "?");
 }
 
-bool isKnown(std::string_view name) {
-  return std::ranges::find(knownKeys, name) != std::end(knownKeys) ||
+bool isKnown(std::string_view name, std::string_view architecture) {
+  return isOwn(name, architecture) ||
+         std::ranges::find(knownKeys, name) != std::end(knownKeys) ||
          std::ranges::find(neutralKeys, name, &NeutralKey::key) !=
              std::end(neutralKeys);
 }
@@ -164,7 +180,9 @@ Status kf::checkGgufKeys(const Gguf &gguf, std::string_view architecture) {
     if (!entry.key.starts_with(prefix))
       continue;
     const std::string_view name = entry.key.substr(prefix.size());
-    if (!isKnown(name))
+    if (isOwn(name, architecture))
+      continue;
+    if (!isKnown(name, architecture))
       return Status::error("metadata " + inQuotes(entry.key) + " is " +
                            unknownText(nearestKey(entry.key, prefix)));
     const NeutralKey *neutral =
@@ -191,7 +209,7 @@ std::vector<std::string> kf::findGgufOddities(const Gguf &gguf,
     const bool own = entry.key.starts_with(prefix);
     if (lines.size() == mostKeys)
       break;
-    if (own && isKnown(entry.key.substr(prefix.size())))
+    if (own && isKnown(entry.key.substr(prefix.size()), architecture))
       continue;
     const std::string nearest = nearestKey(entry.key, prefix);
     if (own)

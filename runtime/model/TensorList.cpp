@@ -114,12 +114,28 @@ constexpr TensorNames ggufNames(bool isGpt2) {
   return names;
 }
 
+constexpr TensorNames ggufOlmoNames() {
+  TensorNames names = ggufNames(/*isGpt2=*/false);
+  names.attentionNorm = names.mlpNorm = {};
+  names.attentionOutputNorm = "post_attention_norm";
+  names.mlpOutputNorm = "post_ffw_norm";
+  return names;
+}
+
+constexpr TensorNames ggufStarcoder2Names() {
+  TensorNames names = ggufNames(/*isGpt2=*/false);
+  names.gate = {};
+  return names;
+}
+
 constexpr TensorNames kLlama = llamaNames();
 constexpr TensorNames kOlmo = olmoNames();
 constexpr TensorNames kGemma = gemmaNames();
 constexpr TensorNames kStarcoder2 = starcoder2Names();
 constexpr TensorNames kGpt2 = gpt2Names();
 constexpr TensorNames kGgufLlama = ggufNames(/*isGpt2=*/false);
+constexpr TensorNames kGgufOlmo = ggufOlmoNames();
+constexpr TensorNames kGgufStarcoder2 = ggufStarcoder2Names();
 constexpr TensorNames kGgufGpt2 = ggufNames(/*isGpt2=*/true);
 
 } // namespace
@@ -131,12 +147,12 @@ const TensorNames &kf::tensorNames(const ModelConfig &config) {
     return gguf ? kGgufGpt2 : kGpt2;
   case Architecture::Olmo2:
   case Architecture::Olmo3:
-    return kOlmo;
+    return gguf ? kGgufOlmo : kOlmo;
   case Architecture::Gemma2:
   case Architecture::Gemma3:
     return kGemma;
   case Architecture::Starcoder2:
-    return kStarcoder2;
+    return gguf ? kGgufStarcoder2 : kStarcoder2;
   default:
     return gguf ? kGgufLlama : kLlama;
   }
@@ -164,9 +180,12 @@ public:
     for (int64_t i = 0; i < config.layers; ++i)
       addLayer(std::string(names.layer) + "." + std::to_string(i) + ".");
     addNorm(std::string(names.finalNorm), hidden);
-    if (const RopeConfig *rope = config.commonRope();
-        rope && rope->frequencyFactors)
-      add(std::string(names.ropeFactors) + ".weight", {rope->dim / 2},
+    const auto layer =
+        std::ranges::find_if(config.layerConfigs, [](const LayerConfig &layer) {
+          return layer.rope && layer.rope->frequencyFactors;
+        });
+    if (layer != config.layerConfigs.end())
+      add(std::string(names.ropeFactors) + ".weight", {layer->rope->dim / 2},
           Role::RopeFactors);
     if (!config.tiedEmbeddings) {
       add(std::string(names.head) + ".weight", {config.vocabSize, hidden});

@@ -250,7 +250,8 @@ TEST(Convert, KeepsConfigurations) {
   for (const char *name :
        {"gpt2-layernorm", "llama-bias", "llama-wide-head", "llama2-mha",
         "llama3-gqa-scaled", "mistral-window", "qwen2-bias", "qwen3-qknorm",
-        "qwen2-wide-head", "qwen3-bias"}) {
+        "qwen2-wide-head", "qwen3-bias", "granite", "smollm3", "olmo2",
+        "starcoder2"}) {
     SCOPED_TRACE(name);
     const ModelConfig from = openSource(kGolden + name).config;
     auto gguf = convertFolder(folder, kGolden + name, DataType::F32);
@@ -273,6 +274,15 @@ TEST(Convert, KeepsConfigurations) {
     EXPECT_EQ(read->activation, from.activation);
     EXPECT_EQ(read->gatedMlp, from.gatedMlp);
     EXPECT_EQ(read->windows(), from.windows());
+    EXPECT_EQ(read->normBias, from.normBias);
+    EXPECT_EQ(read->normPlaces, from.normPlaces);
+    for (int64_t i = 0; i < from.layers; ++i)
+      EXPECT_EQ(read->layerConfigs[i].rope.has_value(),
+                from.layerConfigs[i].rope.has_value());
+    EXPECT_EQ(float(read->attentionScale), float(from.attentionScale));
+    EXPECT_EQ(float(read->embeddingScale), float(from.embeddingScale));
+    EXPECT_EQ(float(read->residualScale), float(from.residualScale));
+    EXPECT_EQ(float(read->logitScale), float(from.logitScale));
     EXPECT_EQ(read->qkNorm, from.qkNorm);
     EXPECT_EQ(read->qkvBias, from.qkvBias);
     EXPECT_EQ(read->attentionOutputBias, from.attentionOutputBias);
@@ -660,7 +670,8 @@ TEST(Convert, NamesWhatIsWrongWithAModel) {
   EXPECT_EQ(errorOf([](ModelConfig &config, MapWeights &) {
               config.layerConfigs.front().rope->theta = 500;
             }),
-            "a GGUF file cannot say that layers have different RoPEs");
+            "a GGUF file cannot say that layer 1 has another RoPE than the "
+            "architecture's");
   EXPECT_EQ(errorOf([](ModelConfig &config, MapWeights &) {
               setScaling(config, RopeConfig::Scaling::Yarn);
             }),

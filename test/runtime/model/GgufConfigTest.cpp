@@ -8,7 +8,9 @@
 
 #include "runtime/model/GgufConfig.h"
 
+#include "ConfigTesting.h"
 #include "runtime/model/GgufOddities.h"
+#include "runtime/model/TensorList.h"
 #include "test/runtime/GgufBuilder.h"
 
 #include <gtest/gtest.h>
@@ -88,8 +90,9 @@ FileOf least(const std::string &architecture = "llama") {
       .u32(at + "embedding_length", 64)
       .u32(at + "feed_forward_length", 96)
       .u32(at + "attention.head_count", 4)
-      .f32(at + (architecture == "gpt2" ? "attention.layer_norm_epsilon"
-                                        : "attention.layer_norm_rms_epsilon"),
+      .f32(at + (architecture == "gpt2" || architecture == "starcoder2"
+                     ? "attention.layer_norm_epsilon"
+                     : "attention.layer_norm_rms_epsilon"),
            1e-5f)
       .tensor("token_embd.weight", {300, 64});
   return file;
@@ -98,6 +101,73 @@ FileOf least(const std::string &architecture = "llama") {
 //===----------------------------------------------------------------------===//
 // Sound files
 //===----------------------------------------------------------------------===//
+
+TEST(GgufConfig, OtherFamilies) {
+  auto smol = least("smollm3").u32("smollm3.block_count", 5).config();
+  ASSERT_TRUE(smol.ok()) << smol.message();
+  std::vector<bool> turned;
+  for (const LayerConfig &layer : smol->layerConfigs)
+    turned.push_back(layer.rope.has_value());
+  EXPECT_EQ(turned, (std::vector<bool>{true, true, true, false, true}));
+  EXPECT_TRUE(smol->layerConfigs[0].rope->interleaved);
+  auto olmo = least("olmo2").config();
+  ASSERT_TRUE(olmo.ok()) << olmo.message();
+  EXPECT_EQ(olmo->normPlaces, NormPlaces::Outputs);
+  EXPECT_EQ(olmo->qkNorm, QkNorm::Width);
+  EXPECT_FALSE(olmo->commonRope()->interleaved);
+  // OLMo 3 in a file of OLMo 2.
+  expectContains(
+      least("olmo2").u32("olmo2.attention.sliding_window", 8).error(),
+      "'olmo2.attention.sliding_window' is 8; windows of some layers are not "
+      "supported");
+  // LLaMA 3's factors, in a model of which some layers are turned.
+  auto factors = least("smollm3")
+                     .u32("smollm3.block_count", 5)
+                     .tensor("rope_freqs.weight", {8})
+                     .config();
+  ASSERT_TRUE(factors.ok()) << factors.message();
+  EXPECT_EQ(listTensors(*factors).end()[-1].name, "rope_freqs.weight");
+  auto star = least("starcoder2").config();
+  ASSERT_TRUE(star.ok()) << star.message();
+  EXPECT_EQ(star->norm, Norm::Layer);
+  EXPECT_TRUE(star->normBias);
+  EXPECT_FALSE(star->gatedMlp);
+  EXPECT_EQ(star->activation, Activation::GeluTanh);
+}
+
+TEST(GgufConfig, GraniteScales) {
+  auto plain = least("granite").config();
+  ASSERT_TRUE(plain.ok()) << plain.message();
+  EXPECT_EQ(plain->architecture, Architecture::Granite);
+  EXPECT_TRUE(plain->commonRope()->interleaved);
+  EXPECT_EQ(plain->attentionScale, 0.25);
+  EXPECT_EQ(plain->embeddingScale, 1);
+  EXPECT_EQ(plain->logitScale, 1);
+  auto scaled = least("granite")
+                    .f32("granite.attention.scale", 0.5F)
+                    .f32("granite.embedding_scale", 12)
+                    .f32("granite.residual_scale", 0.25F)
+                    .f32("granite.logit_scale", 8)
+                    .config();
+  ASSERT_TRUE(scaled.ok()) << scaled.message();
+  EXPECT_EQ(scaled->attentionScale, 0.5);
+  EXPECT_EQ(scaled->embeddingScale, 12);
+  EXPECT_EQ(scaled->residualScale, 0.25);
+  EXPECT_EQ(scaled->logitScale, 0.125);
+  for (const char *key : {"granite.attention.scale", "granite.embedding_scale",
+                          "granite.residual_scale", "granite.logit_scale"}) {
+    for (float value : {-1.0F, INFINITY, NAN, 1e-40F})
+      expectContains(least("granite").f32(key, value).error(),
+                     "metadata '" + std::string(key) + "' is ");
+    expectContains(least("granite").text(key, "1").error(), key);
+  }
+  // 0 is as none, and other architectures have none of them.
+  EXPECT_EQ(least("granite").f32("granite.logit_scale", 0).config()->logitScale,
+            1);
+  expectContains(least().f32("llama.embedding_scale", 12).error(),
+                 "changes the arithmetic in a way that is not supported");
+  expectContains(least().f32("llama.attention.scale", 1).error(), "not known");
+}
 
 TEST(GgufConfig, ReadsKfStories) {
   auto gguf =
@@ -278,7 +348,7 @@ TEST(GgufConfig, TextToHashHasWhatTheArchitectureDefines) {
 TEST(GgufConfig, OtherArchitectures) {
   EXPECT_EQ(least("mamba").error(),
             "test: architecture 'mamba' is not supported (supported: llama, "
-            "qwen2, qwen3, gpt2)");
+            "qwen2, qwen3, gpt2, granite, smollm3, olmo2, starcoder2)");
   std::string image = GgufBuilder().u32("general.architecture", 1).bytes();
   auto gguf = Gguf::parse(std::as_bytes(std::span(image)), "test");
   EXPECT_EQ(readGgufConfig(**gguf).message(),
