@@ -18,6 +18,7 @@
 #include "gtest/gtest.h"
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <fstream>
 
 using namespace kf;
@@ -25,21 +26,30 @@ using namespace kf::test;
 
 namespace {
 
-/// GPUs add up in another order. Where matrix units multiply weights, as those
-/// of 8-bit floats, which are read as bf16, several rows are rounded to 16
-/// bits.
-bool roundsRows(const ModelCase &test) {
-  return test.device == "cuda" && test.model == "llama-float8";
+const std::string goldenFolder = testFile(KF_SOURCE_DIR "/test/golden/");
+
+/// What of a row of a few units is lost where it is rounded to 16 bits for
+/// matrix units, to multiply it with weights of bf16, as those of 8-bit floats
+/// are, too, which are small here; 0 elsewhere.
+double roundingOf(const ModelCase &test) {
+  if (test.device != "cuda")
+    return 0;
+  if (test.model == "llama-float8")
+    return 5e-3;
+  std::ifstream file(goldenFolder + test.model + "/config.json");
+  const bool isRounded =
+      nlohmann::json::parse(file).value("dtype", "") == "bfloat16";
+  return isRounded ? 6e-2 : 0;
 }
+/// GPUs add up in another order.
 double toleranceOf(const ModelCase &test) {
-  return roundsRows(test) ? 5e-3 : isGpu(test.device) ? 1e-3 : 2e-4;
+  return std::max(roundingOf(test), isGpu(test.device) ? 1e-3 : 2e-4);
 }
 /// Positions that a model is opened for; 0: all of its own.
 int64_t contextOf(const std::string &model) {
   // The table of short contexts is for as many.
   return model == "phi3-longrope-short" ? 64 : 0;
 }
-const std::string goldenFolder = testFile(KF_SOURCE_DIR "/test/golden/");
 
 class GoldenModels : public testing::TestWithParam<ModelCase> {
 protected:
@@ -66,6 +76,15 @@ protected:
       ASSERT_NEAR(logits[i], expected[i], tolerance) << "logit " << i;
   }
 
+  /// That `token` has the largest logit; where rows are rounded, one that may
+  /// have been the largest before.
+  void expectChoice(std::span<const float> logits, int32_t token) {
+    if (roundingOf(GetParam()) == 0)
+      EXPECT_EQ(argmax(logits), token);
+    else
+      EXPECT_GE(logits[token], logits[argmax(logits)] - 2 * tolerance);
+  }
+
   double tolerance = 0;
   nlohmann::json reference;
   std::vector<int32_t> ids;
@@ -79,9 +98,9 @@ TEST_P(GoldenModels, EveryPositionMatches) {
   auto sequence = model->sequence();
   Status status = readLogits(
       *sequence, ids, [&](size_t position, std::span<const float> logits) {
-        EXPECT_EQ(argmax(logits), argmaxes.at(position)) << position;
-        EXPECT_NEAR(logSumExp(logits), normalizers.at(position), tolerance)
-            << position;
+        SCOPED_TRACE(position);
+        expectChoice(logits, argmaxes.at(position));
+        EXPECT_NEAR(logSumExp(logits), normalizers.at(position), tolerance);
         if (position + 1 == ids.size())
           expectLastLogits(logits);
         ++seen;
@@ -93,7 +112,20 @@ TEST_P(GoldenModels, EveryPositionMatches) {
 
 TEST_P(GoldenModels, GreedyContinuationMatches) {
   auto expected = reference.at("greedy_20").get<std::vector<int32_t>>();
-  EXPECT_EQ(model->continueGreedily(ids, expected.size()), expected);
+  const auto found = model->continueGreedily(ids, expected.size());
+  if (roundingOf(GetParam()) == 0) {
+    EXPECT_EQ(found, expected);
+    return;
+  }
+  ASSERT_EQ(found.size(), expected.size());
+  const auto [own, other] = std::ranges::mismatch(found, expected);
+  if (own == found.end())
+    return;
+  // Texts are the same up to there.
+  ids.insert(ids.end(), expected.begin(), other);
+  auto logits = lastLogits(*model->sequence(), ids);
+  ASSERT_TRUE(logits.ok()) << logits.message();
+  expectChoice(*logits, *other);
 }
 
 TEST_P(GoldenModels, ChunkingDoesNotMatter) {
@@ -110,7 +142,7 @@ TEST_P(GoldenModels, ChunkingDoesNotMatter) {
       last = logits.take();
     }
     for (size_t i = 0; i < whole->size(); ++i)
-      ASSERT_NEAR(last[i], (*whole)[i], roundsRows(GetParam()) ? 2e-3 : 1e-4)
+      ASSERT_NEAR(last[i], (*whole)[i], std::max(roundingOf(GetParam()), 1e-4))
           << "chunk " << chunk;
   }
 }

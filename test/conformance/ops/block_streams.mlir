@@ -14,7 +14,7 @@ func.func @q8_0_rows(%x: tensor<?x352xf32>, %g: tensor<352xf32>) -> tensor<?x40x
   return %1 : tensor<?x40xf32>
 }
 
-func.func @q8_0_zero_centered(%x: tensor<?x352xf32>, %g: tensor<352xf32>) -> tensor<?x40xf32> attributes {kf.max_tokens = 16 : i64} {
+func.func @q8_0_zero_centered_rows(%x: tensor<?x352xf32>, %g: tensor<352xf32>) -> tensor<?x40xf32> attributes {kf.max_tokens = 16 : i64} {
   %w = kf.weight ["w"] : tensor<40x352x!kf.quant<q8_0>>
   %0 = kf.rms_norm %x, %g zero_centered eps(1.0e-5) : tensor<?x352xf32>, tensor<352xf32>
   %1 = kf.matmul %0, %w : tensor<?x352xf32>, tensor<40x352x!kf.quant<q8_0>>
