@@ -45,8 +45,8 @@ struct GpuCosts {
   /// How much longer a workgroup of 4 warps takes alone than where two take
   /// turns.
   double alone;
-  /// Columns of K that another part of a product costs, whose workgroups wait for
-  /// one another and read their sums.
+  /// Columns of K that another part of a product costs, whose workgroups wait
+  /// for one another and read their sums.
   double exchange;
   /// Of twelve multiprocessors, those that are in clusters of more than two
   /// workgroups.
