@@ -78,8 +78,10 @@ def source_order(items, names, key):
 
 
 def read(path):
+    """What is in a file, with the files of ops that it includes in their places."""
     with open(os.path.join(include, path), encoding="utf-8") as file:
-        return file.read()
+        return re.sub(r'^include "(kf/Dialect/KF/IR/KF\w+Ops\.td)"$',
+                      lambda found: read(found[1]), file.read(), flags=re.MULTILINE)
 
 
 def dialect_page(tblgen):
@@ -87,11 +89,7 @@ def dialect_page(tblgen):
     head, parts = sections(text, 2)
     head = head.replace("# 'kf' Dialect", "# The kf dialect")
     head = head.replace("[TOC]\n", "").split("-->", 1)[1]
-    source = "".join(map(read, (dialect_td,
-                                "kf/Dialect/KF/IR/KFTensorOps.td",
-                                "kf/Dialect/KF/IR/KFStructureOps.td",
-                                "kf/Dialect/KF/IR/KFVectorOps.td")))
-    order = re.findall(r'KF_(?:Loop|Row|Tensor)?Op<"(\w+)"', source)
+    order = re.findall(r'KF_(?:Loop|Row|Tensor)?Op<"(\w+)"', read(dialect_td))
     page = clean(head)
     for title, body in parts:
         _, entries = sections(body, 3)
