@@ -284,9 +284,7 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
       cast<RankedTensorType>(matmul.getX().getType()).getDimSize(1);
   const int64_t steps = llvm::divideCeil(extent, mma.step);
   mma.steps = llvm::divideCeil(steps, mma.parts);
-  if (steps < mma.parts
-          ? mma.parts > 1
-          : mma.parts != int64_t(llvm::divideCeil(steps, mma.steps)))
+  if (mma.parts != int64_t(llvm::divideCeil(steps, mma.steps)))
     return fail("parts (" + Twine(mma.parts) + ") cannot each have some of " +
                 Twine(steps) + " steps of " + Twine(mma.step) +
                 " columns of K");

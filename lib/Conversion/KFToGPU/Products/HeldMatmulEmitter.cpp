@@ -489,12 +489,8 @@ private:
   }
 
   void storeTotals() {
-    SmallVector<Value> all; // pointers to the totals of each workgroup
-    for (int64_t part = 0; part < held.parts; ++part)
-      all.push_back(
-          e.part ? code.pointerInCluster(code.pointerTo(totals), e.index(part))
-                 : code.pointerTo(totals));
-    synchronizeTile();
+    const SmallVector<Value> all = code.inEachPart(code.pointerTo(totals));
+    code.synchronizeTile();
     auto totalAt = [&](Value place) {
       Value sum;
       for (Value memory : all) {
@@ -515,14 +511,6 @@ private:
     // What others read must be there until they have.
     if (e.part)
       code.clusterBarrier();
-  }
-
-  /// Waits for all threads that have sums of the tile.
-  void synchronizeTile() {
-    if (e.part)
-      code.clusterBarrier();
-    else
-      e.barrier();
   }
 
   static constexpr int64_t elementBytes = 2;

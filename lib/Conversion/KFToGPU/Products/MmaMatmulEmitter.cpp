@@ -293,26 +293,16 @@ private:
   /// Through workgroup memory, so that neighbouring threads store elements that
   /// are neighbours.
   void storeTile(ValueRange sums) {
-    SmallVector<Value> all; // sums of each part
-    for (int64_t part = 0; part < mma.parts; ++part)
-      all.push_back(e.part ? code.pointerInCluster(ring, e.index(part)) : ring);
+    const SmallVector<Value> all = code.inEachPart(ring); // sums
     const int64_t units = layout.units();
     for (int64_t first = 0; first < mma.rowTiles(); first += units) {
-      synchronizeTile(); // with whoever still reads what was there
+      code.synchronizeTile(); // with whoever still reads what was there
       product.storeSums(sums, ring, first, units);
-      synchronizeTile();
+      code.synchronizeTile();
       storeRows(all, first, units);
     }
     if (e.part) // what others read must be there until they have
       code.clusterBarrier();
-  }
-
-  /// Waits for all threads that have sums of the tile.
-  void synchronizeTile() {
-    if (e.part)
-      code.clusterBarrier();
-    else
-      e.barrier();
   }
 
   /// Stores what storeSums() has written, to `sums` in each part. Threads take

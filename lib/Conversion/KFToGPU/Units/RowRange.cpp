@@ -60,11 +60,8 @@ void RowRange::checkForCluster(ValueRange sums) {
     return check(sums);
   noteIfOdd(sums, [&] {
     WarpOps code(e);
-    const int64_t parts = e.kernel.getScheduleAttr().getParts();
-    for (int64_t part = 0; part < parts; ++part)
-      LLVM::StoreOp::create(
-          b, loc, e.word(1),
-          code.pointerInCluster(code.pointerTo(flag), e.index(part)));
+    for (Value own : code.inEachPart(code.pointerTo(flag)))
+      LLVM::StoreOp::create(b, loc, e.word(1), own);
   });
 }
 

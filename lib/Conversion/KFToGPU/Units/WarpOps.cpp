@@ -40,10 +40,30 @@ Value WarpOps::sameNumber(Value number) {
 }
 
 void WarpOps::computeHere(Value value) {
-  const bool isNarrow = value.getType().getIntOrFloatBitWidth() == 16;
-  if (isNarrow)
-    value = arith::BitcastOp::create(b, loc, b.getI16Type(), value);
-  assembly("", isNarrow ? "h" : "f", {}, value);
+  const Type type = value.getType();
+  if (type.isF32()) {
+    assembly("", "f", {}, value);
+  } else if (type.isF16() || type.isBF16()) {
+    Value bits = arith::BitcastOp::create(b, loc, b.getI16Type(), value);
+    assembly("", "h", {}, bits);
+  }
+}
+
+void WarpOps::synchronizeTile() {
+  if (e.part)
+    clusterBarrier();
+  else
+    e.barrier();
+}
+
+SmallVector<Value> WarpOps::inEachPart(Value pointer) {
+  if (!e.part)
+    return {pointer};
+  SmallVector<Value> all;
+  const int64_t parts = e.kernel.getScheduleAttr().getParts();
+  for (int64_t part = 0; part < parts; ++part)
+    all.push_back(pointerInCluster(pointer, e.index(part)));
+  return all;
 }
 
 void WarpOps::syncLanes() { NVVM::SyncWarpOp::create(b, loc, e.word(-1)); }

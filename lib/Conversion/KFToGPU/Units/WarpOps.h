@@ -37,9 +37,16 @@ public:
   /// `number`, an index below 2^31; LLVM does not see that it is the same, and
   /// computes nothing that depends on it any earlier.
   Value sameNumber(Value number);
-  /// Lets LLVM compute `value`, a float, here, and not in a branch behind that
-  /// uses it.
+  /// Lets LLVM compute `value` here, and not in a branch behind that uses it:
+  /// a float of 16 or 32 bits; others stay where they are.
   void computeHere(Value value);
+
+  /// Waits for all threads that have parts of the tile: of the workgroup, or of
+  /// its cluster.
+  void synchronizeTile();
+  /// Pointers to what each of its workgroups has at `pointer` to workgroup
+  /// memory, in their order.
+  SmallVector<Value> inEachPart(Value pointer);
 
   /// What a warp's lanes have copied and read is seen by the others.
   void syncLanes();

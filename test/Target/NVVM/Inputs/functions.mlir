@@ -33,3 +33,16 @@ func.func @bits(%x: tensor<4x8xf32>, %y: tensor<4x8xf16>, %z: tensor<4x8xi16>) -
   %2 = arith.bitcast %z : tensor<4x8xi16> to tensor<4x8xbf16>
   return %0, %1, %2 : tensor<4x8xi32>, tensor<4x8xi16>, tensor<4x8xbf16>
 }
+
+// Products whose results are no floats, on matrix units.
+func.func @product_of_integers(%x: tensor<64x256xf32>, %w: tensor<96x256xbf16>) -> tensor<64x96xi8> {
+  %0 = kf.matmul %x, %w : tensor<64x256xf32>, tensor<96x256xbf16>
+  %1 = arith.fptosi %0 : tensor<64x96xf32> to tensor<64x96xi8>
+  return %1 : tensor<64x96xi8>
+}
+
+func.func @product_of_flags(%x: tensor<64x256xf32>, %w: tensor<96x256xbf16>, %y: tensor<64x96xf32>) -> tensor<64x96xi1> {
+  %0 = kf.matmul %x, %w : tensor<64x256xf32>, tensor<96x256xbf16>
+  %1 = arith.cmpf olt, %0, %y : tensor<64x96xf32>
+  return %1 : tensor<64x96xi1>
+}
