@@ -282,8 +282,10 @@ private:
       workgroup.push_back(1);
     int64_t rowWarps =
         std::min<int64_t>(llvm::divideCeil(tokens * group, 16), most / 16);
-    int64_t keyWarps =
-        isFew ? std::max<int64_t>(keyWarpsOf(cache, rows) / rowWarps, 1) : 1;
+    int64_t keyWarps = 1;
+    if (isFew) // several warps of rows alone would share keys of many rows
+      keyWarps = std::max<int64_t>(keyWarpsOf(cache, rows) / rowWarps,
+                                   rowWarps > 1 ? 2 : 1);
     int64_t keys = mmaKeys;
     // Turned queries, too, take registers, and so do rows of several sequences
     // and codes on their way.

@@ -59,6 +59,14 @@ kf.kernel @many_generating(%q: tensor<256x32x128xf32>, %c: !kf.kv_cache<layers =
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<256x32x128xf32>, !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 128, type = f16>, tensor<256xi32>, tensor<256x4xi32>
   kf.yield %0 : tensor<256x32x128xf32>
 }
+// More heads than a warp has rows: several warps have some, which alone would be
+// taken for rows that share keys.
+// CHECK-LABEL: kf.kernel @many_heads
+// CHECK-SAME:    #kf.flash_mma<workgroup = [1, 48], keys = 16, threads = [32, 3, 2], unit = mma_sync, rows = split, held = registers>
+kf.kernel @many_heads(%q: tensor<256x384x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 64, type = f16>, %p: tensor<256xi32>, %s: tensor<256xi32>, %t: tensor<256x4xi32>) -> tensor<256x384x64xf32> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<256x384x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 64, type = f16>, tensor<256xi32>, tensor<256x4xi32>
+  kf.yield %0 : tensor<256x384x64xf32>
+}
 // CHECK-LABEL: kf.kernel @prompts
 // CHECK-SAME:    rows = rounded, held = shared>
 kf.kernel @prompts(%q: tensor<257x8x128xf32>, %c: !cache, %p: tensor<257xi32>, %s: tensor<257xi32>, %t: tensor<40x4xi32>) -> tensor<257x8x128xf32> {

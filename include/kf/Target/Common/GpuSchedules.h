@@ -17,7 +17,8 @@ namespace mlir::kf {
 /// norm; rows of products with more are rounded for matrix units.
 inline constexpr int64_t kGpuFewRows = 16;
 /// Rows up to which those of several sequences are mostly of one each, which
-/// has keys of its own.
+/// has keys of its own: of the programs that an engine has for sequences that
+/// generate (EnginePrograms.cpp), and fewer than those for prompts have.
 inline constexpr int64_t kGpuGeneratingRows = 256;
 
 /// Whether `rows` rows of queries share so few keys that each is better taken
