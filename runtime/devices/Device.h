@@ -302,6 +302,8 @@ public:
   virtual bool runsAlone() const { return false; }
   /// Rows of a prompt that a step should have: more take no less time each.
   virtual int64_t promptRows() const { return 512; }
+  /// Bytes of a tensor that kernels read or write, at most.
+  virtual uint64_t mostTensorBytes() const { return UINT64_MAX; }
   /// Workgroups that run at the same time; 0: unknown.
   virtual int workers() const { return 0; }
   /// How many of these the next run is likely to have: fewer while other

@@ -61,19 +61,30 @@ std::vector<int64_t> kf::programRows(int64_t mostRows, int64_t parallel,
   return sizes;
 }
 
-/// The most rows behind which a step chooses a token.
+/// The most rows behind which a step chooses a token: of a program whose logits
+/// the device can have in one tensor.
 int64_t Engine::chosenPerStep() const {
-  const StepShape *largest = decoder.largestShape(StepPart::Choose);
-  const int64_t most = largest ? largest->rows : kMostChosenPerStep;
+  int64_t most = 1;
+  if (const StepShape *largest = decoder.largestShape(StepPart::Choose)) {
+    most = largest->rows;
+  } else {
+    const ModelConfig &config = decoder.config();
+    const uint64_t room =
+        decoder.device().mostTensorBytes() /
+        (sizeof(float) * static_cast<uint64_t>(config.vocabSize));
+    for (int64_t size : programRows(kMostChosenPerStep, parallel(), config))
+      if (static_cast<uint64_t>(size) <= room)
+        most = size;
+  }
   return std::min({most, kMostChosenPerStep, options.parallel, rowsPerStep()});
 }
 
 /// The smallest body for a step. Sequences that generate take many steps alike,
 /// and programs for more rows leave threads without work. A prompt takes few:
 /// one that is there already is better than one that would have to be compiled.
-/// That for many that generate is for steps of them: rows of prompts share
-/// keys, which larger ones read once for several rows. Where there are few
-/// programs, the smallest of them.
+/// Those for more than kSomeRows that generate are for steps of them: rows of
+/// prompts share keys, which larger ones read once for several rows. Where
+/// there are few programs, the smallest of them.
 int64_t Engine::bodyRows(int64_t rows, size_t sequences) const {
   if (const StepShape *given = decoder.smallestShape(StepPart::Body, rows))
     return given->rows;

@@ -25,6 +25,9 @@ public:
   std::string target() const override { return context->target(); }
   bool runsAlone() const override { return true; }
   std::string description() const override { return context->description(); }
+  uint64_t mostTensorBytes() const override {
+    return context->limits().maxStorageBufferRange;
+  }
 
 private:
   Result<DeviceMemory> doMemory() const override { return context->memory(); }

@@ -37,4 +37,39 @@ TEST(EnginePrograms, WideModelsHaveFewerRows) {
   EXPECT_EQ((*engine)->rowsPerStep(), 128);
 }
 
+TEST(EnginePrograms, SizesForManySequencesAreThoseOfThem) {
+  using Rows = std::vector<int64_t>;
+  const ModelConfig config = fakeConfig();
+  EXPECT_EQ(programRows(512, 64, config), Rows({1, 16, 64, 512}));
+  EXPECT_EQ(programRows(512, 65, config), Rows({1, 16, 64, 128, 512}));
+  EXPECT_EQ(programRows(512, 128, config), Rows({1, 16, 64, 128, 512}));
+  EXPECT_EQ(programRows(512, 129, config), Rows({1, 16, 64, 128, 256, 512}));
+}
+
+/// Logits of a step are one tensor, which devices bound.
+TEST(EnginePrograms, AsManyAreChosenAsLogitsHaveRoomFor) {
+  for (const auto &[parallel, rows, expected] :
+       {std::tuple<int64_t, int64_t, int64_t>(256, 256, 256),
+        {256, 255, 128},
+        {256, 127, 64},
+        {100, 127, 64},
+        {100, 128, 100},
+        {256, 63, 16},
+        {256, 0, 1}}) {
+    FakeModelDevice device;
+    FakeSource source;
+    ModelConfig config = fakeConfig();
+    device.mostBytes = sizeof(float) * rows * config.vocabSize;
+    Model model(config, device, source, nullptr);
+    const auto engine =
+        Engine::create(model, {.parallel = parallel, .pages = 1000});
+    ASSERT_TRUE(engine.ok()) << engine.message();
+    EXPECT_EQ((*engine)->chosenPerStep(), expected)
+        << parallel << " sequences, " << rows << " rows";
+    for (const StepShape &shape : (*engine)->shapesToPrepare())
+      if (shape.part != StepPart::Body)
+        EXPECT_LE(shape.rows, std::max<int64_t>(rows, 1)) << nameOf(shape);
+  }
+}
+
 } // namespace

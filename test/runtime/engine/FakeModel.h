@@ -235,6 +235,9 @@ public:
   using FakeDevice::FakeDevice;
 
   FakeBehavior behavior;
+  uint64_t mostBytes = UINT64_MAX;
+
+  uint64_t mostTensorBytes() const override { return mostBytes; }
 
 private:
   Result<std::unique_ptr<LoadedProgram>>
