@@ -244,6 +244,9 @@ getShape(KernelOp kernel, FlashMmaScheduleAttr schedule, FailFn fail) {
 
 /// Sums of a thread of a product on matrix units: half of its registers.
 static constexpr int64_t mmaSums = 128;
+/// Elements of blocks that are not packed which a thread takes apart for a
+/// step: more are too much code.
+static constexpr int64_t mmaDecoded = 32;
 
 static Type elementOf(Value tensor) {
   return cast<RankedTensorType>(tensor.getType()).getElementType();
@@ -305,6 +308,11 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
     return fail(
         "blocks and f8E4M3FN with #kf.fragments take steps of a multiple of " +
         Twine(::kf::FragmentTile::span) + ", found " + Twine(mma.step));
+  const int64_t decoded = llvm::divideCeil(mma.lines * mma.step, mma.threads());
+  if (isa<QuantType>(w) && !hasFragments(weight) && decoded > mmaDecoded)
+    return fail("a thread takes " + Twine(decoded) +
+                " elements of blocks apart for each step, and at most " +
+                Twine(mmaDecoded) + " without #kf.fragments");
   if (mma.sums() > mmaSums)
     return fail("a thread has " + Twine(mma.sums()) +
                 " sums, and registers for " + Twine(mmaSums));

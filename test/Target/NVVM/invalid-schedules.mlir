@@ -127,6 +127,17 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 // -----
 
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: a thread takes 64 elements of blocks apart for each step, and at most 32 without #kf.fragments}}
+  kf.kernel @k(%x: tensor<?x256xf16>, %w: tensor<96x256x!kf.quant<q5_k>>) -> tensor<?x96xf32>
+      attributes {schedule = #kf.mma<workgroup = [64, 128], warps = [2, 2], reduction = 64, stages = 2, unit = mma_sync>} {
+    %0 = kf.matmul %x, %w wide : tensor<?x256xf16>, tensor<96x256x!kf.quant<q5_k>>
+    kf.yield %0 : tensor<?x96xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
   // expected-error @below {{schedule cannot run on a GPU: #kf.mma is for matmul}}
   kf.kernel @k(%x: tensor<?x64xf32>) -> tensor<?x64xf32>
       attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 3, unit = mma_sync>} {

@@ -112,26 +112,27 @@ private:
   }
 
   /// Begins with the first `ahead` stages. A packed weight is on its way while
-  /// the kernels before this one end: none of them makes it.
+  /// the kernels before this one end: none of them makes it. The code that
+  /// takes others apart is long, and stands here once for all stages.
   void fillStages(MmaStaging &x, int64_t ahead) {
-    const bool beginsWithLines = hasFragments(op.getW().getType());
-    auto copy = [&](int64_t i, function_ref<void(Value, Value)> operands) {
-      Value k = columnOf(i);
-      e.ifThen(e.isLess(k, end),
-               [&] { operands(code.advance(ring, i * mma.stageBytes()), k); });
-    };
-    if (beginsWithLines) {
+    if (!hasFragments(op.getW().getType())) {
+      e.loop(e.index(ahead), [&](Value stage) {
+        copyStage(x, e.scaled(stage, mma.stageBytes()),
+                  e.add(begin, e.scaled(stage, mma.step)));
+      });
+    } else {
+      auto copy = [&](int64_t i, function_ref<void(Value, Value)> operand) {
+        Value k = columnOf(i);
+        e.ifThen(e.isLess(k, end),
+                 [&] { operand(code.advance(ring, i * mma.stageBytes()), k); });
+      };
       for (int64_t i = 0; i < ahead; ++i)
         copy(i, [&](Value stage, Value k) { lines->copy(stage, k); });
       e.waitForInputs();
-    }
-    for (int64_t i = 0; i < ahead; ++i) {
-      copy(i, [&](Value stage, Value k) {
-        x.copy(stage, k);
-        if (!beginsWithLines)
-          lines->copy(stage, k);
-      });
-      code.commitCopies();
+      for (int64_t i = 0; i < ahead; ++i) {
+        copy(i, [&](Value stage, Value k) { x.copy(stage, k); });
+        code.commitCopies();
+      }
     }
     lines->store(ring, lines->fetch(begin), 0, 1);
   }
