@@ -61,6 +61,10 @@ std::vector<int64_t> kf::programRows(int64_t mostRows, int64_t parallel,
   return sizes;
 }
 
+bool kf::isForGenerating(int64_t rows) {
+  return rows > kFewRows && rows < kPromptRows;
+}
+
 /// The most rows behind which a step chooses a token: of a program whose logits
 /// the device can have in one tensor.
 int64_t Engine::chosenPerStep() const {
@@ -96,8 +100,7 @@ int64_t Engine::bodyRows(int64_t rows, size_t sequences) const {
       programRows(rowsPerStep(), parallel(), decoder.config());
   std::erase_if(sizes, [&, largest = sizes.back()](int64_t size) {
     const bool isForOthers =
-        (size == kSomeRows && isPrompt) ||
-        (size > kSomeRows && size < kPromptRows && !generate);
+        isForGenerating(size) && (isPrompt || (size > kSomeRows && !generate));
     return size < rows || (isForOthers && size != largest);
   });
   if (isPrompt)

@@ -184,14 +184,19 @@ Status TuneSession::addSteps() {
   const int64_t chosen = std::min({options.batch, kMostChosenPerStep, most});
   const std::vector<int64_t> sizes =
       programRows(most, options.batch, run->files().config);
-  const int64_t generating = *std::ranges::lower_bound(sizes, chosen);
+  const int64_t generating =
+      *std::ranges::lower_bound(sizes, std::min(chosen, sizes.back()));
   for (int64_t rows : sizes) {
     const int64_t texts = std::min(rows, chosen);
     const double weight = weightOfStep(rows, generating, sizes);
-    // Larger ones are of prompts, one after the other.
+    // Larger ones are of prompts, one after the other, or of others that
+    // generate.
     const bool generates = rows <= generating;
+    const int64_t sequences = generates               ? texts
+                              : isForGenerating(rows) ? rows
+                                                      : 1;
     KF_RETURN_IF_ERROR(addStep({StepPart::Body, rows}, generates ? texts : rows,
-                               generates ? texts : 1, weight));
+                               sequences, weight));
     if (generates)
       for (StepPart part : {StepPart::Head, StepPart::Choose})
         KF_RETURN_IF_ERROR(addStep({part, rows}, texts, texts, weight));
