@@ -131,8 +131,8 @@ def fit_exchange(samples, slowness, base, alone):
     found = []
     for sample in samples:
         if sample.parts > 1 and not sample.has_codes and sample.tile in slowness:
-            whole = slowness[sample.tile] * (alone if sample.is_alone else 1)
-            found.append((sample.cost / base - whole) * sample.columns
+            cost = sample.cost / base / (alone if sample.is_alone else 1)
+            found.append((cost - slowness[sample.tile]) * sample.columns
                          / (sample.parts * (sample.parts - 1)))
     if not found:
         fail(f"no product of {' or '.join(FLOATS)} was tried in parts; try a schedule with "

@@ -36,9 +36,10 @@ def entry(tiles, costs, rows, columns, extent, weight, alone, dequantization):
                     f"reduction = {tile[4]}, stages = {tile[5]}, "
                     f"unit = {'wgmma' if tile[6] == 'Wgmma' else 'mma_sync'}>")
         tried.append({"schedule": schedule, "predicted": 1, "seconds": seconds, "error": 0})
-        if 2 * groups <= UNITS and tile[2] * tile[3] > 4 and weight != "q4_k":
+        if 2 * groups <= UNITS and weight != "q4_k":
+            exchange = EXCHANGE * (alone if tile[2] * tile[3] <= 4 else 1)
             tried.append({"schedule": schedule.replace(">", ", parts = 2>"), "error": 0,
-                          "seconds": seconds / 2 + tile[0] * tile[1] * EXCHANGE * 1e-15})
+                          "seconds": seconds / 2 + tile[0] * tile[1] * exchange * 1e-15})
     # Neither of these counts.
     tried.append({"schedule": tried[0]["schedule"], "seconds": 1, "rejected": "it differs"})
     tried.append({"schedule": "#kf.simt<workgroup = [32, 32], threads = [16, 16]>", "seconds": 1})
