@@ -213,3 +213,58 @@ func.func @combine_rounded(%m: tensor<?x3x21xf32>, %t: tensor<?x3x21xf32>, %v: t
   %1 = arith.truncf %0 : tensor<?x3x40xf32> to tensor<?x3x40xf16>
   return %1 : tensor<?x3x40xf16>
 }
+
+// Rows of two sequences in turn, each of which has keys of its own.
+func.func @own_keys_half_70(%q: tensor<?x6x64xf32>, %k: tensor<?x2x64xf32>, %v: tensor<?x2x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<2x2xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f16>) -> tensor<?x6x64xf32> attributes {kf.max_tokens = 70 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f16>, tensor<?x2x64xf32>, tensor<?xi32>, tensor<2x2xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32} : tensor<?x6x64xf32>, !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f16>, tensor<?xi32>, tensor<2x2xi32>
+  return %0 : tensor<?x6x64xf32>
+}
+
+// The more workgroups there are, the fewer warps of each divide keys.
+func.func @own_keys_half_256(%q: tensor<?x32x64xf32>, %k: tensor<?x8x64xf32>, %v: tensor<?x8x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<2x2xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 8, head_dim = 64, type = f16>) -> tensor<?x32x64xf32> attributes {kf.max_tokens = 256 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 8, head_dim = 64, type = f16>, tensor<?x8x64xf32>, tensor<?xi32>, tensor<2x2xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32} : tensor<?x32x64xf32>, !kf.kv_cache<layers = 2, kv_heads = 8, head_dim = 64, type = f16>, tensor<?xi32>, tensor<2x2xi32>
+  return %0 : tensor<?x32x64xf32>
+}
+
+func.func @own_keys_half_rotated(%q: tensor<?x8x128xf32>, %k: tensor<?x2x128xf32>, %v: tensor<?x2x128xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<2x2xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 128, type = f16>) -> tensor<?x8x128xf32> attributes {kf.max_tokens = 70 : i64} {
+  %qr = kf.rope %q, %p {rotary_dim = 128 : i64, theta = 1.0e4 : f64} : tensor<?x8x128xf32>, tensor<?xi32>
+  %kr = kf.rope %k, %p {rotary_dim = 128 : i64, theta = 1.0e4 : f64} : tensor<?x2x128xf32>, tensor<?xi32>
+  kf.kv_append %c, %kr, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 128, type = f16>, tensor<?x2x128xf32>, tensor<?xi32>, tensor<2x2xi32>
+  %0 = kf.attention %qr, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32} : tensor<?x8x128xf32>, !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 128, type = f16>, tensor<?xi32>, tensor<2x2xi32>
+  return %0 : tensor<?x8x128xf32>
+}
+
+// More heads than a warp has rows.
+func.func @own_keys_brain_70(%q: tensor<?x20x96xf32>, %k: tensor<?x1x96xf32>, %v: tensor<?x1x96xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<2x2xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 1, head_dim = 96, type = bf16>) -> tensor<?x20x96xf32> attributes {kf.max_tokens = 70 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 1, head_dim = 96, type = bf16>, tensor<?x1x96xf32>, tensor<?xi32>, tensor<2x2xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32} : tensor<?x20x96xf32>, !kf.kv_cache<layers = 2, kv_heads = 1, head_dim = 96, type = bf16>, tensor<?xi32>, tensor<2x2xi32>
+  return %0 : tensor<?x20x96xf32>
+}
+
+func.func @own_keys_brain_256(%q: tensor<?x16x64xf32>, %k: tensor<?x16x64xf32>, %v: tensor<?x16x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<2x2xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 16, head_dim = 64, type = bf16>) -> tensor<?x16x64xf32> attributes {kf.max_tokens = 256 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 16, head_dim = 64, type = bf16>, tensor<?x16x64xf32>, tensor<?xi32>, tensor<2x2xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32, window = 40 : i64} : tensor<?x16x64xf32>, !kf.kv_cache<layers = 2, kv_heads = 16, head_dim = 64, type = bf16>, tensor<?xi32>, tensor<2x2xi32>
+  return %0 : tensor<?x16x64xf32>
+}
+
+func.func @own_keys_codes_70(%q: tensor<?x4x128xf32>, %k: tensor<?x1x128xf32>, %v: tensor<?x1x128xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<2x2xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 1, head_dim = 128, type = !kf.quant<q8_0>>) -> tensor<?x4x128xf32> attributes {kf.max_tokens = 70 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 1, head_dim = 128, type = !kf.quant<q8_0>>, tensor<?x1x128xf32>, tensor<?xi32>, tensor<2x2xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32} : tensor<?x4x128xf32>, !kf.kv_cache<layers = 2, kv_heads = 1, head_dim = 128, type = !kf.quant<q8_0>>, tensor<?xi32>, tensor<2x2xi32>
+  return %0 : tensor<?x4x128xf32>
+}
+
+func.func @own_keys_codes_256(%q: tensor<?x12x64xf32>, %k: tensor<?x4x64xf32>, %v: tensor<?x4x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<2x2xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 4, head_dim = 64, type = !kf.quant<q8_0>>) -> tensor<?x12x64xf32> attributes {kf.max_tokens = 256 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 4, head_dim = 64, type = !kf.quant<q8_0>>, tensor<?x4x64xf32>, tensor<?xi32>, tensor<2x2xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32, window = 100 : i64} : tensor<?x12x64xf32>, !kf.kv_cache<layers = 2, kv_heads = 4, head_dim = 64, type = !kf.quant<q8_0>>, tensor<?xi32>, tensor<2x2xi32>
+  return %0 : tensor<?x12x64xf32>
+}
+
+func.func @own_keys_codes_rotated(%q: tensor<?x8x64xf32>, %k: tensor<?x4x64xf32>, %v: tensor<?x4x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<2x2xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 4, head_dim = 64, type = !kf.quant<q8_0>>) -> tensor<?x8x64xf32> attributes {kf.max_tokens = 70 : i64} {
+  %qr = kf.rope %q, %p {rotary_dim = 64 : i64, theta = 1.0e4 : f64} : tensor<?x8x64xf32>, tensor<?xi32>
+  %kr = kf.rope %k, %p {rotary_dim = 64 : i64, theta = 1.0e4 : f64} : tensor<?x4x64xf32>, tensor<?xi32>
+  kf.kv_append %c, %kr, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 4, head_dim = 64, type = !kf.quant<q8_0>>, tensor<?x4x64xf32>, tensor<?xi32>, tensor<2x2xi32>
+  %0 = kf.attention %qr, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.11 : f32} : tensor<?x8x64xf32>, !kf.kv_cache<layers = 2, kv_heads = 4, head_dim = 64, type = !kf.quant<q8_0>>, tensor<?xi32>, tensor<2x2xi32>
+  return %0 : tensor<?x8x64xf32>
+}
