@@ -255,3 +255,171 @@ kf.program @mma_outliers(%x: tensor<?x640xf32>) -> tensor<?x72xf32> attributes {
   %1 = kf.dispatch @mma_outliers_kernel(%0#0, %0#1, %w) : (tensor<?x640xf16>, tensor<?x640xf32>, tensor<72x640xf16>) -> tensor<?x72xf32>
   kf.yield %1 : tensor<?x72xf32>
 }
+
+// Such rows where one workgroup alone has some, of columns 256 to 383. What the
+// others have is nearly as large, and they multiply it as it is.
+kf.kernel @mma_outliers_middle_rows(%x: tensor<?x640xf32>) -> (tensor<?x640xf16>, tensor<?x640xf32>)
+    attributes {schedule = #kf.simt<workgroup = [1, 0], threads = [64]>} {
+  %column = kf.iota dim = 0 : tensor<640xi32>
+  %first = arith.constant dense<256> : tensor<640xi32>
+  %count = arith.constant dense<128> : tensor<640xi32>
+  %within = arith.constant dense<3.0e4> : tensor<640xf32>
+  %past = arith.constant dense<1.0e5> : tensor<640xf32>
+  %number = arith.subi %column, %first : tensor<640xi32>
+  %is = arith.cmpi ult, %number, %count : tensor<640xi32>
+  %scale = arith.select %is, %past, %within : tensor<640xi1>, tensor<640xf32>
+  %all = kf.broadcast %scale : tensor<640xf32> to tensor<?x640xf32>
+  %0 = arith.mulf %x, %all : tensor<?x640xf32>
+  %rounded, %outliers = kf.round_half %0 : tensor<?x640xf32>
+  kf.yield %rounded, %outliers : tensor<?x640xf16>, tensor<?x640xf32>
+}
+kf.kernel @mma_outliers_middle_kernel(%x: tensor<?x640xf16>, %o: tensor<?x640xf32>, %w: tensor<72x640xf16>) -> tensor<?x72xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 3, unit = wgmma, parts = 5>} {
+  %0 = kf.matmul %x outliers(%o : tensor<?x640xf32>), %w wide : tensor<?x640xf16>, tensor<72x640xf16>
+  kf.yield %0 : tensor<?x72xf32>
+}
+kf.program @mma_outliers_middle(%x: tensor<?x640xf32>) -> tensor<?x72xf32> attributes {max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<72x640xf16>
+  %0:2 = kf.dispatch @mma_outliers_middle_rows(%x) : (tensor<?x640xf32>) -> (tensor<?x640xf16>, tensor<?x640xf32>)
+  %1 = kf.dispatch @mma_outliers_middle_kernel(%0#0, %0#1, %w) : (tensor<?x640xf16>, tensor<?x640xf32>, tensor<72x640xf16>) -> tensor<?x72xf32>
+  kf.yield %1 : tensor<?x72xf32>
+}
+
+// Units of a warp; the last workgroup has them, and fewer columns.
+kf.kernel @mma_outliers_last_rows(%x: tensor<?x1000xf32>) -> (tensor<?x1000xf16>, tensor<?x1000xf32>)
+    attributes {schedule = #kf.simt<workgroup = [1, 0], threads = [64]>} {
+  %column = kf.iota dim = 0 : tensor<1000xi32>
+  %first = arith.constant dense<768> : tensor<1000xi32>
+  %count = arith.constant dense<232> : tensor<1000xi32>
+  %within = arith.constant dense<3.0e4> : tensor<1000xf32>
+  %past = arith.constant dense<1.0e5> : tensor<1000xf32>
+  %number = arith.subi %column, %first : tensor<1000xi32>
+  %is = arith.cmpi ult, %number, %count : tensor<1000xi32>
+  %scale = arith.select %is, %past, %within : tensor<1000xi1>, tensor<1000xf32>
+  %all = kf.broadcast %scale : tensor<1000xf32> to tensor<?x1000xf32>
+  %0 = arith.mulf %x, %all : tensor<?x1000xf32>
+  %rounded, %outliers = kf.round_half %0 : tensor<?x1000xf32>
+  kf.yield %rounded, %outliers : tensor<?x1000xf16>, tensor<?x1000xf32>
+}
+kf.kernel @mma_outliers_last_kernel(%x: tensor<?x1000xf16>, %o: tensor<?x1000xf32>, %w: tensor<100x1000xf16>) -> tensor<?x100xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 128], warps = [1, 4], reduction = 32, stages = 2, unit = mma_sync, parts = 4>} {
+  %0 = kf.matmul %x outliers(%o : tensor<?x1000xf32>), %w wide : tensor<?x1000xf16>, tensor<100x1000xf16>
+  kf.yield %0 : tensor<?x100xf32>
+}
+kf.program @mma_outliers_last(%x: tensor<?x1000xf32>) -> tensor<?x100xf32> attributes {max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<100x1000xf16>
+  %0:2 = kf.dispatch @mma_outliers_last_rows(%x) : (tensor<?x1000xf32>) -> (tensor<?x1000xf16>, tensor<?x1000xf32>)
+  %1 = kf.dispatch @mma_outliers_last_kernel(%0#0, %0#1, %w) : (tensor<?x1000xf16>, tensor<?x1000xf32>, tensor<100x1000xf16>) -> tensor<?x100xf32>
+  kf.yield %1 : tensor<?x100xf32>
+}
+
+// Blocks that are packed; all workgroups but the last one have some.
+kf.kernel @mma_outliers_blocks_rows(%x: tensor<?x608xf32>) -> (tensor<?x608xf16>, tensor<?x608xf32>)
+    attributes {schedule = #kf.simt<workgroup = [1, 0], threads = [64]>} {
+  %column = kf.iota dim = 0 : tensor<608xi32>
+  %first = arith.constant dense<0> : tensor<608xi32>
+  %count = arith.constant dense<500> : tensor<608xi32>
+  %within = arith.constant dense<3.0e4> : tensor<608xf32>
+  %past = arith.constant dense<1.0e5> : tensor<608xf32>
+  %number = arith.subi %column, %first : tensor<608xi32>
+  %is = arith.cmpi ult, %number, %count : tensor<608xi32>
+  %scale = arith.select %is, %past, %within : tensor<608xi1>, tensor<608xf32>
+  %all = kf.broadcast %scale : tensor<608xf32> to tensor<?x608xf32>
+  %0 = arith.mulf %x, %all : tensor<?x608xf32>
+  %rounded, %outliers = kf.round_half %0 : tensor<?x608xf32>
+  kf.yield %rounded, %outliers : tensor<?x608xf16>, tensor<?x608xf32>
+}
+kf.kernel @mma_outliers_q8_0_kernel(%x: tensor<?x608xf16>, %o: tensor<?x608xf32>, %w: tensor<72x608x!kf.quant<q8_0>>) -> tensor<?x72xf32>
+    attributes {schedule = #kf.mma<workgroup = [32, 64], warps = [1, 4], reduction = 64, stages = 3, unit = mma_sync, parts = 3>} {
+  %0 = kf.matmul %x outliers(%o : tensor<?x608xf32>), %w wide : tensor<?x608xf16>, tensor<72x608x!kf.quant<q8_0>>
+  kf.yield %0 : tensor<?x72xf32>
+}
+kf.program @mma_outliers_q8_0(%x: tensor<?x608xf32>) -> tensor<?x72xf32> attributes {max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<72x608x!kf.quant<q8_0>>
+  %0:2 = kf.dispatch @mma_outliers_blocks_rows(%x) : (tensor<?x608xf32>) -> (tensor<?x608xf16>, tensor<?x608xf32>)
+  %1 = kf.dispatch @mma_outliers_q8_0_kernel(%0#0, %0#1, %w) : (tensor<?x608xf16>, tensor<?x608xf32>, tensor<72x608x!kf.quant<q8_0>>) -> tensor<?x72xf32>
+  kf.yield %1 : tensor<?x72xf32>
+}
+
+// Blocks that have no packed form.
+kf.kernel @mma_outliers_q5_0_kernel(%x: tensor<?x608xf16>, %o: tensor<?x608xf32>, %w: tensor<72x608x!kf.quant<q5_0>>) -> tensor<?x72xf32>
+    attributes {schedule = #kf.mma<workgroup = [32, 64], warps = [1, 4], reduction = 64, stages = 3, unit = mma_sync, parts = 3>} {
+  %0 = kf.matmul %x outliers(%o : tensor<?x608xf32>), %w wide : tensor<?x608xf16>, tensor<72x608x!kf.quant<q5_0>>
+  kf.yield %0 : tensor<?x72xf32>
+}
+kf.program @mma_outliers_q5_0(%x: tensor<?x608xf32>) -> tensor<?x72xf32> attributes {max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<72x608x!kf.quant<q5_0>>
+  %0:2 = kf.dispatch @mma_outliers_blocks_rows(%x) : (tensor<?x608xf32>) -> (tensor<?x608xf16>, tensor<?x608xf32>)
+  %1 = kf.dispatch @mma_outliers_q5_0_kernel(%0#0, %0#1, %w) : (tensor<?x608xf16>, tensor<?x608xf32>, tensor<72x608x!kf.quant<q5_0>>) -> tensor<?x72xf32>
+  kf.yield %1 : tensor<?x72xf32>
+}
+
+// Both products of a gate.
+kf.kernel @mma_outliers_gated_rows(%x: tensor<?x768xf32>) -> (tensor<?x768xf16>, tensor<?x768xf32>)
+    attributes {schedule = #kf.simt<workgroup = [1, 0], threads = [64]>} {
+  %column = kf.iota dim = 0 : tensor<768xi32>
+  %first = arith.constant dense<300> : tensor<768xi32>
+  %count = arith.constant dense<10> : tensor<768xi32>
+  %within = arith.constant dense<3.0e4> : tensor<768xf32>
+  %past = arith.constant dense<1.0e5> : tensor<768xf32>
+  %number = arith.subi %column, %first : tensor<768xi32>
+  %is = arith.cmpi ult, %number, %count : tensor<768xi32>
+  %scale = arith.select %is, %past, %within : tensor<768xi1>, tensor<768xf32>
+  %all = kf.broadcast %scale : tensor<768xf32> to tensor<?x768xf32>
+  %0 = arith.mulf %x, %all : tensor<?x768xf32>
+  %rounded, %outliers = kf.round_half %0 : tensor<?x768xf32>
+  kf.yield %rounded, %outliers : tensor<?x768xf16>, tensor<?x768xf32>
+}
+kf.kernel @mma_outliers_gated_q4_k_kernel(%x: tensor<?x768xf16>, %o: tensor<?x768xf32>, %w: tensor<2x52x768x!kf.quant<q4_k>>) -> tensor<?x52xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [1, 4], reduction = 64, stages = 4, unit = wgmma, parts = 3>} {
+  %0 = kf.matmul %x outliers(%o : tensor<?x768xf32>), %w glu(silu) wide : tensor<?x768xf16>, tensor<2x52x768x!kf.quant<q4_k>>
+  kf.yield %0 : tensor<?x52xf32>
+}
+kf.program @mma_outliers_gated_q4_k(%x: tensor<?x768xf32>) -> tensor<?x52xf32> attributes {max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<2x52x768x!kf.quant<q4_k>>
+  %0:2 = kf.dispatch @mma_outliers_gated_rows(%x) : (tensor<?x768xf32>) -> (tensor<?x768xf16>, tensor<?x768xf32>)
+  %1 = kf.dispatch @mma_outliers_gated_q4_k_kernel(%0#0, %0#1, %w) : (tensor<?x768xf16>, tensor<?x768xf32>, tensor<2x52x768x!kf.quant<q4_k>>) -> tensor<?x52xf32>
+  kf.yield %1 : tensor<?x52xf32>
+}
+
+// A weight that is part of another one, and so stays as it is stored: by units of
+// warpgroups, and of a warp. Three steps each, of which the last is no whole one.
+kf.kernel @mma_outliers_view_rows(%x: tensor<?x568xf32>) -> (tensor<?x568xf16>, tensor<?x568xf32>)
+    attributes {schedule = #kf.simt<workgroup = [1, 0], threads = [64]>} {
+  %column = kf.iota dim = 0 : tensor<568xi32>
+  %first = arith.constant dense<400> : tensor<568xi32>
+  %count = arith.constant dense<168> : tensor<568xi32>
+  %within = arith.constant dense<3.0e4> : tensor<568xf32>
+  %past = arith.constant dense<1.0e5> : tensor<568xf32>
+  %number = arith.subi %column, %first : tensor<568xi32>
+  %is = arith.cmpi ult, %number, %count : tensor<568xi32>
+  %scale = arith.select %is, %past, %within : tensor<568xi1>, tensor<568xf32>
+  %all = kf.broadcast %scale : tensor<568xf32> to tensor<?x568xf32>
+  %0 = arith.mulf %x, %all : tensor<?x568xf32>
+  %rounded, %outliers = kf.round_half %0 : tensor<?x568xf32>
+  kf.yield %rounded, %outliers : tensor<?x568xf16>, tensor<?x568xf32>
+}
+kf.kernel @mma_outliers_view_kernel(%x: tensor<?x568xf16>, %o: tensor<?x568xf32>, %w: tensor<96x568xf16>) -> tensor<?x72xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 4, unit = wgmma, parts = 3>} {
+  %part = tensor.extract_slice %w[8, 0] [72, 568] [1, 1] : tensor<96x568xf16> to tensor<72x568xf16>
+  %0 = kf.matmul %x outliers(%o : tensor<?x568xf32>), %part wide : tensor<?x568xf16>, tensor<72x568xf16>
+  kf.yield %0 : tensor<?x72xf32>
+}
+kf.program @mma_outliers_view(%x: tensor<?x568xf32>) -> tensor<?x72xf32> attributes {max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<96x568xf16>
+  %0:2 = kf.dispatch @mma_outliers_view_rows(%x) : (tensor<?x568xf32>) -> (tensor<?x568xf16>, tensor<?x568xf32>)
+  %1 = kf.dispatch @mma_outliers_view_kernel(%0#0, %0#1, %w) : (tensor<?x568xf16>, tensor<?x568xf32>, tensor<96x568xf16>) -> tensor<?x72xf32>
+  kf.yield %1 : tensor<?x72xf32>
+}
+kf.kernel @mma_outliers_view_sync_kernel(%x: tensor<?x568xf16>, %o: tensor<?x568xf32>, %w: tensor<96x568xf16>) -> tensor<?x72xf32>
+    attributes {schedule = #kf.mma<workgroup = [32, 64], warps = [1, 4], reduction = 64, stages = 3, unit = mma_sync, parts = 3>} {
+  %part = tensor.extract_slice %w[8, 0] [72, 568] [1, 1] : tensor<96x568xf16> to tensor<72x568xf16>
+  %0 = kf.matmul %x outliers(%o : tensor<?x568xf32>), %part wide : tensor<?x568xf16>, tensor<72x568xf16>
+  kf.yield %0 : tensor<?x72xf32>
+}
+kf.program @mma_outliers_view_sync(%x: tensor<?x568xf32>) -> tensor<?x72xf32> attributes {max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<96x568xf16>
+  %0:2 = kf.dispatch @mma_outliers_view_rows(%x) : (tensor<?x568xf32>) -> (tensor<?x568xf16>, tensor<?x568xf32>)
+  %1 = kf.dispatch @mma_outliers_view_sync_kernel(%0#0, %0#1, %w) : (tensor<?x568xf16>, tensor<?x568xf32>, tensor<96x568xf16>) -> tensor<?x72xf32>
+  kf.yield %1 : tensor<?x72xf32>
+}
