@@ -48,6 +48,13 @@ double cyclesOf(const MmaTile &tile, double mmaProductsPerCycle) {
 
 } // namespace
 
+int64_t GpuCosts::countClustersAtOnce(const MachineDescription &machine,
+                                      int64_t parts) const {
+  const int64_t usable = parts > 2 ? machine.multiprocessors * clustered / 12
+                                   : machine.multiprocessors;
+  return std::max<int64_t>(usable / parts, 1);
+}
+
 GpuCosts mlir::kf::getGpuCosts(const MachineDescription &machine) {
   const StringRef chip = machine.chip.rtrim("af");
   const auto *found = llvm::find_if(

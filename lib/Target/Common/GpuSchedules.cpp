@@ -171,7 +171,8 @@ private:
         auto schedule = MmaScheduleAttr::get(
             context, {tile.rows, columns}, {tile.rowWarps, tile.lineWarps},
             tile.step, tile.stages, tile.unit, parts);
-        if (failed(verifyGpuSchedule(kernel, schedule, machine, nullptr)))
+        if (failed(verifyGpuSchedule(kernel, schedule, machine, nullptr)) ||
+            (parts > 1 && !fitAtOnce(costs, schedule, tiles)))
           continue;
         const double time = timeOf(costs, cost, tiles, parts, extent, hasCodes);
         if (!best || time < least) {
@@ -194,6 +195,17 @@ private:
     const int64_t most =
         dividedWarps * machine.multiprocessors / std::max(tiles * warps, warps);
     return std::clamp<int64_t>(most, 1, machine.clusterWorkgroups);
+  }
+
+  /// Whether multiprocessors have room for a cluster for each of `tiles` tiles:
+  /// one that waits for others to end takes as long again. Where each has room
+  /// for two workgroups, clusters share those that none would have alone.
+  bool fitAtOnce(const GpuCosts &costs, MmaScheduleAttr schedule,
+                 int64_t tiles) {
+    auto shape = getKernelShape(kernel, schedule, nullptr);
+    assert(succeeded(shape) && "the schedule has been verified");
+    return 2 * shape->workgroupBytes <= machine.ofEach.memory ||
+           tiles <= costs.countClustersAtOnce(machine, schedule.getParts());
   }
 
   /// How long `tiles` tiles take in `parts` parts each, for each of `extent`

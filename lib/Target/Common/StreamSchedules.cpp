@@ -172,15 +172,6 @@ private:
     return parts;
   }
 
-  /// Clusters of `parts` workgroups that are there at once. Two workgroups have
-  /// neighbours everywhere; not all multiprocessors are in groups of four and
-  /// of eight that one cluster can have.
-  int64_t clustersAtOnce(int64_t parts) const {
-    const int64_t usable = parts > 2 ? machine.multiprocessors * clustered / 12
-                                     : machine.multiprocessors;
-    return std::max<int64_t>(usable / parts, 1);
-  }
-
   /// Of rows of 16 bits, which warps hold: one workgroup for each
   /// multiprocessor, or one of a cluster, with as few slices of K as registers
   /// allow; or two, where rows take no more than half of these, and all no more
@@ -239,7 +230,8 @@ private:
             auto shape = shapeOf(schedule);
             return failed(shape) ? INT64_MAX : shape->workgroupBytes;
           };
-          const int64_t groups = each * clustersAtOnce(parts);
+          const int64_t groups =
+              each * costs.countClustersAtOnce(machine, parts);
           if (auto two = getHeld(2 * groups);
               division.warps <= mostHeldWarps / 2 &&
               reduction * heldRows <= mostHeldWarps * heldColumns &&
@@ -254,7 +246,7 @@ private:
   KernelOp kernel;
   MatmulOp op;
   const MachineDescription &machine;
-  const int64_t clustered = getGpuCosts(machine).clustered;
+  const GpuCosts costs = getGpuCosts(machine);
   int64_t rows;
   ::kf::FragmentTile tile; // of the weight
   int64_t extent = 0;      // K

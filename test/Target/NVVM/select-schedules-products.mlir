@@ -22,6 +22,14 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
     %0 = kf.matmul %x, %w wide : tensor<64x14336xf16>, tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>
     kf.yield %0 : tensor<64x4096xf32>
   }
+  // Not all multiprocessors are in clusters of four: 32 of them, whose workgroups
+  // have one each, would take two rounds.
+  // CHECK-LABEL: kf.kernel @rounds
+  // CHECK-SAME:    parts = 2>
+  kf.kernel @rounds(%x: tensor<256x28672xbf16>, %w: tensor<4096x28672xbf16, #kf.fragments>) -> tensor<256x4096xf32> {
+    %0 = kf.matmul %x, %w wide : tensor<256x28672xbf16>, tensor<4096x28672xbf16, #kf.fragments>
+    kf.yield %0 : tensor<256x4096xf32>
+  }
   // Where tiles are enough, and where K is short, they are whole.
   // CHECK-LABEL: kf.kernel @gate_up
   // CHECK-SAME:    #kf.mma<workgroup = [64, 64], warps = [1, 8], reduction = 64, stages = 4, unit = wgmma>

@@ -51,6 +51,13 @@ struct GpuCosts {
   /// Of twelve multiprocessors, those that are in clusters of more than two
   /// workgroups.
   int64_t clustered;
+
+  /// Clusters of `parts` workgroups, one to a multiprocessor, that `machine`
+  /// has at once, one at least. Two workgroups have neighbours everywhere; not
+  /// all multiprocessors are in groups of four and of eight that one cluster
+  /// can have.
+  int64_t countClustersAtOnce(const MachineDescription &machine,
+                              int64_t parts) const;
 };
 
 /// The costs of a GPU with matrix units.
