@@ -148,8 +148,9 @@ Result<RopeConfig> RopeReader::readObject(const json &object,
   // Where all of a head is turned, it is in attention's scale.
   const double scaled = config.attentionScale * rope.magnitude * rope.magnitude;
   if (!std::isnormal(static_cast<float>(scaled)))
-    return Status::error("attention's scale times the square of the " +
-                         inQuotes(type) + " scaling's attention factor is " +
+    return Status::error("'" + name + "' of type " + inQuotes(type) +
+                         ": attention's scale times the square of its "
+                         "attention factor is " +
                          spellNumber(scaled) +
                          ", which is beyond the range of f32");
   return rope;

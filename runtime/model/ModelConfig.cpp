@@ -260,13 +260,24 @@ Result<bool> readBias(const ConfigReader &reader, const BiasField &field) {
   return reader.boolean(field.name, field.otherwise);
 }
 
-/// Sets `scale` to the field's value, if the family has the field.
+/// What a field's value makes a factor of.
+enum class ScaleKind { Factor, Divisor, RootDivisor };
+
+/// Sets `scale` to what the field's value makes, if the family has the field.
 Status readScale(const ConfigReader &reader, const char *name, double otherwise,
-                 double &scale) {
+                 double &scale, ScaleKind kind = ScaleKind::Factor) {
   if (!name)
     return Status();
-  KF_ASSIGN_OR_RETURN(scale, reader.positive(name, otherwise));
-  return Status();
+  KF_ASSIGN_OR_RETURN(const double value, reader.positive(name, otherwise));
+  scale = kind == ScaleKind::Factor    ? value
+          : kind == ScaleKind::Divisor ? 1 / value
+                                       : 1 / std::sqrt(value);
+  // Kernels have it as f32.
+  if (std::isnormal(static_cast<float>(scale)))
+    return Status();
+  return Status::error(reader.quoted(name) + ", which makes a factor of " +
+                       spellNumber(scale) +
+                       "; one that is a normal f32 is expected");
 }
 
 /// Bounds of what scores and logits are capped at, far beyond any model's.
@@ -292,12 +303,9 @@ Status readScales(const ConfigReader &reader, const Family &family,
       scaled ? 1 / std::sqrt(static_cast<double>(config.headDim)) : 1;
   KF_RETURN_IF_ERROR(
       readScale(reader, family.attentionScale, 1, config.attentionScale));
-  if (family.scoreDivisor) {
-    KF_ASSIGN_OR_RETURN(
-        const double divisor,
-        reader.positive(family.scoreDivisor, family.defaultScoreDivisor));
-    config.attentionScale = 1 / std::sqrt(divisor);
-  }
+  KF_RETURN_IF_ERROR(readScale(reader, family.scoreDivisor,
+                               family.defaultScoreDivisor,
+                               config.attentionScale, ScaleKind::RootDivisor));
   if (family.rootEmbeddingScale)
     config.embeddingScale = std::sqrt(static_cast<double>(config.hiddenSize));
   KF_RETURN_IF_ERROR(
@@ -306,19 +314,12 @@ Status readScales(const ConfigReader &reader, const Family &family,
       readScale(reader, family.residualScale, 1, config.residualScale));
   KF_RETURN_IF_ERROR(readScale(reader, family.logitScale,
                                family.defaultLogitScale, config.logitScale));
-  double divisor = 1;
-  KF_RETURN_IF_ERROR(readScale(reader, family.logitDivisor, 1, divisor));
-  config.logitScale /= divisor;
+  KF_RETURN_IF_ERROR(readScale(reader, family.logitDivisor, 1,
+                               config.logitScale, ScaleKind::Divisor));
   KF_ASSIGN_OR_RETURN(config.attentionCap, readCap(reader, family.attentionCap,
                                                    family.defaultAttentionCap));
   KF_ASSIGN_OR_RETURN(config.logitCap,
                       readCap(reader, family.logitCap, family.defaultLogitCap));
-  // Kernels have them as f32.
-  for (double scale : {config.attentionScale, config.embeddingScale,
-                       config.residualScale, config.logitScale})
-    if (!std::isnormal(static_cast<float>(scale)))
-      return Status::error("a scale of " + spellNumber(scale) +
-                           " is beyond the range of f32");
   return Status();
 }
 
