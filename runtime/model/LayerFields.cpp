@@ -49,6 +49,7 @@ private:
   Status readLongRope(const ConfigReader &reader, RopeConfig &rope);
   Result<int64_t> readOriginalContext(const ConfigReader &reader) const;
   Result<int64_t> dimOf(double part) const;
+  Result<Ropes> withDims(Ropes ropes) const;
   Result<double> partOf(const ConfigReader &reader) const;
 
   const ConfigReader &file;
@@ -281,7 +282,6 @@ Result<Ropes> RopeReader::read() {
   RopeConfig plain;
   plain.theta = theta;
   plain.interleaved = family.interleavedRope;
-  KF_ASSIGN_OR_RETURN(plain.dim, dimOf(part));
   const json *older = file.find("rope_scaling");
   const json *newer = file.find("rope_parameters");
   Ropes ropes = {plain, plain};
@@ -297,7 +297,7 @@ Result<Ropes> RopeReader::read() {
       ropes.sliding = ropes.full;
   }
   if (!newer)
-    return ropes;
+    return withDims(std::move(ropes));
   Ropes parameters = unscaled;
   const std::string name = "rope_parameters";
   if (family.ropeByType && newer->is_object() &&
@@ -323,10 +323,22 @@ Result<Ropes> RopeReader::read() {
     else if (!family.slidingTheta)
       parameters.sliding.theta = parameters.full.theta;
   }
-  if (older &&
-      (parameters.full != ropes.full || parameters.sliding != ropes.sliding))
+  KF_ASSIGN_OR_RETURN(parameters, withDims(std::move(parameters)));
+  if (!older)
+    return parameters;
+  KF_ASSIGN_OR_RETURN(ropes, withDims(std::move(ropes)));
+  if (parameters.full != ropes.full || parameters.sliding != ropes.sliding)
     return Status::error("'rope_scaling' and 'rope_parameters' disagree");
   return parameters;
+}
+
+/// `ropes`, where those that no object describes turn what the file says.
+Result<Ropes> RopeReader::withDims(Ropes ropes) const {
+  for (RopeConfig *rope : {&ropes.full, &ropes.sliding})
+    if (rope->dim == 0) {
+      KF_ASSIGN_OR_RETURN(rope->dim, dimOf(part));
+    }
+  return ropes;
 }
 
 //===----------------------------------------------------------------------===//

@@ -209,6 +209,33 @@ TEST(ModelFamily, LayerNormFamilies) {
   EXPECT_FALSE(cohere2->layerConfigs[2].rope);
 }
 
+json smallStableLm() {
+  return {{"model_type", "stablelm"}, {"hidden_size", 80},
+          {"num_hidden_layers", 2},   {"num_attention_heads", 4},
+          {"num_key_value_heads", 2}, {"intermediate_size", 172},
+          {"vocab_size", 307}};
+}
+
+/// What rope_parameters say of the part of heads that is turned counts alone: a
+/// quarter of 20 elements, the usual part, could not be.
+TEST(ModelFamily, StableLmTurnsThePartThatItsParametersSay) {
+  auto half =
+      parse(with(smallStableLm(),
+                 {{"rope_parameters", {{"partial_rotary_factor", 0.5}}}}));
+  ASSERT_TRUE(half.ok()) << half.message();
+  EXPECT_EQ(half->commonRope()->dim, 10);
+  auto scaled = parse(with(
+      smallStableLm(),
+      {{"rope_scaling",
+        {{"type", "linear"}, {"factor", 2}, {"partial_rotary_factor", 1}}}}));
+  ASSERT_TRUE(scaled.ok()) << scaled.message();
+  EXPECT_EQ(scaled->commonRope()->dim, 20);
+  for (json more : {json::object(), json{{"rope_parameters", json::object()}}})
+    expectContains(
+        parse(with(smallStableLm(), more)).message(),
+        "'partial_rotary_factor' 0.25 of heads of 20 elements are 5");
+}
+
 TEST(ModelFamily, Gemma3) {
   auto config = golden("gemma3");
   ASSERT_TRUE(config.ok()) << config.message();
