@@ -393,9 +393,12 @@ Result<std::vector<bool>> slidingByDefault(const ConfigReader &reader,
   const auto layers = static_cast<int64_t>(turned.size());
   std::vector<bool> slides(layers, true);
   if (family.fullLayers) {
-    KF_ASSIGN_OR_RETURN(int64_t pattern,
-                        reader.integer("sliding_window_pattern", 1, kMaxLayers,
-                                       family.fullLayers));
+    int64_t pattern = family.fullLayers;
+    if (family.fullLayersField) {
+      KF_ASSIGN_OR_RETURN(pattern,
+                          reader.integer(family.fullLayersField, 1, kMaxLayers,
+                                         family.fullLayers));
+    }
     for (int64_t i = 0; i < layers; ++i)
       slides[i] = (i + 1) % pattern != 0;
   } else if (family.turned == TurnedLayers::Listed) {
@@ -426,6 +429,22 @@ Status readLayerTypes(const json &types, int64_t window,
   return Status();
 }
 
+/// An error unless the field `name`, if it is there, says that every so many-th
+/// layer has no window, and `slides` the same.
+Status checkAgrees(const ConfigReader &reader, const char *name,
+                   const std::vector<bool> &slides) {
+  if (!reader.contains(name))
+    return Status();
+  KF_ASSIGN_OR_RETURN(const int64_t period,
+                      reader.integer(name, 1, kMaxLayers));
+  for (size_t i = 0; i < slides.size(); ++i)
+    if (slides[i] != ((i + 1) % static_cast<size_t>(period) != 0))
+      return Status::error(
+          reader.quoted(name) + ", but layer " + std::to_string(i) + " has " +
+          (slides[i] ? "a" : "no") + " window by 'layer_types' or its default");
+  return Status();
+}
+
 } // namespace
 
 Status kf::readLayers(const ConfigReader &reader, const Family &family,
@@ -440,7 +459,14 @@ Status kf::readLayers(const ConfigReader &reader, const Family &family,
         types->size() != static_cast<size_t>(config.layers))
       return reader.unexpected("layer_types", "a list of one entry a layer");
     KF_RETURN_IF_ERROR(readLayerTypes(*types, window, slides));
+  } else if (family.fullLayers && window == 0 &&
+             std::ranges::find(slides, true) != slides.end()) {
+    return Status::error(reader.quoted("sliding_window") +
+                         ", but some layers have a window; give it, or "
+                         "'layer_types' without \"sliding_attention\"");
   }
+  if (family.agreeingField)
+    KF_RETURN_IF_ERROR(checkAgrees(reader, family.agreeingField, slides));
   Ropes ropes;
   if (family.turned != TurnedLayers::None) {
     KF_ASSIGN_OR_RETURN(ropes, RopeReader(reader, family, config).read());

@@ -36,10 +36,24 @@ static constexpr const char *gemmaReads[] = {
     "attention_bias", "attn_logit_softcapping", "final_logit_softcapping",
     "query_pre_attn_scalar", "sliding_window"};
 static constexpr const char *cohereReads[] = {"attention_bias", "logit_scale"};
-// position_embedding_type says "rope_gptj", which means pairs of neighbours.
-static constexpr const char *cohere2Reads[] = {"attention_bias", "logit_scale",
-                                               "position_embedding_type",
-                                               "sliding_window"};
+static constexpr const char *cohere2Reads[] = {"attention_bias", "layer_switch",
+                                               "logit_scale", "sliding_window"};
+
+// "rope_gptj" means pairs of neighbours.
+static constexpr StatedField cohereStates[] = {
+    {"position_embedding_type", "\"rope_gptj\""},
+    {"use_gated_activation", "true"},
+    {"use_parallel_block", "true"}};
+static constexpr StatedField cohere2States[] = {
+    {"order_of_interleaved_layers", "\"local_attn_first\""},
+    {"position_embedding_type", "\"rope_gptj\""},
+    {"use_gated_activation", "true"},
+    {"use_parallel_block", "true"}};
+static constexpr StatedField starcoder2States[] = {
+    {"mlp_type", "\"default\""}, {"norm_type", "\"layer_norm\""}};
+// Their classes know no other periods than the usual ones.
+static constexpr StatedField gemma2States[] = {{"sliding_window_pattern", "2"}};
+static constexpr StatedField olmo3States[] = {{"sliding_window_pattern", "4"}};
 
 static constexpr Family families[] = {
     {.architecture = Architecture::Llama,
@@ -135,6 +149,7 @@ static constexpr Family families[] = {
      .qkvBias = {"attention_bias"},
      .outputBias = {"attention_bias"},
      .reads = olmo3Reads,
+     .states = olmo3States,
      .defaultEps = 1e-5,
      .defaultTheta = 5e5,
      .needsKvHeads = false,
@@ -174,6 +189,7 @@ static constexpr Family families[] = {
      .outputBias = {"use_bias", true},
      .mlpBias = {"use_bias", true},
      .reads = mistralReads,
+     .states = starcoder2States,
      .defaultActivation = "gelu_pytorch_tanh",
      .defaultMaxPositions = 4096,
      .defaultEps = 1e-5,
@@ -190,6 +206,7 @@ static constexpr Family families[] = {
      .qkvBias = {"attention_bias"},
      .outputBias = {"attention_bias"},
      .reads = cohereReads,
+     .states = cohereStates,
      .defaultMaxPositions = 8192,
      .defaultEps = 1e-5,
      .defaultTheta = 5e5,
@@ -207,6 +224,7 @@ static constexpr Family families[] = {
      .qkvBias = {"attention_bias"},
      .outputBias = {"attention_bias"},
      .reads = cohere2Reads,
+     .states = cohere2States,
      .defaultMaxPositions = 8192,
      .defaultEps = 1e-5,
      .defaultLogitScale = 0.0625,
@@ -217,6 +235,8 @@ static constexpr Family families[] = {
      .windows = WindowRule::Always,
      .defaultWindow = 4096,
      .fullLayers = 4,
+     .fullLayersField = "sliding_window_pattern",
+     .agreeingField = "layer_switch",
      .turned = TurnedLayers::Sliding,
      .interleavedRope = true},
     {.architecture = Architecture::Gemma2,
@@ -229,6 +249,7 @@ static constexpr Family families[] = {
      .qkvBias = {"attention_bias"},
      .outputBias = {"attention_bias"},
      .reads = gemmaReads,
+     .states = gemma2States,
      .defaultActivation = "gelu_pytorch_tanh",
      .defaultMaxPositions = 8192,
      .defaultHiddenSize = 2304,
@@ -279,6 +300,7 @@ static constexpr Family families[] = {
      .windows = WindowRule::Always,
      .defaultWindow = 4096,
      .fullLayers = 6,
+     .fullLayersField = "sliding_window_pattern",
      .ropeByType = true,
      .slidingTheta = "rope_local_base_freq"},
 };

@@ -46,6 +46,12 @@ enum class TurnedLayers {
   Sliding, ///< those with a window
 };
 
+/// A field that says what the architecture does anyway.
+struct StatedField {
+  const char *name;
+  const char *value; ///< the only one that is right, as JSON
+};
+
 struct Family {
   Architecture architecture;
   const char *modelType, *className;
@@ -68,6 +74,8 @@ struct Family {
   /// Fields that others must not have (UnsupportedFields.cpp), and this reads,
   /// or is right to ignore.
   std::span<const char *const> reads = {};
+  /// Fields that have no other value than this, if they are there.
+  std::span<const StatedField> states = {};
 
   // What absent fields stand for.
   const char *defaultActivation = "silu";
@@ -100,9 +108,13 @@ struct Family {
   // Layers.
   WindowRule windows = WindowRule::Never;
   int64_t defaultWindow = 0; ///< where the field is absent
-  /// Every so many-th layer has no window, where layer_types says nothing: the
-  /// default of sliding_window_pattern. 0: no such field.
+  /// Every so many-th layer has no window, where layer_types says nothing. 0:
+  /// layers are alike.
   int64_t fullLayers = 0;
+  /// The field that says another number; null: none does.
+  const char *fullLayersField = nullptr;
+  /// A field that has to say the same as the layers' windows; null: none.
+  const char *agreeingField = nullptr;
   TurnedLayers turned = TurnedLayers::All;
   bool interleavedRope = false;
   bool partialRotary = false; ///< reads partial_rotary_factor

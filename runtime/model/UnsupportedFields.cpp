@@ -37,6 +37,7 @@ constexpr UnsupportedField unsupportedFields[] = {
     {"final_logit_softcapping", NeutralValue::Off},
     {"is_causal", NeutralValue::True},
     {"is_encoder_decoder", NeutralValue::Off},
+    {"layer_switch", NeutralValue::Off},
     {"layernorm_type", NeutralValue::Off},
     {"lm_head_bias", NeutralValue::Off},
     {"logit_scale", NeutralValue::One},
@@ -49,6 +50,7 @@ constexpr UnsupportedField unsupportedFields[] = {
     {"num_experts", NeutralValue::Off},
     {"num_experts_per_tok", NeutralValue::Off},
     {"num_local_experts", NeutralValue::Off},
+    {"order_of_interleaved_layers", NeutralValue::Off},
     {"parallel_attn", NeutralValue::Off},
     {"partial_rotary_factor", NeutralValue::One},
     {"position_embedding_type", NeutralValue::Off},
@@ -67,6 +69,7 @@ constexpr UnsupportedField unsupportedFields[] = {
     {"sliding_window", NeutralValue::Off},
     {"text_config", NeutralValue::Off},
     {"use_bidirectional_attention", NeutralValue::Off},
+    {"use_parallel_block", NeutralValue::Off},
     {"use_parallel_residual", NeutralValue::Off},
     {"use_qk_norm", NeutralValue::Off},
     {"vision_config", NeutralValue::Off},
@@ -102,9 +105,17 @@ Status kf::checkNeutral(const ConfigReader &reader, const char *name,
 
 Status kf::checkUnsupportedFields(const ConfigReader &reader,
                                   const Family &family) {
+  for (const StatedField &field : family.states)
+    if (const json *value = reader.find(field.name);
+        value && *value != json::parse(field.value))
+      return reader.unexpected(field.name, field.value);
+  auto isKnown = [&](std::string_view name) {
+    return std::ranges::find(family.reads, name) != family.reads.end() ||
+           std::ranges::find(family.states, name, &StatedField::name) !=
+               family.states.end();
+  };
   for (const UnsupportedField &field : unsupportedFields)
-    if (std::ranges::find(family.reads, std::string_view(field.name)) ==
-        family.reads.end())
+    if (!isKnown(field.name))
       KF_RETURN_IF_ERROR(checkNeutral(reader, field.name, field.neutral));
   KF_RETURN_IF_ERROR(checkQuantization(reader));
   if (family.turned == TurnedLayers::None)

@@ -22,8 +22,9 @@ Status checkNeutral(const ConfigReader &reader, const char *name,
                     NeutralValue neutral);
 
 /// The same for every field that would change the arithmetic of `family` in a
-/// way that is not built: those that UnsupportedFields.cpp lists, but for those
-/// that the family reads.
+/// way that is not built: those that the family states with another value, and
+/// those that UnsupportedFields.cpp lists, but for those that the family reads
+/// or states.
 Status checkUnsupportedFields(const ConfigReader &reader, const Family &family);
 
 } // namespace kf

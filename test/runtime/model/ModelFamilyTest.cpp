@@ -9,6 +9,7 @@
 #include "ConfigTesting.h"
 
 #include "runtime/model/RopeFactors.h"
+#include "runtime/model/TensorList.h"
 
 #include <cmath>
 
@@ -110,6 +111,19 @@ TEST(ModelFamily, Olmo3TurnsLayersByTheirType) {
   EXPECT_EQ(read->windows(), (std::vector<int64_t>{8, 8, 8, 0}));
   EXPECT_EQ(read->layerConfigs[0].rope->scaling, RopeConfig::Scaling::None);
   EXPECT_NEAR(read->layerConfigs[3].rope->magnitude, full.magnitude, 1e-12);
+  // The layers that rope_parameters leaves out are plain, as in transformers.
+  json alone = older;
+  alone.erase("rope_scaling");
+  alone.erase("rope_theta");
+  alone["rope_parameters"]["full_attention"] =
+      with(older["rope_scaling"], {{"rope_theta", 1000}});
+  auto part = parse(alone);
+  ASSERT_TRUE(part.ok()) << part.message();
+  EXPECT_EQ(part->layerConfigs[0].rope->scaling, RopeConfig::Scaling::None);
+  EXPECT_EQ(part->layerConfigs[0].rope->theta, 500000);
+  EXPECT_EQ(part->layerConfigs[0].rope->dim, 16);
+  EXPECT_EQ(part->layerConfigs[3].rope->theta, 1000);
+  EXPECT_NEAR(part->layerConfigs[3].rope->magnitude, full.magnitude, 1e-12);
   older["rope_scaling"]["factor"] = 0.5;
   expectContains(parse(older).message(), "'rope_scaling.factor' is 0.5");
 }
@@ -296,6 +310,107 @@ TEST(ModelFamily, Gemma3) {
                           {{"full_attention", {{"rope_theta", 0}}}}}}))
           .message(),
       "'rope_parameters.full_attention.rope_theta' is 0");
+}
+
+TEST(ModelFamily, StableLmsBlocks) {
+  json model = smallStableLm();
+  model["hidden_size"] = 64;
+  auto usual = parse(model);
+  ASSERT_TRUE(usual.ok()) << usual.message();
+  EXPECT_FALSE(usual->parallelBlocks || usual->qkvBias);
+  auto parallel = parse(
+      with(model, {{"use_parallel_residual", true}, {"use_qkv_bias", true}}));
+  ASSERT_TRUE(parallel.ok()) << parallel.message();
+  EXPECT_TRUE(parallel->parallelBlocks && parallel->qkvBias);
+  EXPECT_FALSE(parallel->attentionOutputBias || parallel->mlpBias);
+  // One norm a layer, for both blocks.
+  size_t norms = 0;
+  for (const ListedTensor &tensor : listTensors(*parallel))
+    norms += tensor.role == ListedTensor::Role::NormWeight;
+  EXPECT_EQ(norms, 2u + 1u);
+  EXPECT_EQ(parse(with(model, {{"qk_layernorm", true}})).message(),
+            "config.json: 'qk_layernorm' is true, which changes the arithmetic "
+            "in a way that is not supported");
+  EXPECT_TRUE(parse(with(model, {{"qk_layernorm", false}})).ok());
+  for (const char *name : {"use_parallel_residual", "use_qkv_bias"})
+    EXPECT_EQ(parse(with(model, {{name, 1}})).message(),
+              "config.json: '" + std::string(name) +
+                  "' is 1, but true or false is expected");
+  const json star = with(model, {{"model_type", "starcoder2"}});
+  auto plain = parse(with(star, {{"use_bias", false}}));
+  ASSERT_TRUE(plain.ok()) << plain.message();
+  EXPECT_FALSE(plain->qkvBias || plain->attentionOutputBias || plain->mlpBias);
+  EXPECT_TRUE(plain->normBias);
+  EXPECT_EQ(parse(with(star, {{"use_bias", "no"}})).message(),
+            "config.json: 'use_bias' is \"no\", but true or false is expected");
+}
+
+/// Fields that say what a family computes say nothing else.
+TEST(ModelFamily, StatedFields) {
+  const json sizes = {{"hidden_size", 64},        {"num_hidden_layers", 4},
+                      {"num_attention_heads", 4}, {"num_key_value_heads", 2},
+                      {"intermediate_size", 172}, {"vocab_size", 307}};
+  struct Case {
+    const char *family, *name;
+    json right, wrong;
+  };
+  const json rope = "rope_gptj";
+  for (const Case &test : std::initializer_list<Case>{
+           {"cohere", "position_embedding_type", rope, "learned_absolute"},
+           {"cohere", "use_parallel_block", true, false},
+           {"cohere", "use_gated_activation", true, false},
+           {"cohere2", "position_embedding_type", rope, "rope"},
+           {"cohere2", "use_parallel_block", true, false},
+           {"cohere2", "use_gated_activation", true, 1},
+           {"cohere2", "order_of_interleaved_layers", "local_attn_first",
+            "global_attn_first"},
+           {"starcoder2", "norm_type", "layer_norm", "rms_norm"},
+           {"starcoder2", "mlp_type", "default", "gated"},
+           {"gemma2", "sliding_window_pattern", 2, 3},
+           {"olmo3", "sliding_window_pattern", 4, 2}}) {
+    const json model = with(sizes, {{"model_type", test.family}});
+    auto right = parse(with(model, {{test.name, test.right}}));
+    EXPECT_TRUE(right.ok()) << right.message();
+    EXPECT_EQ(parse(with(model, {{test.name, test.wrong}})).message(),
+              "config.json: '" + std::string(test.name) + "' is " +
+                  test.wrong.dump() + ", but " + test.right.dump() +
+                  " is expected");
+  }
+  const json cohere2 = with(sizes, {{"model_type", "cohere2"}});
+  EXPECT_TRUE(parse(with(cohere2, {{"layer_switch", 4}})).ok());
+  EXPECT_TRUE(
+      parse(with(cohere2, {{"layer_switch", 2}, {"sliding_window_pattern", 2}}))
+          .ok());
+  EXPECT_EQ(parse(with(cohere2, {{"layer_switch", 2}})).message(),
+            "config.json: 'layer_switch' is 2, but layer 1 has a window by "
+            "'layer_types' or its default");
+  expectContains(parse(with(cohere2, {{"layer_switch", 0}})).message(),
+                 "'layer_switch' is 0");
+  expectContains(
+      parse(with(sizes, {{"model_type", "cohere"}, {"layer_switch", 4}}))
+          .message(),
+      "'layer_switch' is 4, which changes the arithmetic");
+  expectContains(errorOf({{"use_parallel_block", true}}),
+                 "'use_parallel_block' is true");
+}
+
+/// Layers have the window or have none, so that there is one.
+TEST(ModelFamily, SomeLayersNeedAWindow) {
+  for (const char *family : {"cohere2", "gemma2", "gemma3_text", "olmo3"}) {
+    const json model = {
+        {"model_type", family},     {"hidden_size", 64},
+        {"num_hidden_layers", 2},   {"num_attention_heads", 4},
+        {"num_key_value_heads", 2}, {"intermediate_size", 172},
+        {"vocab_size", 307},        {"sliding_window", nullptr}};
+    EXPECT_EQ(parse(model).message(),
+              "config.json: 'sliding_window' is null, but some layers have a "
+              "window; give it, or 'layer_types' without "
+              "\"sliding_attention\"");
+    auto full = parse(
+        with(model, {{"layer_types", {"full_attention", "full_attention"}}}));
+    ASSERT_TRUE(full.ok()) << full.message();
+    EXPECT_EQ(full->windows(), (std::vector<int64_t>{0, 0}));
+  }
 }
 
 /// A language model in one that reads images, too.
