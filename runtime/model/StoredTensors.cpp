@@ -29,8 +29,9 @@ static Status splitTensors(const ModelConfig &config,
   };
   const std::string bare = std::string(names.layer) + ".";
   // Checkpoints of the bare model lack the prefix.
-  const std::string prefix =
-      has(std::string(names.embedding) + ".weight") ? "" : names.prefix.data();
+  const std::string prefix(has(std::string(names.embedding) + ".weight")
+                               ? std::string_view()
+                               : names.prefix);
   const int64_t queries = config.heads * config.headDim;
   const int64_t keys = config.kvHeads * config.headDim;
   auto split = std::make_unique<SplitWeights>(std::move(weights));
