@@ -8,13 +8,17 @@
 
 #include "runtime/io/RenamedWeights.h"
 
+#include "runtime/core/Exceptions.h"
 #include "runtime/core/Quote.h"
+#include "runtime/weights/RowScales.h"
 
 using namespace kf;
 
 const std::string *RenamedWeights::nameOf(const std::string &name) const {
-  auto found = renamed.find(name);
-  return found == renamed.end() ? nullptr : &found->second;
+  for (const Names *names : {&renamed, &scales})
+    if (auto found = names->find(name); found != names->end())
+      return &found->second;
+  return nullptr;
 }
 
 static Status noTensor(const std::string &name) {
@@ -40,6 +44,18 @@ void RenamedWeights::releasePart(const std::string &name, uint64_t first,
                                  uint64_t bytes) const {
   if (const std::string *own = nameOf(name))
     source->releasePart(*own, first, bytes);
+}
+
+Result<bool> RenamedWeights::keepFloat8(const std::string &name) try {
+  const std::string *own = nameOf(name);
+  if (!own)
+    return false;
+  KF_ASSIGN_OR_RETURN(const bool isKept, source->keepFloat8(*own));
+  if (isKept)
+    scales[scaleName(name)] = scaleName(*own);
+  return isKept;
+} catch (...) {
+  return statusOfException();
 }
 
 std::vector<std::string> RenamedWeights::names() const {

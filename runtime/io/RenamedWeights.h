@@ -33,6 +33,7 @@ public:
   void release(const std::string &name) const override;
   void releasePart(const std::string &name, uint64_t first,
                    uint64_t bytes) const override;
+  Result<bool> keepFloat8(const std::string &name) override;
   std::vector<std::string> names() const override;
 
 private:
@@ -41,6 +42,7 @@ private:
 
   std::unique_ptr<WeightSource> source;
   Names renamed;
+  Names scales; ///< the same of the factors of those that are kept in 8 bits
 };
 
 } // namespace kf

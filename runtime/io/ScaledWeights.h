@@ -56,14 +56,9 @@ public:
   void release(const std::string &name) const override;
   void releasePart(const std::string &name, uint64_t first,
                    uint64_t bytes) const override;
+  /// Those of F8_E4M3.
+  Result<bool> keepFloat8(const std::string &name) override;
   std::vector<std::string> names() const override;
-
-  /// Asks for the matrix `name` as it is stored, where that is in F8_E4M3 and
-  /// with no more than a scale for each row: it is F8E4M3 from then on, and
-  /// scaleName(name) a tensor of f32 with the factor of each row, which names()
-  /// does not list. Before other calls, beside none. False: it stays what it
-  /// is. An error where there is no memory for the factors.
-  Result<bool> keepFloat8(const std::string &name);
 
 private:
   struct Entry;

@@ -10,13 +10,15 @@
 
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Quote.h"
+#include "runtime/weights/RowScales.h"
 
 #include <algorithm>
 
 using namespace kf;
 
-Status SplitWeights::split(const std::string &name,
-                           const std::vector<Part> &parts) try {
+Result<uint64_t>
+SplitWeights::rowBytesOf(const std::string &name,
+                         const std::vector<Part> &parts) const {
   KF_ASSIGN_OR_RETURN(const TensorView view, source->describe(name));
   const int64_t rows = view.shape.empty() ? 0 : view.shape.front();
   int64_t sum = 0;
@@ -26,31 +28,58 @@ Status SplitWeights::split(const std::string &name,
     return Status::error(
         "checkpoint tensor " + inQuotes(name) + " has " + std::to_string(rows) +
         " rows, but the configuration implies " + std::to_string(sum));
-  auto whole = std::make_unique<Whole>();
-  whole->name = name;
-  whole->parts = parts.size();
   // Rows are whole blocks: their bytes divide those of the tensor.
-  const uint64_t rowBytes = view.bytes / static_cast<uint64_t>(rows);
-  uint64_t offset = 0;
+  return view.bytes / static_cast<uint64_t>(rows);
+}
+
+Status SplitWeights::add(const std::string &name,
+                         const std::vector<Part> &parts, bool isListed) {
+  auto whole = std::make_unique<Whole>(name, parts, 0, isListed);
+  KF_ASSIGN_OR_RETURN(whole->rowBytes, rowBytesOf(name, parts));
+  std::map<std::string, Place> added;
+  int64_t row = 0;
   for (const Part &part : parts) {
-    if (describe(part.name).ok())
+    const Place place = {whole.get(), row, part.rows};
+    if (describe(part.name).ok() || !added.emplace(part.name, place).second)
       return Status::error("checkpoint tensors " + inQuotes(name) + " and " +
                            inQuotes(part.name) + " hold the same");
-    const uint64_t bytes = rowBytes * static_cast<uint64_t>(part.rows);
-    places[part.name] = {whole.get(), part.rows, offset, bytes};
-    offset += bytes;
+    row += part.rows;
   }
   wholes[name] = std::move(whole);
+  places.merge(added);
   return Status();
+}
+
+Status SplitWeights::split(const std::string &name,
+                           const std::vector<Part> &parts) try {
+  return add(name, parts, /*isListed=*/true);
+} catch (...) {
+  return statusOfException();
+}
+
+Result<bool> SplitWeights::keepFloat8(const std::string &name) try {
+  auto place = places.find(name);
+  if (place == places.end())
+    return wholes.contains(name) ? false : source->keepFloat8(name);
+  Whole &whole = *place->second.whole;
+  KF_ASSIGN_OR_RETURN(const bool isKept, source->keepFloat8(whole.name));
+  if (!isKept || wholes.contains(scaleName(whole.name)))
+    return isKept;
+  KF_ASSIGN_OR_RETURN(whole.rowBytes, rowBytesOf(whole.name, whole.parts));
+  std::vector<Part> scales = whole.parts;
+  for (Part &part : scales)
+    part.name = scaleName(part.name);
+  KF_RETURN_IF_ERROR(add(scaleName(whole.name), scales, /*isListed=*/false));
+  return true;
 } catch (...) {
   return statusOfException();
 }
 
 TensorView SplitWeights::partOf(const Place &place, TensorView whole) const {
   whole.shape.front() = place.rows;
-  whole.bytes = place.bytes;
+  whole.bytes = place.bytes();
   if (whole.data)
-    whole.data = static_cast<const std::byte *>(whole.data) + place.offset;
+    whole.data = static_cast<const std::byte *>(whole.data) + place.offset();
   return whole;
 }
 
@@ -86,12 +115,12 @@ void SplitWeights::release(const std::string &name) const {
   if (found == places.end())
     return source->release(name);
   Place &place = found->second;
-  source->releasePart(place.whole->name, place.offset, place.bytes);
+  source->releasePart(place.whole->name, place.offset(), place.bytes());
   std::lock_guard<std::mutex> lock(releasing);
   if (place.released)
     return;
   place.released = true;
-  if (++place.whole->released == place.whole->parts)
+  if (++place.whole->released == place.whole->parts.size())
     source->release(place.whole->name);
 }
 
@@ -101,7 +130,7 @@ void SplitWeights::releasePart(const std::string &name, uint64_t first,
   if (found == places.end())
     return source->releasePart(name, first, bytes);
   const Place &place = found->second;
-  source->releasePart(place.whole->name, place.offset + first, bytes);
+  source->releasePart(place.whole->name, place.offset() + first, bytes);
 }
 
 std::vector<std::string> SplitWeights::names() const {
@@ -110,7 +139,8 @@ std::vector<std::string> SplitWeights::names() const {
     if (!wholes.contains(name))
       names.push_back(name);
   for (const auto &[name, place] : places)
-    names.push_back(name);
+    if (place.whole->isListed)
+      names.push_back(name);
   std::ranges::sort(names);
   return names;
 }

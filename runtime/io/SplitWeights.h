@@ -35,8 +35,9 @@ public:
     int64_t rows = 0;
   };
   /// Presents the rows of `name` as `parts`, in their order, and hides `name`.
-  /// Before other calls, beside none. Errors: no such tensor, one whose rows
-  /// are not as many as the parts', a part that there is already.
+  /// Before other calls, beside none. Errors, which change nothing: no such
+  /// tensor, one whose rows are not as many as the parts', a part that there is
+  /// already.
   Status split(const std::string &name, const std::vector<Part> &parts);
 
   Result<TensorView> find(const std::string &name) const override;
@@ -45,19 +46,35 @@ public:
   void release(const std::string &name) const override;
   void releasePart(const std::string &name, uint64_t first,
                    uint64_t bytes) const override;
+  Result<bool> keepFloat8(const std::string &name) override;
   std::vector<std::string> names() const override;
 
 private:
   struct Whole {
     std::string name;
-    size_t parts = 0, released = 0; ///< how many; `releasing` guards them
+    std::vector<Part> parts;
+    uint64_t rowBytes = 0;
+    bool isListed = true; ///< names() has the parts
+    size_t released = 0;  ///< how many parts; `releasing` guards it
   };
   struct Place {
     Whole *whole = nullptr;
-    int64_t rows = 0;
-    uint64_t offset = 0, bytes = 0; ///< in the whole
+    int64_t firstRow = 0, rows = 0; ///< in the whole
     bool released = false;          ///< `releasing` guards it
+
+    uint64_t offset() const {
+      return whole->rowBytes * static_cast<uint64_t>(firstRow);
+    }
+    uint64_t bytes() const {
+      return whole->rowBytes * static_cast<uint64_t>(rows);
+    }
   };
+  /// Does what split() does, and leaves out of names() what is not `isListed`.
+  Status add(const std::string &name, const std::vector<Part> &parts,
+             bool isListed);
+  /// Bytes of a row of `name`, which has as many rows as the parts.
+  Result<uint64_t> rowBytesOf(const std::string &name,
+                              const std::vector<Part> &parts) const;
   TensorView partOf(const Place &place, TensorView whole) const;
 
   std::unique_ptr<WeightSource> source;

@@ -9,7 +9,6 @@
 #include "runtime/model/TensorList.h"
 
 #include "runtime/core/Quote.h"
-#include "runtime/io/ScaledWeights.h"
 
 #include <algorithm>
 #include <set>
@@ -333,15 +332,12 @@ bool kf::isFactor(const ModelConfig &config, const ListedTensor &tensor) {
 
 Result<int64_t> kf::keepFloat8(const ModelConfig &config,
                                WeightSource &source) {
-  auto *scaled = dynamic_cast<ScaledWeights *>(&source);
-  if (!scaled)
-    return 0;
   KF_ASSIGN_OR_RETURN(const std::vector<ListedTensor> tensors,
                       findTensors(config, source));
   int64_t count = 0;
   for (const ListedTensor &tensor : tensors)
     if (isFactor(config, tensor)) {
-      KF_ASSIGN_OR_RETURN(const bool isKept, scaled->keepFloat8(tensor.name));
+      KF_ASSIGN_OR_RETURN(const bool isKept, source.keepFloat8(tensor.name));
       count += isKept;
     }
   return count;

@@ -63,8 +63,8 @@ std::vector<ListedTensor> listTensors(const ModelConfig &config);
 /// [out, in] in the checkpoint, and in which no ids or positions are looked up.
 bool isFactor(const ModelConfig &config, const ListedTensor &tensor);
 
-/// Where `source` is ScaledWeights, has it keep those in 8 bits that are stored
-/// so, and returns how many. Errors are those of findTensors().
+/// Has `source` keep the factors that are stored in F8E4M3 so, and returns how
+/// many. Errors are those of findTensors().
 Result<int64_t> keepFloat8(const ModelConfig &config, WeightSource &source);
 
 /// listTensors, each found in `source` with the shape that it should have, and

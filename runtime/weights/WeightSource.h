@@ -56,6 +56,16 @@ public:
                            uint64_t bytes) const {
     (void)name, (void)first, (void)bytes;
   }
+  /// Asks for the matrix `name` as it is stored, where that is in F8E4M3 with
+  /// no more than a factor for each row: it is F8E4M3 from then on, and
+  /// scaleName(name) a tensor of f32 [rows] with the factors, which names()
+  /// does not list. Matrices that are stored as one are kept so together.
+  /// Before other calls, beside none. False: it stays what it is. An error
+  /// where there is no memory.
+  virtual Result<bool> keepFloat8(const std::string &name) {
+    (void)name;
+    return false;
+  }
   /// Every tensor's name, sorted.
   virtual std::vector<std::string> names() const = 0;
 };

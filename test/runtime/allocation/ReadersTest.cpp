@@ -20,7 +20,6 @@
 #include "runtime/io/Gguf.h"
 #include "runtime/io/Npy.h"
 #include "runtime/io/Safetensors.h"
-#include "runtime/io/ScaledWeights.h"
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/DummyWeights.h"
 #include "runtime/model/GgufConfig.h"
@@ -120,8 +119,7 @@ TEST(Allocation, ScaledWeights) {
     KF_RETURN_IF_ERROR(weights->describe(name).status());
     KF_RETURN_IF_ERROR(weights->find(name).status());
     weights->release(name);
-    auto &scaled = dynamic_cast<ScaledWeights &>(*weights);
-    KF_RETURN_IF_ERROR(scaled.keepFloat8(name).status());
+    KF_RETURN_IF_ERROR(weights->keepFloat8(name).status());
     return weights->find(name).status();
   });
 }

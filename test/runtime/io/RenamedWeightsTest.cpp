@@ -8,45 +8,28 @@
 
 #include "runtime/io/RenamedWeights.h"
 
+#include "MemoryTensors.h"
+
+#include "runtime/io/ScaledWeights.h"
+#include "runtime/weights/RowScales.h"
+
 #include <gtest/gtest.h>
 
 using namespace kf;
+using namespace kf::test;
 
 namespace {
 
-using Releases = std::vector<std::string>;
-
-/// Tensors of one element of every name; writes down what is released.
-class Tensors : public WeightSource {
-public:
-  explicit Tensors(Releases &releases) : releases(releases) {}
-  Result<TensorView> find(const std::string &name) const override {
-    if (name == "missing")
-      return Status::error("no tensor '" + name + "'");
-    return TensorView{DataType::F32, {int64_t(name.size())}, nullptr, 0};
-  }
-  void release(const std::string &name) const override {
-    releases.push_back(name);
-  }
-  void releasePart(const std::string &name, uint64_t first,
-                   uint64_t bytes) const override {
-    releases.push_back(name + " " + std::to_string(first) + " " +
-                       std::to_string(bytes));
-  }
-  std::vector<std::string> names() const override { return {}; }
-
-private:
-  Releases &releases;
-};
-
 TEST(RenamedWeights, AsksForTheSourcesNames) {
   Releases releases;
+  auto tensors = std::make_unique<MemoryTensors>(&releases);
+  tensors->add("part.b", {2}, {1, 2});
+  tensors->add("whole", {3}, {1, 2, 3});
   const RenamedWeights weights(
-      std::make_unique<Tensors>(releases),
-      {{"b", "part.b"}, {"a", "whole"}, {"c", "missing"}});
+      std::move(tensors), {{"b", "part.b"}, {"a", "whole"}, {"c", "missing"}});
   EXPECT_EQ(weights.names(), (std::vector<std::string>{"a", "b", "c"}));
-  EXPECT_EQ(weights.find("b")->shape, std::vector<int64_t>{6});
-  EXPECT_EQ(weights.describe("a")->shape, std::vector<int64_t>{5});
+  EXPECT_EQ(weights.find("b")->shape, std::vector<int64_t>{2});
+  EXPECT_EQ(weights.describe("a")->shape, std::vector<int64_t>{3});
   weights.release("b");
   weights.releasePart("a", 4, 8);
   // It is not here.
@@ -58,6 +41,26 @@ TEST(RenamedWeights, AsksForTheSourcesNames) {
             "the checkpoint has no tensor 'whole'");
   EXPECT_EQ(weights.describe("part.b").message(),
             "the checkpoint has no tensor 'part.b'");
+}
+
+TEST(RenamedWeights, KeepsFloat8) {
+  MemoryTensors tensors;
+  tensors.add("part.b", DataType::F8E4M3, {2, 3}, std::string(6, '\x38'));
+  tensors.add("part.b_scale", {2}, {3, 5});
+  tensors.add("part.c", {2}, {1, 2});
+  auto scaled = ScaledWeights::create(std::make_unique<MemoryTensors>(tensors));
+  ASSERT_TRUE(scaled.ok()) << scaled.message();
+  RenamedWeights weights(scaled.take(), {{"b", "part.b"}, {"c", "part.c"}});
+  EXPECT_EQ(weights.describe("b")->type, DataType::BF16);
+  EXPECT_TRUE(*weights.keepFloat8("b"));
+  for (const char *name : {"c", "part.b", "none"})
+    EXPECT_FALSE(*weights.keepFloat8(name)) << name;
+  EXPECT_EQ(weights.describe("b")->type, DataType::F8E4M3);
+  auto scales = weights.find(scaleName("b"));
+  ASSERT_TRUE(scales.ok()) << scales.message();
+  EXPECT_EQ(static_cast<const float *>(scales->data)[1], 5);
+  EXPECT_FALSE(weights.find(scaleName("part.b")).ok());
+  EXPECT_EQ(weights.names(), (std::vector<std::string>{"b", "c"}));
 }
 
 } // namespace

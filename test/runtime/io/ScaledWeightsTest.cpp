@@ -8,6 +8,8 @@
 
 #include "runtime/io/ScaledWeights.h"
 
+#include "MemoryTensors.h"
+
 #include "runtime/io/Safetensors.h"
 #include "runtime/weights/RowScales.h"
 #include "test/runtime/TempFile.h"
@@ -17,49 +19,12 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <map>
 
 using namespace kf;
 using kf::test::TempFolder;
+using Tensors = kf::test::MemoryTensors;
 
 namespace {
-
-/// Tensors that a test wrote down.
-class Tensors : public WeightSource {
-public:
-  void add(const std::string &name, DataType type, std::vector<int64_t> shape,
-           std::string bytes) {
-    contents[name] = {type, std::move(shape), std::move(bytes)};
-  }
-  void add(const std::string &name, std::vector<int64_t> shape,
-           const std::vector<float> &values) {
-    add(name, DataType::F32, std::move(shape),
-        std::string(reinterpret_cast<const char *>(values.data()),
-                    values.size() * sizeof(float)));
-  }
-  Result<TensorView> find(const std::string &name) const override {
-    auto it = contents.find(name);
-    if (it == contents.end())
-      return Status::error("no tensor '" + name + "'");
-    const Content &content = it->second;
-    return TensorView{content.type, content.shape, content.bytes.data(),
-                      content.bytes.size()};
-  }
-  std::vector<std::string> names() const override {
-    std::vector<std::string> result;
-    for (const auto &[name, content] : contents)
-      result.push_back(name);
-    return result;
-  }
-
-private:
-  struct Content {
-    DataType type;
-    std::vector<int64_t> shape;
-    std::string bytes;
-  };
-  std::map<std::string, Content> contents;
-};
 
 /// Codes of E4M3 whose values are 1, 2, -0.5 and 448.
 constexpr char kOne = 0x38, kTwo = 0x40, kMinusHalf = char(0xb0), kMost = 0x7e;

@@ -8,39 +8,25 @@
 
 #include "runtime/io/SplitWeights.h"
 
+#include "MemoryTensors.h"
+
+#include "runtime/io/ScaledWeights.h"
+#include "runtime/weights/RowScales.h"
+
 #include <gtest/gtest.h>
 
 using namespace kf;
+using namespace kf::test;
 
 namespace {
 
-using Releases = std::vector<std::string>;
-
-/// "whole" [4, 3] of f32, and "other"; writes down what is released.
-class Tensors : public WeightSource {
-public:
-  explicit Tensors(Releases &releases) : releases(releases) {}
-  Result<TensorView> find(const std::string &name) const override {
-    if (name == "whole")
-      return TensorView{DataType::F32, {4, 3}, values, sizeof(values)};
-    if (name == "other")
-      return TensorView{DataType::F32, {3}, values, 3 * sizeof(float)};
-    return Status::error("no tensor '" + name + "'");
-  }
-  void release(const std::string &name) const override {
-    releases.push_back(name);
-  }
-  void releasePart(const std::string &name, uint64_t first,
-                   uint64_t bytes) const override {
-    releases.push_back(name + " " + std::to_string(first) + " " +
-                       std::to_string(bytes));
-  }
-  std::vector<std::string> names() const override { return {"other", "whole"}; }
-
-private:
-  Releases &releases;
-  const float values[12] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
-};
+/// "whole" [4, 3] of f32, and "other" [3].
+std::unique_ptr<WeightSource> wholeAndOther(Releases &releases) {
+  auto tensors = std::make_unique<MemoryTensors>(&releases);
+  tensors->add("whole", {4, 3}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  tensors->add("other", {3}, {0, 1, 2});
+  return tensors;
+}
 
 float firstOf(const TensorView &view) {
   return *static_cast<const float *>(view.data);
@@ -49,7 +35,7 @@ float firstOf(const TensorView &view) {
 class SplitWeightsTest : public testing::Test {
 protected:
   Releases releases;
-  SplitWeights weights{std::make_unique<Tensors>(releases)};
+  SplitWeights weights{wholeAndOther(releases)};
 };
 
 TEST_F(SplitWeightsTest, PartsAreRowsOfTheWhole) {
@@ -92,6 +78,53 @@ TEST_F(SplitWeightsTest, Errors) {
   EXPECT_EQ(weights.split("none", {{"b", 1}}).message(), "no tensor 'none'");
   EXPECT_EQ(weights.split("whole", {{"other", 4}}).message(),
             "checkpoint tensors 'whole' and 'other' hold the same");
+  // Nothing is left of parts in front of one that is there already.
+  EXPECT_FALSE(weights.split("whole", {{"a", 1}, {"other", 3}}).ok());
+  EXPECT_FALSE(weights.split("whole", {{"a", 1}, {"a", 3}}).ok());
+  EXPECT_EQ(weights.find("a").message(), "no tensor 'a'");
+  EXPECT_EQ(weights.names(), (std::vector<std::string>{"other", "whole"}));
+  EXPECT_TRUE(weights.split("whole", {{"a", 1}, {"b", 3}}).ok());
+}
+
+/// Codes of F8_E4M3 and their factors are rows of the whole, too.
+TEST(SplitWeights, KeepsFloat8) {
+  // 1, 2 and -0.5.
+  const std::string codes = "\x38\x38\x40\x40\xb0\xb0";
+  Releases releases;
+  MemoryTensors tensors(&releases);
+  tensors.add("whole", DataType::F8E4M3, {3, 2}, codes);
+  tensors.add("whole_scale", {3, 1}, {3, 5, 7});
+  tensors.add("groups", DataType::F8E4M3, {3, 2}, codes);
+  tensors.add("groups_scale", {3, 2}, {1, 2, 3, 4, 5, 6});
+  tensors.add("own", DataType::F8E4M3, {3, 2}, codes);
+  auto scaled = ScaledWeights::create(std::make_unique<MemoryTensors>(tensors));
+  ASSERT_TRUE(scaled.ok()) << scaled.message();
+  SplitWeights weights(scaled.take());
+  ASSERT_TRUE(weights.split("whole", {{"a", 1}, {"b", 2}}).ok());
+  ASSERT_TRUE(weights.split("groups", {{"c", 1}, {"d", 2}}).ok());
+  const std::vector<std::string> names = weights.names();
+  EXPECT_EQ(weights.describe("b")->type, DataType::BF16);
+  for (const char *name : {"a", "b", "b", "own"})
+    EXPECT_TRUE(*weights.keepFloat8(name)) << name;
+  for (const char *name : {"c", "whole", "none"})
+    EXPECT_FALSE(*weights.keepFloat8(name)) << name;
+  EXPECT_EQ(weights.names(), names);
+  EXPECT_EQ(weights.describe("d")->type, DataType::BF16);
+  auto b = weights.find("b"), scales = weights.find(scaleName("b"));
+  ASSERT_TRUE(b.ok() && scales.ok()) << b.message() << scales.message();
+  EXPECT_EQ(b->type, DataType::F8E4M3);
+  EXPECT_EQ(b->shape, (std::vector<int64_t>{2, 2}));
+  EXPECT_EQ(std::string(static_cast<const char *>(b->data), b->bytes),
+            codes.substr(2));
+  EXPECT_EQ(scales->type, DataType::F32);
+  EXPECT_EQ(scales->shape, std::vector<int64_t>{2});
+  EXPECT_EQ(firstOf(*scales), 5);
+  EXPECT_EQ(firstOf(*weights.find(scaleName("a"))), 3);
+  releases.clear();
+  weights.release("b");
+  weights.release(scaleName("b"));
+  weights.release("a");
+  EXPECT_EQ(releases, (Releases{"whole 2 4", "whole 0 2", "whole"}));
 }
 
 } // namespace

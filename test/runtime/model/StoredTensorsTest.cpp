@@ -1,0 +1,162 @@
+//===- StoredTensorsTest.cpp - How checkpoints hold a model's tensors -----===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/model/StoredTensors.h"
+
+#include "ConfigTesting.h"
+#include "test/runtime/io/MemoryTensors.h"
+
+#include "runtime/io/ScaledWeights.h"
+#include "runtime/model/TensorList.h"
+#include "runtime/weights/RowScales.h"
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+/// Phi-3 with two layers of 2 query heads, 1 of keys, and 4 elements each.
+ModelConfig smallPhi3() {
+  return parse({{"model_type", "phi3"},
+                {"hidden_size", 8},
+                {"num_hidden_layers", 2},
+                {"num_attention_heads", 2},
+                {"num_key_value_heads", 1},
+                {"intermediate_size", 6},
+                {"vocab_size", 10}})
+      .take();
+}
+
+/// Its checkpoint, with matrices of layers in 8 bits: row i of one counts i.
+MemoryTensors phi3Tensors(const std::string &prefix) {
+  MemoryTensors tensors;
+  auto add = [&](const std::string &name, int64_t rows, int64_t columns) {
+    std::vector<float> scales;
+    for (int64_t i = 0; i < rows; ++i)
+      scales.push_back(static_cast<float>(i));
+    tensors.add(name, DataType::F8E4M3, {rows, columns},
+                std::string(static_cast<size_t>(rows * columns), '\x38'));
+    tensors.add(scaleName(name), {rows, 1}, scales);
+  };
+  auto addPlain = [&](const std::string &name, std::vector<int64_t> shape) {
+    int64_t count = 1;
+    for (int64_t size : shape)
+      count *= size;
+    tensors.add(name, std::move(shape),
+                std::vector<float>(static_cast<size_t>(count), 1));
+  };
+  addPlain(prefix + "embed_tokens.weight", {10, 8});
+  for (const char *layer : {"layers.0.", "layers.1."}) {
+    const std::string at = prefix + layer;
+    addPlain(at + "input_layernorm.weight", {8});
+    addPlain(at + "post_attention_layernorm.weight", {8});
+    add(at + "self_attn.qkv_proj.weight", 16, 8);
+    add(at + "self_attn.o_proj.weight", 8, 8);
+    add(at + "mlp.gate_up_proj.weight", 12, 8);
+    add(at + "mlp.down_proj.weight", 8, 6);
+  }
+  addPlain(prefix + "norm.weight", {8});
+  addPlain("lm_head.weight", {10, 8});
+  return tensors;
+}
+
+std::unique_ptr<WeightSource> scaled(const MemoryTensors &tensors) {
+  return ScaledWeights::create(std::make_unique<MemoryTensors>(tensors)).take();
+}
+
+/// The first element of a tensor of f32.
+float firstOf(const WeightSource &source, const std::string &name) {
+  auto view = source.find(name);
+  EXPECT_TRUE(view.ok()) << view.message();
+  return view.ok() ? *static_cast<const float *>(view->data) : -1;
+}
+
+/// With the prefix and, as checkpoints of the bare model have them, without.
+TEST(StoredTensors, JoinedRows) {
+  const ModelConfig config = smallPhi3();
+  for (const std::string prefix : {"model.", ""}) {
+    SCOPED_TRACE(prefix);
+    std::unique_ptr<WeightSource> weights = scaled(phi3Tensors(prefix));
+    Status status = adaptStoredTensors(config, weights);
+    ASSERT_TRUE(status.ok()) << status.message();
+    auto found = findTensors(config, *weights);
+    ASSERT_TRUE(found.ok()) << found.message();
+    const std::string layer = prefix + "layers.1.";
+    auto key = weights->find(layer + "self_attn.k_proj.weight");
+    ASSERT_TRUE(key.ok()) << key.message();
+    EXPECT_EQ(key->shape, (std::vector<int64_t>{4, 8}));
+    EXPECT_EQ(*static_cast<const uint16_t *>(key->data), 0x4100); // 8 of bf16
+  }
+}
+
+/// Those that are stored in 8 bits stay so, each with the factors of its rows.
+TEST(StoredTensors, JoinedRowsInEightBits) {
+  const ModelConfig config = smallPhi3();
+  std::unique_ptr<WeightSource> weights = scaled(phi3Tensors("model."));
+  ASSERT_TRUE(adaptStoredTensors(config, weights).ok());
+  auto kept = keepFloat8(config, *weights);
+  ASSERT_TRUE(kept.ok()) << kept.message();
+  EXPECT_EQ(*kept, 2 * 7);
+  const std::string layer = "model.layers.1.";
+  for (const auto &[name, firstRow] :
+       std::initializer_list<std::pair<const char *, float>>{
+           {"self_attn.q_proj.weight", 0},
+           {"self_attn.k_proj.weight", 8},
+           {"self_attn.v_proj.weight", 12},
+           {"mlp.gate_proj.weight", 0},
+           {"mlp.up_proj.weight", 6},
+           {"mlp.down_proj.weight", 0}}) {
+    EXPECT_EQ(weights->describe(layer + name)->type, DataType::F8E4M3) << name;
+    EXPECT_EQ(firstOf(*weights, scaleName(layer + name)), firstRow) << name;
+  }
+  EXPECT_TRUE(findTensors(config, *weights).ok());
+}
+
+TEST(StoredTensors, JoinedRowsOfAnotherModel) {
+  ModelConfig config = smallPhi3();
+  config.intermediateSize = 7;
+  std::unique_ptr<WeightSource> weights = scaled(phi3Tensors("model."));
+  EXPECT_EQ(adaptStoredTensors(config, weights).message(),
+            "checkpoint tensor 'model.layers.0.mlp.gate_up_proj.weight' has 12 "
+            "rows, but the configuration implies 14");
+  config = smallPhi3();
+  config.layers = 3;
+  weights = scaled(phi3Tensors("model."));
+  EXPECT_EQ(adaptStoredTensors(config, weights).message(),
+            "no tensor 'model.layers.2.self_attn.qkv_proj.weight'");
+}
+
+/// The language model of one that reads images, in 8 bits.
+TEST(StoredTensors, LanguageModelInEightBits) {
+  ModelConfig config = golden("gemma3").take();
+  MemoryTensors tensors;
+  for (const ListedTensor &tensor : listTensors(config)) {
+    // Of transformers 4: "language_model.model.layers...".
+    size_t count = 1;
+    for (int64_t size : tensor.shape)
+      count *= static_cast<size_t>(size);
+    const std::string name = "language_model." + tensor.name;
+    if (!isFactor(config, tensor)) {
+      tensors.add(name, tensor.shape, std::vector<float>(count, 1));
+      continue;
+    }
+    tensors.add(name, DataType::F8E4M3, tensor.shape,
+                std::string(count, '\x38'));
+    tensors.add(scaleName(name), {}, {2});
+  }
+  tensors.add("vision_tower.weight", {1}, {1});
+  std::unique_ptr<WeightSource> weights = scaled(tensors);
+  ASSERT_TRUE(adaptStoredTensors(config, weights).ok());
+  auto kept = keepFloat8(config, *weights);
+  ASSERT_TRUE(kept.ok()) << kept.message();
+  EXPECT_EQ(*kept, 7 * config.layers);
+  EXPECT_EQ(
+      firstOf(*weights, scaleName("model.layers.0.mlp.up_proj.weight")), 2);
+}
+
+} // namespace
