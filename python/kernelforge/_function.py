@@ -91,7 +91,8 @@ def compile(
     ``function``: its name, where the text has several.
     ``device``, ``threads``: as ``load()`` has them.
     ``max_tokens``: the largest ``?`` that is possible.
-    ``weights``: the safetensors or GGUF file that has what ``kf.weight`` names.
+    ``weights``: the safetensors or GGUF file, or the model's folder, that has what
+    ``kf.weight`` names.
 
     An interrupt (Ctrl-C) ends it with KeyboardInterrupt.
     """

@@ -10,11 +10,9 @@
 
 #include "kf/Driver/CompiledSession.h"
 #include "runtime/core/Quote.h"
-#include "runtime/io/Gguf.h"
-#include "runtime/io/Safetensors.h"
+#include "runtime/engine/ModelFiles.h"
 #include "runtime/text/Utf8.h"
 
-#include <filesystem>
 #include <utility>
 
 using namespace kf;
@@ -22,18 +20,6 @@ using namespace kf::python;
 
 /// What errors call the text.
 static constexpr const char *kTextName = "<mlir>";
-
-/// Opens `path` as the format that its first bytes name.
-static Result<std::unique_ptr<WeightSource>>
-openWeights(const std::string &path) {
-  std::error_code ignored;
-  if (std::filesystem::is_regular_file(path, ignored)) {
-    KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::openIfGguf(path));
-    if (gguf)
-      return std::unique_ptr<WeightSource>(std::move(gguf));
-  }
-  return openSafetensors(path);
-}
 
 Result<Executable> Function::compile() {
   KF_ASSIGN_OR_RETURN(CompilerModule module,
@@ -49,7 +35,7 @@ Result<Executable> Function::compile() {
 Status Function::open() {
   const std::scoped_lock lock(running);
   if (!options.weights.empty()) {
-    KF_ASSIGN_OR_RETURN(source, openWeights(options.weights));
+    KF_ASSIGN_OR_RETURN(source, openModelWeights(options.weights));
   }
   KF_ASSIGN_OR_RETURN(device, openDevice(options.device, &told));
   KF_ASSIGN_OR_RETURN(const Executable program, compile());

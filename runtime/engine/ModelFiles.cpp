@@ -8,6 +8,7 @@
 
 #include "runtime/engine/ModelFiles.h"
 
+#include "runtime/core/Exceptions.h"
 #include "runtime/core/MappedFile.h"
 #include "runtime/core/SystemError.h"
 #include "runtime/io/Gguf.h"
@@ -20,6 +21,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <span>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -34,8 +36,7 @@ static Result<ModelFiles> openFolder(const std::string &path,
   KF_ASSIGN_OR_RETURN(MappedFile config,
                       MappedFile::open(path + "/config.json"));
   model.configText = config.text();
-  KF_ASSIGN_OR_RETURN(model.weights, openSafetensors(path));
-  KF_RETURN_IF_ERROR(adaptStoredTensors(model.config, model.weights));
+  KF_ASSIGN_OR_RETURN(model.weights, openModelWeights(path, model.config));
   KF_RETURN_IF_ERROR(settleTiedEmbeddings(model.config, *model.weights));
   model.pooling = loadPoolingConfig(path);
   if (!withTokenizer)
@@ -114,6 +115,32 @@ Result<ModelFiles> kf::openModelFiles(const std::string &path,
   KF_ASSIGN_OR_RETURN(ModelFormat format, findModelFormat(path));
   return format == ModelFormat::Gguf ? openGguf(path, withTokenizer)
                                      : openFolder(path, withTokenizer);
+}
+
+Result<std::unique_ptr<WeightSource>>
+kf::openModelWeights(const std::string &path, const ModelConfig &config) {
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<WeightSource> weights,
+                      openSafetensors(path));
+  KF_RETURN_IF_ERROR(adaptStoredTensors(config, weights));
+  return weights;
+}
+
+Result<std::unique_ptr<WeightSource>>
+kf::openModelWeights(const std::string &path) try {
+  std::filesystem::path folder(path);
+  std::error_code ignored;
+  if (std::filesystem::is_regular_file(path, ignored)) {
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::openIfGguf(path));
+    if (gguf)
+      return std::unique_ptr<WeightSource>(std::move(gguf));
+    folder = folder.parent_path();
+  }
+  if (!std::filesystem::exists(folder / "config.json", ignored))
+    return openSafetensors(path);
+  const Result<ModelConfig> config = loadModelConfig(folder.string());
+  return config.ok() ? openModelWeights(path, *config) : openSafetensors(path);
+} catch (...) {
+  return statusOfException();
 }
 
 Status kf::openTokenizer(const std::string &path, ModelFiles &model) {

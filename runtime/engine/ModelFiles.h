@@ -54,6 +54,18 @@ struct ModelFiles {
 /// file; what the configuration warns of is in `config.warnings`.
 Result<ModelFiles> openModelFiles(const std::string &path, bool withTokenizer);
 
+/// Opens the tensors of a model that lies as Hugging Face lays it out, a folder
+/// or a file that openSafetensors() takes, under the names that listTensors()
+/// has and programs ask for. Errors are those of openSafetensors() and
+/// adaptStoredTensors().
+Result<std::unique_ptr<WeightSource>>
+openModelWeights(const std::string &path, const ModelConfig &config);
+
+/// The same by the config.json that the files lie beside. Where there is none,
+/// or one of a model that is not read here, and in a GGUF file, tensors have
+/// the names that are stored.
+Result<std::unique_ptr<WeightSource>> openModelWeights(const std::string &path);
+
 /// Gives `model` the tokenizer at `path`: a folder's or a GGUF file's with its
 /// chat template, or a tokenizer.json or tokenizer.model alone. Errors name the
 /// file.

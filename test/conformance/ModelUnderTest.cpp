@@ -11,12 +11,11 @@
 #include "kf/Import/Import.h"
 #include "kf/Pipelines/Compiler.h"
 #include "kf/Pipelines/Registration.h"
+#include "runtime/engine/ModelFiles.h"
 #include "runtime/io/Gguf.h"
-#include "runtime/io/Safetensors.h"
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/ModelConfig.h"
 #include "runtime/model/RopeFactors.h"
-#include "runtime/model/StoredTensors.h"
 #include "runtime/model/TensorList.h"
 #include "runtime/model/TiedEmbeddings.h"
 
@@ -66,8 +65,7 @@ Status ModelUnderTest::readModel() {
     return Status();
   }
   KF_ASSIGN_OR_RETURN(modelConfig, loadModelConfig(path));
-  KF_ASSIGN_OR_RETURN(weights, openSafetensors(path));
-  KF_RETURN_IF_ERROR(adaptStoredTensors(modelConfig, weights));
+  KF_ASSIGN_OR_RETURN(weights, openModelWeights(path, modelConfig));
   KF_RETURN_IF_ERROR(settleTiedEmbeddings(modelConfig, *weights));
   return keepFloat8(modelConfig, *weights).status();
 }

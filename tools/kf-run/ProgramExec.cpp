@@ -12,15 +12,12 @@
 
 #include "runtime/core/Quote.h"
 #include "runtime/core/Stopwatch.h"
+#include "runtime/engine/ModelFiles.h"
 #include "runtime/engine/ProgramRunner.h"
-#include "runtime/io/Gguf.h"
 #include "runtime/io/Npy.h"
-#include "runtime/io/Safetensors.h"
 
 #include <algorithm>
 #include <cstdio>
-
-#include <sys/stat.h>
 
 using namespace kf;
 
@@ -28,17 +25,6 @@ namespace {
 
 /// An --expected that every result meets.
 constexpr std::string_view kIgnored = "(ignored)";
-
-/// Opens `path` as the format that its first bytes name.
-Result<std::unique_ptr<WeightSource>> openWeights(const std::string &path) {
-  struct stat info;
-  if (stat(path.c_str(), &info) != 0 || S_ISDIR(info.st_mode))
-    return openSafetensors(path);
-  KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::openIfGguf(path));
-  if (!gguf)
-    return openSafetensors(path);
-  return std::unique_ptr<WeightSource>(std::move(gguf));
-}
 
 std::string numbered(const char *what, size_t index) {
   return std::string(what) + "[" + std::to_string(index) + "]";
@@ -134,8 +120,10 @@ void ExecFlags::addTo(OptionParser &parser) {
               "absolute tolerance of --expected; 1e-05 by default");
   parser.real({"rtol", 0, "X"}, tolerance.relative, 0, 1e30,
               "tolerance relative to the expected value; 1e-05 by default");
-  parser.text({"weights", 0, "FILE"}, weights,
-              "a safetensors or GGUF file that holds what kf.weight names");
+  parser.text(
+      {"weights", 0, "FILE"}, weights,
+      "a safetensors or GGUF file, or a model's folder, that holds what "
+      "kf.weight names");
   parser.integer({"context", 0, "N"}, context, 1, int64_t(1) << 24,
                  "positions that the pages of a KV cache have room for, which "
                  "start as zeros; 256 by default");
@@ -167,7 +155,7 @@ Result<ExecData> kf::readExecData(const ExecFlags &flags) {
   KF_ASSIGN_OR_RETURN(data.expected,
                       parseTensors("--expected", flags.expected));
   if (!flags.weights.empty()) {
-    KF_ASSIGN_OR_RETURN(data.weights, openWeights(flags.weights));
+    KF_ASSIGN_OR_RETURN(data.weights, openModelWeights(flags.weights));
   }
   return data;
 }

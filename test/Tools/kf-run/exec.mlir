@@ -11,6 +11,20 @@ func.func @norm(%x: tensor<1x256xf32>) -> tensor<1x256xf32> {
   %0 = kf.rms_norm %x, %w eps(0.0) : tensor<1x256xf32>, tensor<256xbf16>
   return %0 : tensor<1x256xf32>
 }
+func.func @stored(%x: tensor<1x32xf32>) -> tensor<1x16xf32> {
+  %w = kf.weight ["model.layers.2.self_attn.qkv_proj.weight"]
+    : tensor<64x32xf32>
+  %0 = kf.matmul %x, %w : tensor<1x32xf32>, tensor<64x32xf32>
+  %1 = tensor.extract_slice %0[0, 32] [1, 16] [1, 1]
+    : tensor<1x64xf32> to tensor<1x16xf32>
+  return %1 : tensor<1x16xf32>
+}
+func.func @named(%x: tensor<1x32xf32>) -> tensor<1x16xf32> {
+  %w = kf.weight ["model.layers.2.self_attn.k_proj.weight"]
+    : tensor<16x32xf32>
+  %0 = kf.matmul %x, %w : tensor<1x32xf32>, tensor<16x32xf32>
+  return %0 : tensor<1x16xf32>
+}
 
 // RUN: kf-run exec %s --function two --input '3x2xf32=[1 2][3 4][5 6]' \
 // RUN:   --input=3x2xf32=1,0,0,1,1,1 | FileCheck %s --check-prefix=PRINT
@@ -60,6 +74,15 @@ func.func @norm(%x: tensor<1x256xf32>) -> tensor<1x256xf32> {
 // RUN:   --weights %kf_golden/gpt2-layernorm/model.safetensors \
 // RUN:   | FileCheck %s --check-prefix=WEIGHT
 // WEIGHT: error: {{.*}}model.norm.weight
+
+// A model's weights have the names that its programs ask for: Phi-3's keys are
+// rows of a tensor.
+// RUN: kf-run exec %s --function stored --input 1x32xf32=1 --output @%t.npy \
+// RUN:   --weights %kf_golden/phi3
+// RUN: kf-run exec %s --function named --input 1x32xf32=1 --expected @%t.npy \
+// RUN:   --weights %kf_golden/phi3
+// RUN: kf-run exec %s --function named --input 1x32xf32=1 --expected @%t.npy \
+// RUN:   --weights %kf_golden/phi3/model.safetensors
 
 // RUN: kf-run exec %s --function two --input 1x2xf32 --input 1x2xf32 --bench 3 \
 // RUN:   2>&1 >%t.out | FileCheck %s --check-prefix=BENCH

@@ -155,8 +155,8 @@ TEST(StoredTensors, LanguageModelInEightBits) {
   auto kept = keepFloat8(config, *weights);
   ASSERT_TRUE(kept.ok()) << kept.message();
   EXPECT_EQ(*kept, 7 * config.layers);
-  EXPECT_EQ(
-      firstOf(*weights, scaleName("model.layers.0.mlp.up_proj.weight")), 2);
+  EXPECT_EQ(firstOf(*weights, scaleName("model.layers.0.mlp.up_proj.weight")),
+            2);
 }
 
 } // namespace
