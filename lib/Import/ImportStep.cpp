@@ -333,20 +333,22 @@ private:
         static_cast<float>(config.attentionScale * magnitude * magnitude));
   }
 
-  /// `factor` times x [rows, columns].
+  /// `factor` times x [rows, columns]: f32 multiplies, and the product alone is
+  /// rounded to what x has.
   Value scaled(Value x, double factor) {
     if (factor == 1)
       return x;
     auto type = cast<RankedTensorType>(x.getType());
-    auto scalar = RankedTensorType::get({1, 1}, type.getElementType());
-    APFloat rounded(factor);
-    bool losesInfo;
-    rounded.convert(cast<FloatType>(type.getElementType()).getFloatSemantics(),
-                    APFloat::rmNearestTiesToEven, &losesInfo);
+    RankedTensorType wide = type.clone(b.getF32Type());
+    auto scalar = RankedTensorType::get({1, 1}, b.getF32Type());
     Value one = arith::ConstantOp::create(
-        b, loc, DenseElementsAttr::get(scalar, rounded));
-    return arith::MulFOp::create(b, loc, x,
-                                 BroadcastOp::create(b, loc, type, one));
+        b, loc, DenseElementsAttr::get(scalar, static_cast<float>(factor)));
+    if (type != wide)
+      x = arith::ExtFOp::create(b, loc, wide, x);
+    Value product = arith::MulFOp::create(
+        b, loc, x, BroadcastOp::create(b, loc, wide, one));
+    return type == wide ? product
+                        : arith::TruncFOp::create(b, loc, type, product);
   }
 
   /// cap * tanh(x / cap) of x [rows, columns]; x where cap is 0.

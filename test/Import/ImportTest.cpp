@@ -20,6 +20,7 @@
 
 #include <array>
 #include <map>
+#include <tuple>
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -253,6 +254,26 @@ TEST(Import, ActivationsHaveATypeOfTheirOwn) {
     expectContains(head, ": tensor<?x64xf32>, tensor<307x64");
     EXPECT_EQ(countOf(head, "f16"), 0u);
     EXPECT_EQ(countOf(step, "kf.kv_append"), countOf(step, "kf.attention"));
+  }
+}
+
+/// Of what a block gives, the product with the scale is rounded, and not the
+/// scale: 0.22 is none of bf16, and 1e-8 would be 0 of f16.
+TEST(Import, ScalesMultiplyInF32) {
+  Model model = golden("granite");
+  ImportOptions options;
+  for (auto [type, name, scale, spelled] : std::initializer_list<
+           std::tuple<DataType, const char *, double, const char *>>{
+           {DataType::BF16, "bf16", 0.22, "2.200000e-01"},
+           {DataType::F16, "f16", 1e-8, "9.99999993E-9"}}) {
+    options.activationType = type;
+    model.config.residualScale = scale;
+    const std::string step = import(model, {StepPart::Body, 16}, options);
+    EXPECT_EQ(
+        countOf(step, "dense<" + std::string(spelled) + "> : tensor<1x1xf32>"),
+        2u * static_cast<size_t>(model.config.layers))
+        << step;
+    EXPECT_EQ(countOf(step, std::string("x1x") + name), 0u);
   }
 }
 
