@@ -8,7 +8,10 @@
 
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/ModelConfig.h"
+#include "runtime/model/RopeFactors.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdlib>
 
 /// Whether a sampler would take it.
@@ -20,6 +23,40 @@ static bool isInRange(const kf::SamplingDefaults &sampling) {
          sampling.repetitionPenalty.value_or(1) > 0;
 }
 
+/// Whether f32 can be multiplied by it.
+static bool isFactor(double scale) {
+  return scale > 0 && std::isnormal(static_cast<float>(scale));
+}
+
+/// Whether heads can be turned so.
+static bool canTurn(const kf::RopeConfig &rope, const kf::ModelConfig &config) {
+  const size_t pairs = static_cast<size_t>(rope.dim) / 2;
+  const std::vector<float> factors = kf::ropeFactors(rope);
+  return rope.dim > 0 && rope.dim % 2 == 0 && rope.dim <= config.headDim &&
+         rope.theta >= 1 && std::isfinite(rope.theta) && rope.factor > 0 &&
+         (factors.empty() || factors.size() == pairs) &&
+         std::ranges::all_of(factors, isFactor) && isFactor(rope.magnitude) &&
+         isFactor(config.attentionScale * rope.magnitude * rope.magnitude);
+}
+
+/// Whether steps can be made of it: those that allocate for it and kernels
+/// check none of this.
+static bool isSound(const kf::ModelConfig &config) {
+  return config.layers > 0 && config.hiddenSize > 0 && config.kvHeads > 0 &&
+         config.headDim > 0 && config.intermediateSize > 0 &&
+         config.heads % config.kvHeads == 0 &&
+         isFactor(config.attentionScale) && isFactor(config.embeddingScale) &&
+         isFactor(config.residualScale) && isFactor(config.logitScale) &&
+         (config.attentionCap == 0 || isFactor(config.attentionCap)) &&
+         (config.logitCap == 0 || isFactor(config.logitCap)) &&
+         config.layerConfigs.size() == static_cast<size_t>(config.layers) &&
+         std::ranges::all_of(
+             config.layerConfigs, [&](const kf::LayerConfig &layer) {
+               return layer.window >= 0 &&
+                      (!layer.rope || canTurn(*layer.rope, config));
+             });
+}
+
 // config.json up to a NUL byte, where there is one, and from there on
 // generation_config.json; and the whole as tokenizer_config.json.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -28,11 +65,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::string_view generation =
       split == std::string_view::npos ? "" : text.substr(split + 1);
   auto config = kf::parseModelConfig(text.substr(0, split), generation);
-  // What is accepted has to make sense to whoever allocates for it.
-  if (config.ok() &&
-      (config->layers <= 0 || config->hiddenSize <= 0 ||
-       config->heads % config->kvHeads != 0 || !isInRange(config->sampling)))
+  if (config.ok() && (!isSound(*config) || !isInRange(config->sampling)))
     std::abort();
+  // Of a longer context and of a shorter one.
+  for (int64_t context : {int64_t(1), int64_t(1) << 30})
+    if (config.ok()) {
+      kf::settleContext(*config, context);
+      if (!isSound(*config))
+        std::abort();
+    }
   auto chat = kf::parseChatConfig(text);
   if (chat.ok() && chat->chatTemplate.size() > size)
     std::abort();
