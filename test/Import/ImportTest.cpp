@@ -342,6 +342,29 @@ TEST(Import, Biases) {
   EXPECT_EQ(countOf(qwen, "gate_bias("), 0u);
 }
 
+/// x + attention(norm(x)) + mlp(norm(x)), by one norm a layer.
+TEST(Import, StableLmsParallelResidual) {
+  Model model = golden("stablelm");
+  const std::string apart = import(model, {StepPart::Body, 1});
+  const auto layers = static_cast<size_t>(model.config.layers);
+  EXPECT_EQ(countOf(apart, "kf.layer_norm"), 2 * layers);
+  model.config.parallelBlocks = true;
+  expectContains(decode(model), "post_attention_layernorm.bias' is not part");
+  std::erase_if(model.source.tensors, [](const auto &tensor) {
+    return tensor.first.find("post_attention_layernorm") != std::string::npos;
+  });
+  const std::string step = import(model, {StepPart::Body, 1});
+  EXPECT_EQ(countOf(step, "kf.layer_norm"), layers) << step;
+  EXPECT_EQ(countOf(step, "arith.addf"), 2 * layers);
+  // Products of queries, keys and values read the row that the MLP reads.
+  const size_t at = step.find(" = kf.layer_norm");
+  ASSERT_NE(at, std::string::npos);
+  const size_t start = step.rfind('%', at);
+  const std::string row = step.substr(start, at - start);
+  EXPECT_EQ(countOf(step, "kf.matmul " + row + ","), 3u) << step;
+  EXPECT_EQ(countOf(step, "kf.mlp " + row + " "), 1u) << step;
+}
+
 TEST(Import, SlidingWindow) {
   EXPECT_EQ(countOf(decode(golden("mistral-window")), "window = 8 : i64"), 2u);
   Model model = golden("mistral-window");
