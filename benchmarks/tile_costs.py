@@ -24,7 +24,7 @@ import sys
 FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib", "Target",
                       "Common", "costs")
 TILE = re.compile(r"\{\{(\d+), (\d+), (\d+), (\d+), (\d+), (\d+), "
-                  r"MatrixUnit::(\w+), (true|false)\}")
+                  r"MatrixUnit::(\w+)\}")
 UNITS = {"MmaSync": "mma_sync", "Wgmma": "wgmma"}
 FLOATS = ("f16", "bf16")
 
@@ -34,11 +34,10 @@ def fail(message):
 
 
 def read_tiles():
-    """(rows, lines, row warps, line warps, step, stages, unit) of each tile, and whether it
-    is for codes alone."""
+    """(rows, lines, row warps, line warps, step, stages, unit) of each tile."""
     with open(os.path.join(FOLDER, "sm_90.inc"), encoding="utf-8") as file:
         found = TILE.findall(file.read())
-    return [((*map(int, tile[:6]), tile[6]), tile[7] == "true") for tile in found]
+    return [(*map(int, tile[:6]), tile[6]) for tile in found]
 
 
 def numbers_of(schedule, name):
@@ -98,12 +97,12 @@ def fit(tiles, samples):
         kind = "codes" if sample.has_codes else "alone" if sample.is_alone else "floats"
         costs.setdefault((sample.tile, kind), []).append(sample.cost)
     of = {key: mean(values) for key, values in costs.items()}
-    first = tiles[0][0]
+    first = tiles[0]
     if (first, "floats") not in of:
         fail(f"no product of {' or '.join(FLOATS)} was tried with the first tile, {first}, "
              "and more of them than multiprocessors")
     base = of[first, "floats"]
-    slowness = {tile: of[tile, "floats"] / base for tile, _ in tiles if (tile, "floats") in of}
+    slowness = {tile: of[tile, "floats"] / base for tile in tiles if (tile, "floats") in of}
     added = [(of[tile, "codes"] / base - slow) * tile[0] / 128
              for tile, slow in slowness.items() if (tile, "codes") in of]
     if not added:
@@ -114,15 +113,12 @@ def fit(tiles, samples):
     if alone is None:
         fail("no product was tried with tiles of four warps and no more of them than "
              "multiprocessors")
-    for tile, is_for_codes in tiles:
-        if is_for_codes and (tile, "codes") in of:
-            slowness[tile] = of[tile, "codes"] / base - dequantization * 128 / tile[0]
+    for tile in tiles:
         if tile not in slowness:
             rows, lines, row_warps, line_warps, step, stages, unit = tile
             fail(f"tile {tile} was not tried whole; try '#kf.mma<workgroup = [{rows}, {lines}], "
                  f"warps = [{row_warps}, {line_warps}], reduction = {step}, "
-                 f"stages = {stages}, unit = {UNITS[unit]}>' for a product of "
-                 f"{'blocks' if is_for_codes else 'floats'}")
+                 f"stages = {stages}, unit = {UNITS[unit]}>' for a product of floats")
     return slowness, dequantization, alone, fit_exchange(samples, slowness, base, alone)
 
 
@@ -164,9 +160,8 @@ def main():
           f"/*mmaProductsPerCycle=*/{arguments.products},")
     print(f"/*dequantization=*/{dequantization:.2f}, /*alone=*/{alone:.2f}, "
           f"/*exchange=*/{exchange:.0f}, /*clustered=*/{arguments.clustered},")
-    lines = [f"{{{{{', '.join(map(str, tile[:6]))}, MatrixUnit::{tile[6]}, "
-             f"{str(is_for_codes).lower()}}}, {slowness[tile]:.2f}}}"
-             for tile, is_for_codes in tiles]
+    lines = [f"{{{{{', '.join(map(str, tile[:6]))}, MatrixUnit::{tile[6]}}}, "
+             f"{slowness[tile]:.2f}}}" for tile in tiles]
     print("{" + ",\n ".join(lines) + "}")
 
 

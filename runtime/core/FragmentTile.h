@@ -14,6 +14,7 @@
 #ifndef KF_RUNTIME_CORE_FRAGMENTTILE_H
 #define KF_RUNTIME_CORE_FRAGMENTTILE_H
 
+#include "runtime/core/BlockFormat.h"
 #include "runtime/core/Tensor.h"
 
 #include <array>
@@ -24,7 +25,7 @@
 namespace kf {
 
 /// The tile of a weight that lies in memory as one run: what a warp takes of it
-/// as the left operand of a matrix unit's m16n8 product. The weight is
+/// as the left operand of a matrix unit's m16n8k16 product. The weight is
 /// [row blocks][tiles of K][bytes], padded with zero bytes. A row block has 16
 /// fragment rows: of a weight of rank 2, 16 rows; of [2, N, K], whose groups
 /// are gate and up, 8 rows of the first and the same 8 of the second.
@@ -32,27 +33,23 @@ namespace kf {
 /// A tile of f16, bf16, f32 or f8E4M3FN has 8 words of 32 bits a row, w[0] to
 /// w[7], and 16 bytes for each of 32 lanes: lane 4 g + t holds the words
 ///   row g: w[t], row g + 8: w[t], row g: w[t + 4], row g + 8: w[t + 4].
+/// Words have neighbouring columns, but for f8E4M3FN: w[t], where t is below 4,
+/// has columns 2 t, 2 t + 1, 2 t + 8 and 2 t + 9, and w[t + 4] those 16 behind.
 ///
 /// A tile of blocks has 256 columns: `vectors` times 16 bytes a lane of codes,
-/// then what scales them. Of each 32 columns, a span, lane 4 g + t has 8 codes
-/// of row g and 8 of row g + 8: number j, below 4, is that of column 4 t + j,
-/// the others are those of columns 12 + 4 t + j. Where u is the number of the
-/// span and h that of the row, the lane's words, 4 to a vector, are
-///   q4_0, q4_k: w[2 u + h], code j at bit 4 (j / 2) + 16 (j % 2)
-///   q8_0: codes plus 128, w[4 u + 2 (j / 4) + h] at bit 8 (j % 4 / 2) +
-///     16 (j % 2)
-///   q6_k: w[3 u] and w[3 u + 1] have codes 0 to 3 of both rows, and w[3 u + 2]
-///     codes 4 to 7 of row g, at bit 6 (j % 4 / 2) + 16 (j % 2). Of codes 4 to
-///     7 of row g + 8, w[3 u + j / 2 % 2] has the low 4 bits at bit 12 +
-///     16 (j % 2), and w[3 u + 2] the high 2 bits at 12 + 2 (j / 2 % 2) +
-///     16 (j % 2).
-/// Behind the codes, in bytes, where p = 4 g + u / 2 and q = 2 h + u % 2:
-///   q4_0, q8_0: f16 scales at 8 p + 2 q
-///   q4_k: scales and the low 2 bits of minimums, above them, at 4 p + q; the
+/// 4 words each, then what scales them. Of each 32 columns, a span, lane 4 g +
+/// t has 8 codes of row g and 8 of row g + 8: number j is that of column 2 t +
+/// j % 2 + 8 (j / 2), which findFragmentCode() finds in the lane's words.
+/// Behind the codes, in bytes, where u is the number of a span, s that of a
+/// half of one, h that of the row g + 8 h, p = 4 g + u / 2 and q = 2 h + u % 2:
+///   without integer scales: f16 d at 8 p + 2 q, and m at 256 + 8 p + 2 q
+///   Packed6: scales and the low 2 bits of minimums, above them, at 4 p + q;
+///   the
 ///     others at 128 + 2 p + h, in half u % 2 of that byte; f16 d and m at
 ///     192 + 8 g + 4 h
-///   q6_k: scales plus 128 of sub-block s, 8 (4 g + s % 8 / 2) + 4 (s / 8) +
-///     2 h + s % 2; f16 d at 256 + 4 g + 2 h
+///   the others: of s a byte at 8 (4 g + s % 8 / 2) + 4 (s / 8) + 2 h + s % 2,
+///     its scale plus 128 or, of Nibbles, both; f16 d at 256 + 4 g + 2 h or,
+///     with m behind it, at 256 + 8 g + 4 h
 struct FragmentTile {
   static constexpr int64_t rows = 16, lanes = 32, lineWords = 8, span = 32;
 
@@ -69,6 +66,67 @@ struct FragmentTile {
   }
 };
 
+/// Some bits of a code: `width` of them, from its bit `at` on, lie from bit
+/// `bit` of a lane's word number `word` on.
+struct CodeBits {
+  int word = 0, bit = 0, width = 0, at = 0;
+};
+/// A code; `high` has no width where all is in `low`.
+struct FragmentCode {
+  CodeBits low, high = {};
+};
+
+/// Where a lane has code number `j`, below 8, of its row `h` in span `u`; of
+/// signed ones what is 128 more. Even codes and those behind them lie 16 bits
+/// apart, so that a mask leaves numbers of 16 bits; those of a table 8 bits,
+/// and four of them side by side, which select four bytes of it.
+constexpr FragmentCode findFragmentCode(const BlockFormat &format, int u, int h,
+                                        int j) {
+  const int half = j / 4, pair = j / 2 % 2, odd = 16 * (j % 2);
+  const int bits = format.low.bits;
+  if (format.table)
+    return {.low = {.word = 2 * u + h,
+                    .bit = 16 * half + 4 * pair + odd / 2,
+                    .width = bits}};
+  if (format.codeBits() == 6) {
+    // Three words a span: the last row's second half has none of its own.
+    if (h == 0 || half == 0)
+      return {.low = {.word = 3 * u + h + 2 * half,
+                      .bit = 6 * pair + odd,
+                      .width = 6}};
+    return {.low = {.word = 3 * u + pair, .bit = 12 + odd, .width = 4},
+            .high = {.word = 3 * u + 2,
+                     .bit = 12 + 2 * pair + odd,
+                     .width = 2,
+                     .at = 4}};
+  }
+  // Halves of a word have the pairs of some rows and halves of a span.
+  const int group = half + 2 * h, groups = 8 / bits;
+  FragmentCode code = {
+      .low = {.word = (4 * u + group) / groups,
+              .bit = 2 * bits * (group % groups) + bits * pair + odd,
+              .width = bits}};
+  if (format.high.bits == 1) // of two spans in a word, behind all others
+    code.high = {.word = 4 * bits + u / 2,
+                 .bit = 8 * (u % 2) + h + 8 / bits * half + bits * pair + odd,
+                 .width = 1,
+                 .at = bits};
+  return code;
+}
+
+/// Bytes of what scales the codes of a tile.
+constexpr int64_t fragmentScaleBytes(const BlockFormat &format) {
+  const bool hasMin = format.minOffset >= 0;
+  switch (format.subScales) {
+  case SubScales::None:
+    return hasMin ? 512 : 256;
+  case SubScales::Packed6:
+    return 256;
+  default:
+    return hasMin ? 320 : 288;
+  }
+}
+
 /// The tile for elements of `type`; nothing where there is none.
 constexpr std::optional<FragmentTile> findFragmentTile(DataType type) {
   switch (type) {
@@ -79,16 +137,16 @@ constexpr std::optional<FragmentTile> findFragmentTile(DataType type) {
     return FragmentTile{.columns = 8, .bytes = 512};
   case DataType::F8E4M3:
     return FragmentTile{.columns = 32, .bytes = 512};
-  case DataType::Q4_0:
-  case DataType::Q4_K:
-    return FragmentTile{.columns = 256, .bytes = 2304, .vectors = 4};
-  case DataType::Q6_K:
-    return FragmentTile{.columns = 256, .bytes = 3360, .vectors = 6};
-  case DataType::Q8_0:
-    return FragmentTile{.columns = 256, .bytes = 4352, .vectors = 8};
   default:
-    return std::nullopt;
+    break;
   }
+  for (const BlockFormat &format : kBlockFormats)
+    if (format.type == type)
+      return FragmentTile{.columns = 256,
+                          .bytes = 512 * format.codeBits() +
+                                   fragmentScaleBytes(format),
+                          .vectors = format.codeBits()};
+  return std::nullopt;
 }
 
 /// Whether weights of this shape have row blocks.

@@ -11,7 +11,9 @@
 #include "runtime/weights/StreamingCopy.h"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
+#include <utility>
 
 namespace kf {
 namespace {
@@ -19,19 +21,11 @@ namespace {
 constexpr int64_t tileRows = FragmentTile::rows, half = tileRows / 2;
 constexpr int64_t tileColumns = 256, spans = tileColumns / FragmentTile::span;
 
-/// The index of a type's description.
-constexpr size_t indexOf(DataType type) {
-  size_t index = 0;
-  while (kBlockFormats[index].type != type)
-    ++index;
-  return index;
-}
-
 /// What a row has of a tile; all zeros where there is no row, or no block.
 struct TileRow {
   alignas(16) uint8_t codes[tileColumns] = {};
   uint8_t scales[16] = {}, mins[8] = {}; ///< of sub-blocks
-  uint16_t d[spans] = {}, m = 0;         ///< of blocks
+  uint16_t d[spans] = {}, m[spans] = {}; ///< of blocks
 };
 
 template <size_t Index>
@@ -53,106 +47,112 @@ void readRow(const std::byte *blocks, int64_t count, TileRow &row) {
         codes[k] ^= 0x80;
     std::memcpy(&row.d[i], block + format.scaleOffset, 2);
     if constexpr (format.minOffset >= 0)
-      std::memcpy(&row.m, block + format.minOffset, 2);
+      std::memcpy(&row.m[i], block + format.minOffset, 2);
     if constexpr (format.subScales != SubScales::None) {
       SubScaleBytes sub = readSubScales<Index>(block);
       std::memcpy(row.scales, &sub.scales, format.subBlocks());
-      if constexpr (format.minOffset >= 0)
+      if constexpr (format.subScales == SubScales::Packed6)
         std::memcpy(row.mins, &sub.mins, format.subBlocks());
     }
   }
 }
 
-/// Four codes of each of four lanes, a byte each, to where a word of the type
-/// has codes 0 to 3: bits 0, 16, 0 + `width` and 16 + `width`.
-template <int width> Words spread(Words codes) {
-  return (codes & 0xffu) | (codes & 0xff00u) << 8 |
-         (codes >> 16 & 0xffu) << width | (codes >> 24) << (16 + width);
+/// Adds to a word of each of four lanes the bits of their codes that it has.
+template <CodeBits bits> void addBits(Words codes, Words *words) {
+  if constexpr (bits.width != 0) {
+    constexpr uint32_t mask = (1u << bits.width) - 1;
+    words[bits.word] |= (codes >> bits.at & mask) << bits.bit;
+  }
 }
 
-/// The words of the four lanes of rows g and g + 8 for one span.
-template <DataType type>
-void writeSpan(const TileRow &upper, const TileRow &lower, int64_t span,
-               Words *words) {
-  Words codes[2][2]; // by row, and half of the span
-  for (int64_t i = 0; i < 2; ++i) {
-    std::memcpy(&codes[0][i], upper.codes + span * 32 + i * 16, sizeof(Words));
-    std::memcpy(&codes[1][i], lower.codes + span * 32 + i * 16, sizeof(Words));
-  }
-  if constexpr (type == DataType::Q8_0) {
-    for (int64_t i = 0; i < 2; ++i)
-      for (int64_t row = 0; row < 2; ++row)
-        words[4 * span + 2 * i + row] = spread<8>(codes[row][i]);
-  } else if constexpr (type == DataType::Q6_K) {
-    // The last row's second half has no word of its own.
-    const Words rest = codes[1][1];
-    auto low = [](Words byte, int bit) { return (byte & 15u) << bit; };
-    auto high = [](Words byte, int bit) { return (byte >> 4 & 3u) << bit; };
-    words[3 * span] =
-        spread<6>(codes[0][0]) | low(rest, 12) | low(rest >> 8, 28);
-    words[3 * span + 1] =
-        spread<6>(codes[1][0]) | low(rest >> 16, 12) | low(rest >> 24, 28);
-    words[3 * span + 2] = spread<6>(codes[0][1]) | high(rest, 12) |
-                          high(rest >> 8, 28) | high(rest >> 16, 14) |
-                          high(rest >> 24, 30);
-  } else {
-    for (int64_t row = 0; row < 2; ++row)
-      words[2 * span + row] =
-          spread<4>(codes[row][0]) | spread<4>(codes[row][1]) << 8;
-  }
+/// The codes of 16 columns, those of a lane behind one another.
+Words readLanes(const uint8_t *codes) {
+  Bytes bytes;
+  std::memcpy(&bytes, codes, sizeof(bytes));
+  return (Words)__builtin_shufflevector(bytes, bytes, 0, 1, 8, 9, 2, 3, 10, 11,
+                                        4, 5, 12, 13, 6, 7, 14, 15);
+}
+
+/// Adds the codes of row `h` of span `u`, of the 4 lanes that have the row.
+template <size_t Index, int u, int h, int... j>
+void addSpan(const TileRow &row, Words *words,
+             std::integer_sequence<int, j...>) {
+  const uint8_t *codes = row.codes + u * FragmentTile::span;
+  const Words lanes[2] = {readLanes(codes), readLanes(codes + 16)};
+  auto add = [&]<FragmentCode code>(Words of) {
+    addBits<code.low>(of, words);
+    addBits<code.high>(of, words);
+  };
+  (add.template operator()<findFragmentCode(kBlockFormats[Index], u, h, j)>(
+       lanes[j / 4] >> 8 * (j % 4) & 0xffu),
+   ...);
+}
+
+/// The words of the four lanes of rows g and g + 8.
+template <size_t Index, int... u>
+void writeCodes(const TileRow &upper, const TileRow &lower, Words *words,
+                std::integer_sequence<int, u...>) {
+  constexpr auto codes = std::make_integer_sequence<int, 8>();
+  (addSpan<Index, u, 0>(upper, words, codes), ...);
+  (addSpan<Index, u, 1>(lower, words, codes), ...);
 }
 
 /// What scales a row's codes, to `dst`, behind all codes of the tile.
-template <DataType type>
+template <size_t Index>
 void writeScales(const TileRow &row, int64_t number, std::byte *dst) {
+  constexpr BlockFormat format = kBlockFormats[Index];
+  constexpr bool hasMin = format.minOffset >= 0;
   const int64_t g = number % half, h = number / half;
   auto put = [&](int64_t at, const auto &value) {
     std::memcpy(dst + at, &value, sizeof(value));
   };
-  if constexpr (type == DataType::Q6_K) {
+  auto place = [&](int64_t u) {
+    return 8 * (4 * g + u / 2) + 4 * h + u % 2 * 2;
+  };
+  if constexpr (format.subScales == SubScales::None) {
+    for (int64_t u = 0; u < spans; ++u) {
+      put(place(u), row.d[u]);
+      if constexpr (hasMin)
+        put(256 + place(u), row.m[u]);
+    }
+  } else if constexpr (format.subScales == SubScales::Packed6) {
+    for (int64_t u = 0; u < spans; ++u)
+      put(place(u) / 2, uint8_t(row.scales[u] | row.mins[u] << 6));
+    // The even span has the low half of the byte, the odd one the other.
+    for (int64_t u = 0; u < spans; u += 2)
+      put(128 + place(u) / 4,
+          uint8_t(row.mins[u] >> 2 | row.mins[u + 1] >> 2 << 4));
+    put(192 + 8 * g + 4 * h, row.d[0]);
+    put(192 + 8 * g + 4 * h + 2, row.m[0]);
+  } else {
+    constexpr uint8_t above = format.subScales == SubScales::Nibbles ? 0 : 0x80;
     for (int64_t s = 0; s < 16; ++s)
       put(8 * (4 * g + s % 8 / 2) + 4 * (s / 8) + 2 * h + s % 2,
-          uint8_t(row.scales[s] ^ 0x80));
-    put(256 + 4 * g + 2 * h, row.d[0]);
-    return;
-  }
-  for (int64_t u = 0; u < spans; ++u) {
-    const int64_t p = 4 * g + u / 2, q = 2 * h + u % 2;
-    if constexpr (type == DataType::Q4_K) {
-      put(4 * p + q, uint8_t(row.scales[u] | row.mins[u] << 6));
-      // The even span has the low half of the byte, the odd one the other.
-      if (u % 2 == 0)
-        put(128 + 2 * p + h,
-            uint8_t(row.mins[u] >> 2 | row.mins[u + 1] >> 2 << 4));
-    } else {
-      put(8 * p + 2 * q, row.d[u]);
-    }
-  }
-  if constexpr (type == DataType::Q4_K) {
-    put(192 + 8 * g + 4 * h, row.d[0]);
-    put(192 + 8 * g + 4 * h + 2, row.m);
+          uint8_t(row.scales[s] ^ above));
+    put(256 + (hasMin ? 8 : 4) * g + (hasMin ? 4 : 2) * h, row.d[0]);
+    if constexpr (hasMin)
+      put(256 + 8 * g + 4 * h + 2, row.m[0]);
   }
 }
 
-template <DataType type>
+template <size_t Index>
 void packTiles(std::span<const std::byte *const, tileRows> rows, int64_t blocks,
                std::byte *dst) {
-  constexpr size_t index = indexOf(type);
-  constexpr BlockFormat format = kBlockFormats[index];
-  constexpr FragmentTile tile = *findFragmentTile(type);
+  constexpr BlockFormat format = kBlockFormats[Index];
+  constexpr FragmentTile tile = *findFragmentTile(format.type);
   constexpr int64_t ofTile = tileColumns / format.elements;
   alignas(16) std::byte packed[tile.bytes];
   for (int64_t first = 0; first < blocks; first += ofTile, dst += tile.bytes) {
     TileRow read[tileRows];
     for (int64_t r = 0; r < tileRows; ++r)
       if (rows[r])
-        readRow<index>(rows[r] + first * format.bytes,
+        readRow<Index>(rows[r] + first * format.bytes,
                        std::min(ofTile, blocks - first), read[r]);
     std::fill(std::begin(packed), std::end(packed), std::byte());
     for (int64_t g = 0; g < half; ++g) {
-      Words words[4 * tile.vectors];
-      for (int64_t u = 0; u < spans; ++u)
-        writeSpan<type>(read[g], read[g + half], u, words);
+      Words words[4 * tile.vectors] = {};
+      writeCodes<Index>(read[g], read[g + half], words,
+                        std::make_integer_sequence<int, spans>());
       for (int64_t i = 0; i < tile.vectors; ++i)
         for (int64_t t = 0; t < 4; ++t) {
           const Words lane = {words[4 * i][t], words[4 * i + 1][t],
@@ -162,29 +162,33 @@ void packTiles(std::span<const std::byte *const, tileRows> rows, int64_t blocks,
     }
     for (int64_t r = 0; r < tileRows; ++r)
       if (rows[r])
-        writeScales<type>(read[r], r, packed + tile.vectors * 512);
+        writeScales<Index>(read[r], r, packed + tile.vectors * 512);
     streamingCopy(dst, packed, sizeof(packed));
   }
   endStreaming();
 }
+
+using PackFn = void (*)(std::span<const std::byte *const, tileRows>, int64_t,
+                        std::byte *);
+
+template <size_t... Indices>
+constexpr std::array<PackFn, sizeof...(Indices)>
+packFunctions(std::index_sequence<Indices...>) {
+  return {packTiles<Indices>...};
+}
+
+constexpr auto kPack =
+    packFunctions(std::make_index_sequence<kBlockFormats.size()>());
 
 } // namespace
 
 void packFragmentBlocks(
     DataType type, std::span<const std::byte *const, FragmentTile::rows> rows,
     int64_t blocks, std::byte *dst) {
-  switch (type) {
-  case DataType::Q4_0:
-    return packTiles<DataType::Q4_0>(rows, blocks, dst);
-  case DataType::Q4_K:
-    return packTiles<DataType::Q4_K>(rows, blocks, dst);
-  case DataType::Q6_K:
-    return packTiles<DataType::Q6_K>(rows, blocks, dst);
-  case DataType::Q8_0:
-    return packTiles<DataType::Q8_0>(rows, blocks, dst);
-  default:
-    assert(false && "findFragmentTile() has no such blocks");
-  }
+  for (size_t i = 0; i < kBlockFormats.size(); ++i)
+    if (kBlockFormats[i].type == type)
+      return kPack[i](rows, blocks, dst);
+  assert(false && "no blocks");
 }
 
 } // namespace kf

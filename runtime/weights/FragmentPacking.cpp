@@ -8,6 +8,7 @@
 
 #include "runtime/weights/FragmentPacking.h"
 
+#include "runtime/weights/BlockFields.h"
 #include "runtime/weights/StreamingCopy.h"
 
 #include <algorithm>
@@ -16,18 +17,23 @@
 namespace kf {
 namespace {
 
-typedef uint32_t Words __attribute__((vector_size(16)));
-typedef uint64_t Longs __attribute__((vector_size(16)));
-
 /// Words of one row and tile.
 struct Line {
   Words low, high;
 };
 
-Line readLine(const std::byte *row, int64_t tile) {
+template <bool isFloat8> Line readLine(const std::byte *row, int64_t tile) {
   Line line = {};
   if (row)
     std::memcpy(&line, row + tile * sizeof(Line), sizeof(Line));
+  if constexpr (isFloat8) {
+    auto order = [](Words words) {
+      auto bytes = (Bytes)words;
+      return (Words)__builtin_shufflevector(bytes, bytes, 0, 1, 8, 9, 2, 3, 10,
+                                            11, 4, 5, 12, 13, 6, 7, 14, 15);
+    };
+    line = {order(line.low), order(line.high)};
+  }
   return line;
 }
 
@@ -49,10 +55,9 @@ void writeLanes(const Line &upper, const Line &lower, std::byte *dst) {
   std::memcpy(dst, lanes, sizeof(lanes));
 }
 
-} // namespace
-
-void packFragments(std::span<const std::byte *const, FragmentTile::rows> rows,
-                   int64_t tiles, std::byte *dst) {
+template <bool isFloat8>
+void packTiles(std::span<const std::byte *const, FragmentTile::rows> rows,
+               int64_t tiles, std::byte *dst) {
   constexpr int64_t half = FragmentTile::rows / 2, tileBytes = 512;
   // Tiles of which all rows' lines are whole lines of the cache.
   constexpr int64_t step = 8;
@@ -61,13 +66,24 @@ void packFragments(std::span<const std::byte *const, FragmentTile::rows> rows,
     const int64_t count = std::min(step, tiles - first);
     for (int64_t g = 0; g < half; ++g)
       for (int64_t i = 0; i < count; ++i)
-        writeLanes(readLine(rows[g], first + i),
-                   readLine(rows[g + half], first + i),
+        writeLanes(readLine<isFloat8>(rows[g], first + i),
+                   readLine<isFloat8>(rows[g + half], first + i),
                    packed + i * tileBytes + g * 64);
     streamingCopy(dst + first * tileBytes, packed,
                   static_cast<size_t>(count * tileBytes));
   }
   endStreaming();
+}
+
+} // namespace
+
+void packFragments(DataType type,
+                   std::span<const std::byte *const, FragmentTile::rows> rows,
+                   int64_t tiles, std::byte *dst) {
+  if (type == DataType::F8E4M3)
+    packTiles<true>(rows, tiles, dst);
+  else
+    packTiles<false>(rows, tiles, dst);
 }
 
 } // namespace kf

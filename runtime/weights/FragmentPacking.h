@@ -16,15 +16,16 @@
 
 namespace kf {
 
-/// Brings `tiles` tiles of K of one row block of f16, bf16 or f32 into the form
-/// of FragmentTile: 512 * tiles bytes at `dst`. `rows` are the block's fragment
-/// rows, FragmentTile::lineWords words a tile each; a null row is one of zeros.
-/// Any alignment.
-void packFragments(std::span<const std::byte *const, FragmentTile::rows> rows,
+/// Brings `tiles` tiles of K of one row block of f16, bf16, f32 or f8E4M3FN
+/// into the form of FragmentTile: 512 * tiles bytes at `dst`. `rows` are the
+/// block's fragment rows, FragmentTile::lineWords words a tile each; a null row
+/// is one of zeros. Any alignment.
+void packFragments(DataType type,
+                   std::span<const std::byte *const, FragmentTile::rows> rows,
                    int64_t tiles, std::byte *dst);
 
 /// Brings one row block of rows of `blocks` blocks into the form of
-/// FragmentTile, whole tiles at `dst`. `type` is one that there is a tile for.
+/// FragmentTile, whole tiles at `dst`. `type` is one of blocks.
 /// A null row is one of zeros. Any alignment.
 void packFragmentBlocks(
     DataType type, std::span<const std::byte *const, FragmentTile::rows> rows,

@@ -390,7 +390,7 @@ void packRowBlock(const RowReader<T> &reader, int64_t block, std::byte *dst) {
       // The last tile ends in zeros.
       std::fill(line + count, line + tile.tilesOf(count) * tile.columns, T(0));
     }
-    packFragments(rows, tile.tilesOf(count),
+    packFragments(reader.spec.type, rows, tile.tilesOf(count),
                   dst + begin / tile.columns * tile.bytes);
   }
 }

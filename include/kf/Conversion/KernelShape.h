@@ -187,6 +187,10 @@ struct MmaShape {
   int64_t parts = 1;                   ///< workgroups that divide K
   int64_t steps = 0;                   ///< of a workgroup, at most
   bool hasOutliers = false;            ///< of rows: see RowRange.h
+  /// Of weights of codes with `#kf.fragments`: bytes of 16 lines and as many
+  /// columns as tileColumns, which are taken apart behind workgroup memory.
+  int64_t tileBytes = 0;
+  static constexpr int64_t tileColumns = 256;
   /// Whether 4 warps at a time multiply 64 lines with all rows, which they read
   /// from workgroup memory themselves: `unit = wgmma`.
   bool isForWarpgroups = false;
@@ -206,9 +210,32 @@ struct MmaShape {
   int64_t rangeBytes() const { return hasOutliers ? rowRangeBytes(rows) : 0; }
   /// K of a workgroup, at most.
   int64_t columns() const { return steps * step; }
-  /// Bytes of a stage in workgroup memory: 16-bit floats.
+  /// Steps that are copied before they are multiplied: those that are not read.
+  /// Warpgroups' units may still read the one before the last.
+  int64_t ahead() const { return stages - (isForWarpgroups ? 2 : 1); }
+  /// Steps that have tiles of codes in common.
+  int64_t stepsOfTile() const { return tileBytes ? tileColumns / step : 1; }
+
+  /// Bytes of a step: rows, 16-bit floats, and lines, which are the same or
+  /// tiles of codes.
   int64_t rowBytes() const { return 2 * rows * step; }
-  int64_t stageBytes() const { return 2 * (rows + lines) * step; }
+  int64_t lineBytes() const {
+    return tileBytes ? lines / unitLines * tileBytes / stepsOfTile()
+                     : 2 * lines * step;
+  }
+  /// Bytes of a stage in workgroup memory; tiles of codes have a ring of their
+  /// own behind all stages.
+  int64_t stageBytes() const {
+    return rowBytes() + (tileBytes ? 0 : lineBytes());
+  }
+  int64_t slotBytes() const { return lines / unitLines * tileBytes; }
+  /// Those of the step that is multiplied, and of all that are copied.
+  int64_t slots() const {
+    return tileBytes ? (ahead() - 1) / stepsOfTile() + 2 : 0;
+  }
+  int64_t ringBytes() const {
+    return stages * stageBytes() + slots() * slotBytes();
+  }
 };
 
 /// Whether matrix units multiply what attention takes of its cache.
@@ -230,11 +257,18 @@ struct StreamShape {
   /// What scales a span of a block-quantized weight, whose codes matrix units
   /// multiply as they are, and what of x goes with it.
   enum class Sums {
-    None,    ///< of plain elements
-    Pairs,   ///< a sum of 32 columns, to subtract what codes are above
-    Halves,  ///< sums of 16 columns, for the same
-    Minimums ///< a sum of 32 columns, which minimums are multiplied by
+    None,        ///< of plain elements
+    Pairs,       ///< a sum of 32 columns, to subtract what codes are above
+    Halves,      ///< sums of 16 columns, for the same
+    Minimums,    ///< a sum of 32 columns, which minimums are multiplied by
+    HalfMinimums ///< sums of 16 columns, for the same
   };
+  static constexpr bool hasHalves(Sums sums) {
+    return sums == Sums::Halves || sums == Sums::HalfMinimums;
+  }
+  static constexpr bool hasMinimums(Sums sums) {
+    return sums == Sums::Minimums || sums == Sums::HalfMinimums;
+  }
 
   int64_t warps = 1, tiles = 2, stages = 2;
   MatrixUnit unit = MatrixUnit::MmaSync;
@@ -305,6 +339,8 @@ struct StreamShape {
       return 2 * pairs * sumColumns();
     case Sums::Minimums: // two f16
       return pairs * rows;
+    case Sums::HalfMinimums:
+      return 2 * pairs * rows;
     }
     return 0;
   }
@@ -364,9 +400,7 @@ struct HeldShape {
   // where sums are afterwards. Lanes that read a column of them meet different
   // banks.
   int64_t ringBytes() const { return warps * stages * slotBytes(); }
-  int64_t stagedRowBytes() const {
-    return 2 * warpColumns() + (sumsOfX == StreamShape::Sums::None ? 16 : 32);
-  }
+  int64_t stagedRowBytes() const { return 2 * warpColumns() + 16; }
   int64_t stagedBytes() const { return unitRows * stagedRowBytes(); }
   /// Row blocks whose sums are added at a time; those of as many others may
   /// come in meanwhile.

@@ -283,14 +283,28 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
   mma.stages = schedule.getStages();
   mma.isForWarpgroups = schedule.getUnit() == MatrixUnit::Wgmma;
   mma.parts = schedule.getParts();
+  const Type weight = matmul.getW().getType();
+  if (becomesHalf && hasFragments(weight)) {
+    if (mma.step % ::kf::FragmentTile::span != 0 ||
+        MmaShape::tileColumns % mma.step != 0)
+      return fail("blocks and f8E4M3FN with #kf.fragments take steps of " +
+                  Twine(::kf::FragmentTile::span) +
+                  " columns, or of 2, 4 or 8 "
+                  "times as many, found " +
+                  Twine(mma.step));
+    const ::kf::FragmentTile tile = *getFragmentTile(w);
+    mma.tileBytes = tile.bytes * (MmaShape::tileColumns / tile.columns);
+  }
   const int64_t extent =
       cast<RankedTensorType>(matmul.getX().getType()).getDimSize(1);
-  const int64_t steps = llvm::divideCeil(extent, mma.step);
-  mma.steps = llvm::divideCeil(steps, mma.parts);
+  const int64_t ofTile = mma.stepsOfTile();
+  const int64_t steps =
+      llvm::alignTo(llvm::divideCeil(extent, mma.step), ofTile);
+  mma.steps = llvm::alignTo(llvm::divideCeil(steps, mma.parts), ofTile);
   if (mma.parts != int64_t(llvm::divideCeil(steps, mma.steps)))
     return fail("parts (" + Twine(mma.parts) + ") cannot each have some of " +
-                Twine(steps) + " steps of " + Twine(mma.step) +
-                " columns of K");
+                Twine(steps / ofTile) + " steps of " +
+                Twine(ofTile * mma.step) + " columns of K");
   if (mma.rows % (mma.rowWarps * MmaShape::unitRows) != 0 ||
       mma.lines % (mma.lineWarps * MmaShape::unitLines) != 0)
     return fail("a warp's tile is a multiple of [" + Twine(MmaShape::unitRows) +
@@ -302,12 +316,6 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
     return fail("unit = wgmma is for warps of " + Twine(MmaShape::unitLines) +
                 " lines of the weight each, found " +
                 Twine(mma.lines / mma.lineWarps));
-  const Type weight = matmul.getW().getType();
-  if (becomesHalf && hasFragments(weight) &&
-      mma.step % ::kf::FragmentTile::span != 0)
-    return fail(
-        "blocks and f8E4M3FN with #kf.fragments take steps of a multiple of " +
-        Twine(::kf::FragmentTile::span) + ", found " + Twine(mma.step));
   const int64_t decoded = llvm::divideCeil(mma.lines * mma.step, mma.threads());
   if (isa<QuantType>(w) && !hasFragments(weight) && decoded > mmaDecoded)
     return fail("a thread takes " + Twine(decoded) +
@@ -338,17 +346,12 @@ static std::optional<StreamShape::Sums> findStreamSums(Type element) {
   auto quant = dyn_cast<QuantType>(element);
   if (!quant)
     return std::nullopt;
-  switch (getStorage(quant.getFormat()).type) {
-  case ::kf::DataType::Q4_0:
-  case ::kf::DataType::Q8_0:
-    return StreamShape::Sums::Pairs;
-  case ::kf::DataType::Q6_K:
-    return StreamShape::Sums::Halves;
-  case ::kf::DataType::Q4_K:
-    return StreamShape::Sums::Minimums;
-  default:
-    return std::nullopt;
-  }
+  const ::kf::BlockFormat &format = getStorage(quant.getFormat());
+  const bool hasHalves = format.subBlock < ::kf::FragmentTile::span;
+  if (format.minOffset >= 0)
+    return hasHalves ? StreamShape::Sums::HalfMinimums
+                     : StreamShape::Sums::Minimums;
+  return hasHalves ? StreamShape::Sums::Halves : StreamShape::Sums::Pairs;
 }
 
 bool mlir::kf::canHoldRows(MatmulOp op) {
@@ -374,11 +377,10 @@ static int64_t countHeldRegisters(const HeldShape &held,
       HeldShape::lanes * llvm::alignTo(held.warps, registerWarps);
   const bool hasBlocks = held.sumsOfX != StreamShape::Sums::None;
   const bool isLarge =
-      held.sumsOfX == StreamShape::Sums::Halves ||
+      StreamShape::hasHalves(held.sumsOfX) ||
       (hasBlocks ? held.slices * held.tilesOfWarp() > 1
                  : held.slices > 1 && (held.stages == 3 || held.isPadded()));
-  const bool isLargest =
-      held.sumsOfX == StreamShape::Sums::Halves && held.parts > 1;
+  const bool isLargest = StreamShape::hasHalves(held.sumsOfX) && held.parts > 1;
   return std::min(machine.registersOfThread, machine.ofEach.registers / lanes) -
          (isLargest ? largestHeldSpare
           : isLarge ? largeHeldSpare

@@ -272,16 +272,14 @@ double secondsOfMma(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   GroupCost group;
   group.cycles = steps * std::max(products / rate, read / sharedRate) +
                  steps * kBarrier / 2 + mma.sums() * warps;
-  // Warpgroups still read the stage before the one that they begin with.
-  const double ahead = mma.stages - (mma.isForWarpgroups ? 2 : 1);
-  group.latency =
-      steps * (kMemoryLatency / ahead + kBarrier + 2 * kSharedLatency);
+  group.latency = steps * (kMemoryLatency / static_cast<double>(mma.ahead()) +
+                           kBarrier + 2 * kSharedLatency);
   if (mma.parts > 1) // they wait for one another, twice, and read their sums
     group.latency += 2 * kClusterBarrier + kMemoryLatency;
-  group.bytes = steps * mma.stageBytes() + 4.0 * shape.rows * shape.columns;
+  const auto ofStep = static_cast<double>(mma.rowBytes() + mma.lineBytes());
+  group.bytes = steps * ofStep + 4.0 * shape.rows * shape.columns;
   // Beside sums and operands, the places of each of its copies.
-  const auto copies = static_cast<double>(mma.stageBytes()) /
-                      static_cast<double>(gpu.machine.asyncCopyBytes) /
+  const auto copies = ofStep / static_cast<double>(gpu.machine.asyncCopyBytes) /
                       static_cast<double>(mma.threads());
   group.registers +=
       mma.sums() + 4 * mma.lineTiles() + 2 * mma.rowTiles() + copies;

@@ -161,8 +161,6 @@ private:
     double least = 0;
     for (const MmaTileCost &cost : costs.tiles) {
       const MmaTile &tile = cost.tile;
-      if (tile.isForCodes && !hasCodes)
-        continue;
       const int64_t columns = tile.lines / groups;
       const int64_t tiles = llvm::divideCeil(rows, tile.rows) *
                             llvm::divideCeil(type.getDimSize(1), columns);

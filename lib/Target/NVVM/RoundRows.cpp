@@ -55,15 +55,11 @@ private:
   }
 
   /// Rows that are better multiplied as two numbers each: what is rounded, and
-  /// what that leaves. Where matrix units do not read the weight as it is
-  /// stored, they multiply many rows alone.
+  /// what that leaves.
   static int64_t mostSplitRows(MatmulOp op) {
-    RankedTensorType w = op.getW().getType();
-    // Up to 16 rows for f8E4M3FN are multiplied as two numbers, too.
-    bool hasTiles = getFragmentTile(w.getElementType()) &&
-                    !isa<Float8E4M3FNType>(w.getElementType()) &&
-                    ::kf::hasFragments(w.getShape());
-    return hasTiles ? StreamShape::mostSplitRows : kGpuFewRows;
+    return isa<Float8E4M3FNType>(op.getW().getType().getElementType())
+               ? kGpuFewRows
+               : StreamShape::mostSplitRows;
   }
 
   static void round(MatmulOp op) {

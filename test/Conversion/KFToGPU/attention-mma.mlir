@@ -161,9 +161,9 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
 // CHECK:         gpu.barrier
 // Keys of the second block, and scores of the first.
 // CHECK:         nvvm.cp.async.commit.group
-// CHECK:         "wgmma.fence.sync.aligned;"
-// CHECK-COUNT-8: wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {{.*}}, 1, 1, 1, 0;
-// CHECK:         "wgmma.commit_group.sync.aligned;"
+// CHECK:         "wgmma.fence.sync.aligned;
+// CHECK-SAME:    wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {{.*}}, 1, 1, 1, 0;
+// CHECK-SAME:    wgmma.commit_group.sync.aligned;"
 // CHECK:         "wgmma.wait_group.sync.aligned 0;"
 // CHECK:         llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"
 // CHECK:         nvvm.cp.async.wait.group 0
@@ -171,18 +171,18 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
 // CHECK:         scf.for %{{.*}} step %c64
 // CHECK:           gpu.barrier
 // CHECK:           nvvm.cp.async.commit.group
-// CHECK-COUNT-8:   wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16
+// CHECK:           wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16
 // CHECK:           "wgmma.wait_group.sync.aligned 0;"
 // Values are added while weights are computed.
-// CHECK:           "wgmma.fence.sync.aligned;"
-// CHECK-COUNT-4:   wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {{.*}}, 1, 1, 1, 1;
+// CHECK:           "wgmma.fence.sync.aligned;
+// CHECK-SAME:      wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16 {{.*}}, 1, 1, 1, 1;
 // CHECK:           llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"
 // CHECK:           "wgmma.wait_group.sync.aligned 0;"
 // CHECK:           nvvm.cp.async.wait.group 0
 // CHECK-NEXT:      "fence.proxy.async.shared::cta;"
 // CHECK-NEXT:      scf.yield
 // CHECK:         gpu.barrier
-// CHECK-COUNT-4: wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16
+// CHECK:         wgmma.mma_async.sync.aligned.m64n128k16.f32.f16.f16
 // CHECK:         "wgmma.wait_group.sync.aligned 0;"
 
 // -----
@@ -198,10 +198,10 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
 // CHECK-LABEL: gpu.func @warpgroups_blocks(
 // CHECK-NOT:     nvvm.cp.async
 // CHECK:         "fence.proxy.async.shared::cta;"
-// CHECK-COUNT-4: wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16
+// CHECK:         wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16
 // CHECK:         scf.for %{{.*}} step %c32
-// CHECK-COUNT-4:   wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16
-// CHECK-COUNT-2:   wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {{.*}}, 1, 1, 1, 1;
+// CHECK:           wgmma.mma_async.sync.aligned.m64n32k16.f32.f16.f16
+// CHECK:           wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16 {{.*}}, 1, 1, 1, 1;
 // CHECK:           llvm.store %{{.*}} {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr<3>
 // CHECK:           "fence.proxy.async.shared::cta;"
 

@@ -96,23 +96,24 @@ kf.kernel @blocks(%x: tensor<?x64xf16>, %w: tensor<96x64x!kf.quant<q8_0>>) -> te
   kf.yield %0 : tensor<?x96xf32>
 }
 
-// Of packed blocks, each warp reads a unit, 16 lines of 32 columns, a step ahead
-// of the one it makes numbers of.
+// Of packed blocks, each warp copies a row block, 16 lines of 256 columns, of
+// 4352 bytes: eight times 16 for each lane, and 16 for half of them. They are
+// taken apart in registers, and not stored again.
 // CHECK-LABEL: gpu.func @packed_blocks(
-// CHECK-COUNT-2: nvvm.cp.async.shared.global
-// CHECK-NOT:     nvvm.cp.async.shared.global
-// CHECK-COUNT-4: llvm.store %{{.*}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<3>
-// CHECK:         llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
-// CHECK:         scf.for
-// CHECK:           llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<4xi32>
+// CHECK-SAME:    workgroup(%{{.*}} : memref<43008xi8, #gpu.address_space<workgroup>>
+// CHECK-COUNT-8: nvvm.cp.async.shared.global
+// CHECK:         scf.if
+// CHECK:           nvvm.cp.async.shared.global
+// CHECK:         scf.for {{.*}} step %c256
+// CHECK:           llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xi32>
 // Both codes of a word at once.
 // CHECK:           %[[CODES:.*]] = arith.subf %{{.*}}, %{{.*}} : vector<2xf16>
 // CHECK-NEXT:      arith.mulf %[[CODES]], %{{.*}} : vector<2xf16>
-// CHECK-COUNT-4:   llvm.store %{{.*}} {alignment = 8 : i64} : vector<2xi32>, !llvm.ptr<3>
+// CHECK-NOT:       llvm.store
 // CHECK:           nvvm.mma.sync A[{{.*}}: (vector<2xf16>, vector<2xf16>, f32)
-kf.kernel @packed_blocks(%x: tensor<?x64xf16>, %w: tensor<96x64x!kf.quant<q8_0>, #kf.fragments>) -> tensor<?x96xf32>
+kf.kernel @packed_blocks(%x: tensor<?x320xf16>, %w: tensor<96x320x!kf.quant<q8_0>, #kf.fragments>) -> tensor<?x96xf32>
     attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 2, unit = mma_sync>} {
-  %0 = kf.matmul %x, %w wide : tensor<?x64xf16>, tensor<96x64x!kf.quant<q8_0>, #kf.fragments>
+  %0 = kf.matmul %x, %w wide : tensor<?x320xf16>, tensor<96x320x!kf.quant<q8_0>, #kf.fragments>
   kf.yield %0 : tensor<?x96xf32>
 }
 
@@ -130,13 +131,13 @@ kf.kernel @sliced(%x: tensor<32x80xf16>, %w: tensor<96x44xf16>) -> tensor<32x96x
   kf.yield %0 : tensor<32x96xf32>
 }
 
-// f8E4M3FN becomes f16 on the way to shared memory: 16 bytes of a lane, a tile
-// of 32 columns, are stored as 4 pairs of words.
+// f8E4M3FN becomes f16 in registers: 16 bytes of a lane are a tile of 32
+// columns, of which K has two, and the others of eight are zeros.
 // CHECK-LABEL: gpu.func @float8(
 // CHECK-SAME:    %[[X:.*]]: memref<?xf16>, %[[W:[a-z0-9]+]]: memref<?xi8>, %[[S:[a-z0-9]+]]: memref<?xf32>
-// CHECK:         llvm.load %{{.*}} : !llvm.ptr<1> -> vector<4xi32>
-// CHECK-COUNT-8: llvm.call_intrinsic "llvm.nvvm.prmt"
-// CHECK-COUNT-4: llvm.store %{{.*}} : vector<2xi32>, !llvm.ptr<3>
+// CHECK-COUNT-8: nvvm.cp.async.shared.global %{{.*}}, %{{.*}}, 16, cache = cg, %{{.*}}
+// CHECK:         llvm.load %{{.*}} : !llvm.ptr<3> -> vector<4xi32>
+// CHECK-COUNT-4: llvm.call_intrinsic "llvm.nvvm.prmt"
 // CHECK:         nvvm.mma.sync {{.*}} : (vector<2xf16>, vector<2xf16>, f32)
 // CHECK:         memref.load %[[S]]
 kf.kernel @float8(%x: tensor<?x64xf16>, %w: tensor<32x64xf8E4M3FN, #kf.fragments>, %s: tensor<32xf32>) -> tensor<?x32xf32>

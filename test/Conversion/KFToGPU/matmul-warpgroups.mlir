@@ -12,9 +12,10 @@
 // UNITS:         nvvm.cp.async.wait.group 0
 // UNITS-NEXT:    llvm.inline_asm has_side_effects {{.*}} "fence.proxy.async.shared::cta;"
 // UNITS-NEXT:    gpu.barrier
-// UNITS:         "wgmma.fence.sync.aligned;"
-// UNITS-COUNT-4: wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
-// UNITS:         "wgmma.commit_group.sync.aligned;"
+// One piece of code has all products of a step.
+// UNITS:         "wgmma.fence.sync.aligned;
+// UNITS-SAME:    m64n64k16{{.*}}m64n64k16{{.*}}m64n64k16{{.*}}m64n64k16.f32.bf16.bf16
+// UNITS-SAME:    wgmma.commit_group.sync.aligned;"
 // UNITS:         "wgmma.wait_group.sync.aligned 1;"
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
   kf.kernel @even(%x: tensor<?x256xbf16>, %w: tensor<96x256xbf16, #kf.fragments>) -> tensor<?x96xf32>
@@ -32,12 +33,34 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
 // CHECK:           "fence.proxy.async.shared::cta;"
 // CHECK-NOT:       "fence.proxy.async.shared::cta;"
 // UNITS-LABEL: gpu.func @odd(
-// UNITS-COUNT-4: wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16
+// UNITS:         wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16
 // UNITS:         "wgmma.wait_group.sync.aligned 0;", "~{memory}"
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
-  kf.kernel @odd(%x: tensor<?x192xf16>, %w: tensor<96x192x!kf.quant<q8_0>, #kf.fragments>) -> tensor<?x96xf32>
+  kf.kernel @odd(%x: tensor<?x192xbf16>, %w: tensor<96x192xbf16, #kf.fragments>) -> tensor<?x96xf32>
       attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 3, unit = wgmma>} {
-    %0 = kf.matmul %x, %w wide : tensor<?x192xf16>, tensor<96x192x!kf.quant<q8_0>, #kf.fragments>
+    %0 = kf.matmul %x, %w wide : tensor<?x192xbf16>, tensor<96x192xbf16, #kf.fragments>
+    kf.yield %0 : tensor<?x96xf32>
+  }
+}
+
+// -----
+
+// Codes are taken apart in the registers that units read, a tile of 256 columns
+// in four steps, the last of which has zeros here. Behind three stages of rows
+// is room for two tiles of each of four row blocks.
+// CHECK-LABEL: gpu.func @codes(
+// CHECK-SAME:    workgroup(%{{.*}} : memref<60416xi8, #gpu.address_space<workgroup>>
+// CHECK:         scf.for {{.*}} step %c256
+// CHECK-COUNT-4:   "fence.proxy.async.shared::cta;"
+// CHECK-NOT:     llvm.store {{.*}} !llvm.ptr<3>
+// CHECK:         "wgmma.wait_group.sync.aligned 0;", "=f,
+// UNITS-LABEL: gpu.func @codes(
+// UNITS:         wgmma.mma_async.sync.aligned.m64n64k16.f32.f16.f16
+// UNITS:         "wgmma.wait_group.sync.aligned 1;", "~{memory}"
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  kf.kernel @codes(%x: tensor<?x448xf16>, %w: tensor<96x448x!kf.quant<q8_0>, #kf.fragments>) -> tensor<?x96xf32>
+      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 3, unit = wgmma>} {
+    %0 = kf.matmul %x, %w wide : tensor<?x448xf16>, tensor<96x448x!kf.quant<q8_0>, #kf.fragments>
     kf.yield %0 : tensor<?x96xf32>
   }
 }

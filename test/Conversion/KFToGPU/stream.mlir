@@ -211,7 +211,7 @@ kf.kernel @held_blocks(%x: tensor<?x544xf16>, %w: tensor<2x8x544x!kf.quant<q4_0>
 }
 // CHECK-LABEL: gpu.func @held_blocks
 // CHECK-SAME:    workgroup(%{{.*}} : memref<4608xi8, #gpu.address_space<workgroup>> {{{[^}]*}}},
-// CHECK-SAME:              %{{.*}} : memref<4352xi8, #gpu.address_space<workgroup>> {{{[^}]*}}},
+// CHECK-SAME:              %{{.*}} : memref<4224xi8, #gpu.address_space<workgroup>> {{{[^}]*}}},
 // CHECK-SAME:              %[[TOTALS:.*]] : memref<112xf32, #gpu.address_space<workgroup>>)
 // CHECK:         scf.for %{{.*}} = %c0 to %c3 step %c1
 // CHECK-NEXT:      gpu.barrier

@@ -3,7 +3,8 @@
 // RUN:   | FileCheck %s --check-prefix=SMALL
 
 // CHECK-LABEL: kernel @gemv
-// CHECK-DAG:     #kf.simt<workgroup = [1, 8], threads = [32, 4, 1], tile = [1, 2], unroll = 2> (default)
+// CHECK-DAG:     #kf.stream<workgroup = [1, 16], {{.*}}> (default)
+// CHECK-DAG:     #kf.simt<workgroup = [1, 8], threads = [32, 4, 1], tile = [1, 2], unroll = 2>
 // CHECK-DAG:     #kf.simt<workgroup = [1, 4], threads = [128, 4, 1], tile = [1, 1], unroll = 4>
 // Threads that the device does not have are no candidates.
 // SMALL-LABEL: kernel @gemv

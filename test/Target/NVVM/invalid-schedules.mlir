@@ -271,7 +271,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 // -----
 
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
-  // expected-error @below {{schedule cannot run on a GPU: blocks and f8E4M3FN with #kf.fragments take steps of a multiple of 32, found 16}}
+  // expected-error @below {{schedule cannot run on a GPU: blocks and f8E4M3FN with #kf.fragments take steps of 32 columns, or of 2, 4 or 8 times as many, found 16}}
   kf.kernel @k(%x: tensor<?x256xf16>, %w: tensor<64x256x!kf.quant<q4_k>, #kf.fragments>) -> tensor<?x64xf32>
       attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 16, stages = 3, unit = mma_sync>} {
     %0 = kf.matmul %x, %w wide : tensor<?x256xf16>, tensor<64x256x!kf.quant<q4_k>, #kf.fragments>

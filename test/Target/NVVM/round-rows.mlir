@@ -45,14 +45,14 @@ func.func @float8_few(%x: tensor<16x64xf32>, %w: tensor<96x64xf8E4M3FN>) -> tens
   return %0 : tensor<16x96xf32>
 }
 
-// Where the weight is read as it is stored, matrix units take more than 16 rows.
-// CHECK-LABEL: func.func @stored(
-// CHECK:         kf.matmul %{{.*}}, %{{.*}} : tensor<16x64xf32>, tensor<96x64x!kf.quant<q5_0>>
-// CHECK:         kf.matmul %{{.*}} outliers(%{{.*}} : tensor<17x64xf32>), %{{.*}} wide : tensor<17x64xf16>, tensor<96x64x!kf.quant<q5_0>>
-func.func @stored(%x: tensor<16x64xf32>, %y: tensor<17x64xf32>, %w: tensor<96x64x!kf.quant<q5_0>>) -> (tensor<16x96xf32>, tensor<17x96xf32>) {
-  %0 = kf.matmul %x, %w : tensor<16x64xf32>, tensor<96x64x!kf.quant<q5_0>>
-  %1 = kf.matmul %y, %w : tensor<17x64xf32>, tensor<96x64x!kf.quant<q5_0>>
-  return %0, %1 : tensor<16x96xf32>, tensor<17x96xf32>
+// Of blocks of every format, up to 4.
+// CHECK-LABEL: func.func @blocks_few(
+// CHECK:         kf.matmul %{{.*}}, %{{.*}} : tensor<4x64xf32>, tensor<96x64x!kf.quant<q5_0>>
+// CHECK:         kf.matmul %{{.*}} outliers(%{{.*}} : tensor<5x64xf32>), %{{.*}} wide : tensor<5x64xf16>, tensor<96x64x!kf.quant<q5_0>>
+func.func @blocks_few(%x: tensor<4x64xf32>, %y: tensor<5x64xf32>, %w: tensor<96x64x!kf.quant<q5_0>>) -> (tensor<4x96xf32>, tensor<5x96xf32>) {
+  %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<96x64x!kf.quant<q5_0>>
+  %1 = kf.matmul %y, %w : tensor<5x64xf32>, tensor<96x64x!kf.quant<q5_0>>
+  return %0, %1 : tensor<4x96xf32>, tensor<5x96xf32>
 }
 
 // Rows are counted by the size that has their name.

@@ -23,50 +23,52 @@ namespace {
 class TileReader {
 public:
   TileReader(DataType type, const uint8_t *tile)
-      : type(type), tile(tile),
+      : format(*findBlockFormat(type)), tile(tile),
         scales(tile + findFragmentTile(type)->vectors * 512) {}
 
   float at(int64_t row, int64_t column) const {
     const int64_t g = row % 8, h = row / 8, u = column / 32, k = column % 32;
-    const int64_t t = k % 16 / 4, j = k / 16 * 4 + k % 4;
-    const int64_t p = 4 * g + u / 2, q = 2 * h + u % 2;
-    auto word = [&](int64_t n) { return wordOf(4 * g + t, n); };
-    const int64_t odd = 16 * (j % 2);
-    switch (type) {
-    case DataType::Q4_0: {
-      int code = word(2 * u + h) >> (4 * (j / 2) + odd) & 15;
-      return half(8 * p + 2 * q) * static_cast<float>(code - 8);
+    const int64_t t = k % 8 / 2, j = k / 8 * 2 + k % 2;
+    const int code = codeOf(4 * g + t, u, h, j);
+    const float value = static_cast<float>(
+        format.table ? format.table[code]
+                     : code - (format.isSigned ? 128 : format.zero));
+    const int64_t p = 4 * g + u / 2, q = 2 * h + u % 2, s = column / 16;
+    const uint8_t both =
+        scales[8 * (4 * g + s % 8 / 2) + 4 * (s / 8) + 2 * h + s % 2];
+    switch (format.subScales) {
+    case SubScales::None:
+      return half(8 * p + 2 * q) * value +
+             (format.minOffset >= 0 ? half(256 + 8 * p + 2 * q) : 0.0f);
+    case SubScales::Packed6: {
+      const int byte = scales[4 * p + q];
+      const int min = byte >> 6 | (scales[128 + 2 * p + h] >> (u % 2 * 4) & 15)
+                                      << 2;
+      const int64_t d = 192 + 8 * g + 4 * h;
+      return half(d) * static_cast<float>(byte & 63) * value -
+             half(d + 2) * static_cast<float>(min);
     }
-    case DataType::Q4_K: {
-      int code = word(2 * u + h) >> (4 * (j / 2) + odd) & 15;
-      int byte = scales[4 * p + q];
-      int min = byte >> 6 | (scales[128 + 2 * p + h] >> (u % 2 * 4) & 15) << 2;
-      float scale = half(192 + 8 * g + 4 * h) * static_cast<float>(byte & 63);
-      float product = scale * static_cast<float>(code);
-      return product - half(192 + 8 * g + 4 * h + 2) * static_cast<float>(min);
-    }
-    case DataType::Q8_0: {
-      int code = word(4 * u + 2 * (j / 4) + h) >> (8 * (j % 4 / 2) + odd) & 255;
-      return half(8 * p + 2 * q) * static_cast<float>(code - 128);
+    case SubScales::Nibbles: {
+      const int64_t d = 256 + 8 * g + 4 * h;
+      return half(d) * static_cast<float>(both & 15) * value -
+             half(d + 2) * static_cast<float>(both >> 4);
     }
     default:
-      break;
+      return half(256 + 4 * g + 2 * h) * static_cast<float>(both - 128) * value;
     }
-    int code;
-    if (h == 0)
-      code = word(3 * u + (j < 4 ? 0 : 2)) >> (6 * (j % 4 / 2) + odd) & 63;
-    else if (j < 4)
-      code = word(3 * u + 1) >> (6 * (j / 2) + odd) & 63;
-    else
-      code = (word(3 * u + j / 2 % 2) >> (12 + odd) & 15) |
-             (word(3 * u + 2) >> (12 + 2 * (j / 2 % 2) + odd) & 3) << 4;
-    const int64_t s = column / 16;
-    int scale = scales[8 * (4 * g + s % 8 / 2) + 4 * (s / 8) + 2 * h + s % 2];
-    return half(256 + 4 * g + 2 * h) * static_cast<float>(scale - 128) *
-           static_cast<float>(code - 32);
   }
 
 private:
+  int codeOf(int64_t lane, int64_t u, int64_t h, int64_t j) const {
+    const FragmentCode code = findFragmentCode(
+        format, static_cast<int>(u), static_cast<int>(h), static_cast<int>(j));
+    uint32_t all = 0;
+    for (const CodeBits &bits : {code.low, code.high})
+      if (bits.width != 0)
+        all |= (wordOf(lane, bits.word) >> bits.bit & ((1u << bits.width) - 1))
+               << bits.at;
+    return static_cast<int>(all);
+  }
   uint32_t wordOf(int64_t lane, int64_t number) const {
     uint32_t word;
     std::memcpy(&word, tile + number / 4 * 512 + lane * 16 + number % 4 * 4, 4);
@@ -76,7 +78,7 @@ private:
     return halfToFloat(static_cast<uint16_t>(scales[at] | scales[at + 1] << 8));
   }
 
-  DataType type;
+  const BlockFormat &format;
   const uint8_t *tile, *scales;
 };
 
@@ -120,10 +122,35 @@ TEST_P(FragmentBlocks, EveryElementIsThatOfItsBlock) {
           << "row " << row << ", column " << k;
 }
 
+TEST_P(FragmentBlocks, EveryBitOfAWordIsOneOfACode) {
+  const BlockFormat &format = *findBlockFormat(GetParam());
+  std::vector<uint32_t> words(4 * findFragmentTile(GetParam())->vectors);
+  for (int u = 0; u < 8; ++u)
+    for (int h = 0; h < 2; ++h)
+      for (int j = 0; j < 8; ++j) {
+        const FragmentCode code = findFragmentCode(format, u, h, j);
+        for (const CodeBits &bits : {code.low, code.high}) {
+          if (bits.width == 0)
+            continue;
+          const uint32_t own = ((1u << bits.width) - 1) << bits.bit;
+          ASSERT_EQ(words.at(bits.word) & own, 0u) << u << " " << h << " " << j;
+          words[bits.word] |= own;
+        }
+      }
+  for (uint32_t word : words)
+    EXPECT_EQ(word, 0xffffffffu);
+}
+
+/// All types of blocks.
+std::vector<DataType> blockTypes() {
+  std::vector<DataType> types;
+  for (const BlockFormat &format : kBlockFormats)
+    types.push_back(format.type);
+  return types;
+}
+
 INSTANTIATE_TEST_SUITE_P(Formats, FragmentBlocks,
-                         testing::Values(DataType::Q8_0, DataType::Q4_0,
-                                         DataType::Q4_K, DataType::Q6_K),
-                         [](const auto &info) {
+                         testing::ValuesIn(blockTypes()), [](const auto &info) {
                            return std::string(nameOf(info.param));
                          });
 

@@ -123,8 +123,10 @@ std::vector<float> fragmentsByDefinition(const WeightSpec &spec,
           for (int64_t i = 0; i < perWord; ++i) {
             int64_t line = lane / 4 + word % 2 * 8;
             int64_t row = block * blockRows + line % blockRows;
-            int64_t k =
-                tile * tileColumns + (lane % 4 + word / 2 * 4) * perWord + i;
+            int64_t k = (lane % 4 + word / 2 * 4) * perWord + i;
+            if (perWord == 4) // neighbours of two, with others 8 columns behind
+              k = word / 2 * 16 + i / 2 * 8 + lane % 4 * 2 + i % 2;
+            k += tile * tileColumns;
             packed.push_back(row < N && k < K
                                  ? logical[(line / blockRows * N + row) * K + k]
                                  : 0.0f);

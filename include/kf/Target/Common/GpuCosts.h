@@ -20,13 +20,11 @@
 namespace mlir::kf {
 
 /// A tile of a product of many rows on matrix units: rows of x and lines of the
-/// weight, warps that divide them, K of a step, stages, the unit that
-/// multiplies it, and whether it is for weights of codes alone, which are
-/// blocks or 8-bit floats.
+/// weight, warps that divide them, K of a step, stages, and the unit that
+/// multiplies it.
 struct MmaTile {
   int64_t rows, lines, rowWarps, lineWarps, step, stages;
   MatrixUnit unit;
-  bool isForCodes;
 };
 
 /// How long a tile takes for its size, relative to the first.

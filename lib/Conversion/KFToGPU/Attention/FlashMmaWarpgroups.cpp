@@ -24,31 +24,26 @@ using Registers = SmallVector<Value>;
 /// Starts to compute what multiplyStage() gives.
 Registers FlashMmaEmitter::beginScores(Value stage) {
   constexpr int64_t stepsOfPanel = FlashMmaShape::chunksOfPanel / 2;
-  Value start = warp.advance(stages, stage), panel;
-  Registers scores(shape.keys / 2, e.f32(0.0));
-  warp.fenceWarpgroup();
+  Value start = warp.advance(stages, stage);
+  Registers queries, keys;
   for (int64_t step = 0; step < shape.steps(); ++step) {
-    if (step % stepsOfPanel == 0)
-      panel = warp.describeRows(
-          warp.advance(start, step / stepsOfPanel * shape.panelBytes()));
-    scores = warp.beginProducts(element, queryFragment(step, 0), panel,
-                                step % stepsOfPanel, scores);
+    llvm::append_range(queries, queryFragment(step, 0));
+    Value panel = warp.advance(start, step / stepsOfPanel * shape.panelBytes());
+    keys.push_back(warp.describeRows(panel, step % stepsOfPanel));
   }
-  warp.commitProducts();
-  return scores;
+  return warp.beginProducts(element, queries, keys,
+                            Registers(shape.keys / 2, e.f32(0.0)));
 }
 
 /// Starts to add the stage's values times packed weights.
 void FlashMmaEmitter::beginValues(Value stage, ArrayRef<Value> weights,
                                   Sums &sums) {
-  Value values = warp.describeColumns(
-      warp.advance(warp.advance(stages, stage), shape.valuesOffset()),
-      shape.panelBytes());
-  warp.fenceWarpgroup();
+  Value start = warp.advance(warp.advance(stages, stage), shape.valuesOffset());
+  Registers values;
   for (int64_t i = 0; i < shape.keys / 16; ++i)
-    sums.values = warp.beginProducts(element, weights.slice(4 * i, 4), values,
-                                     i, sums.values, /*isTransposed=*/true);
-  warp.commitProducts();
+    values.push_back(warp.describeColumns(start, i, shape.panelBytes()));
+  sums.values = warp.beginProducts(element, weights, values, sums.values,
+                                   /*isTransposed=*/true);
 }
 
 /// Scores of a block are weighed while values of the one before are added. So

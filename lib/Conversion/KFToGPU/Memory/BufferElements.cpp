@@ -113,6 +113,27 @@ Value GPUEmitter::constantTable(MemRefType type, DenseElementsAttr data) {
   return memref::GetGlobalOp::create(b, loc, type, name);
 }
 
+/// The table is four words in the code, a byte an entry.
+Value GPUEmitter::lookUp(const int8_t *table, Value code) {
+  Value entry;
+  for (int64_t i = 3; i >= 0; --i) {
+    uint32_t packed = 0;
+    for (int64_t k = 0; k < 4; ++k)
+      packed |= uint32_t(uint8_t(table[4 * i + k])) << (8 * k);
+    Value isBefore = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                           code, word(4 * i + 4));
+    Value here = word(packed);
+    entry = entry ? select(isBefore, here, entry) : here;
+  }
+  // The byte to the top, and down again with its sign.
+  Value last = arith::AndIOp::create(b, loc, code, word(3));
+  Value up = arith::ShLIOp::create(
+      b, loc, arith::SubIOp::create(b, loc, word(3), last), word(3));
+  Value byte = arith::ShRSIOp::create(
+      b, loc, arith::ShLIOp::create(b, loc, entry, up), word(24));
+  return arith::SIToFPOp::create(b, loc, b.getF32Type(), byte);
+}
+
 //===----------------------------------------------------------------------===//
 // Rows of blocks
 //===----------------------------------------------------------------------===//
@@ -139,25 +160,8 @@ private:
   Value word(int64_t) override {
     llvm_unreachable("one element never asks for words");
   }
-  /// The table is four words in the code, a byte an entry.
   Value lookUp(const int8_t *table, Value code) override {
-    Value entry;
-    for (int64_t word = 3; word >= 0; --word) {
-      uint32_t packed = 0;
-      for (int64_t i = 0; i < 4; ++i)
-        packed |= uint32_t(uint8_t(table[4 * word + i])) << (8 * i);
-      Value here = constant(static_cast<int32_t>(packed));
-      Value isBefore = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
-                                             code, constant(4 * word + 4));
-      entry = entry ? e.select(isBefore, here, entry) : here;
-    }
-    // The byte to the top, and down again with its sign.
-    Value last = arith::AndIOp::create(b, loc, code, constant(3));
-    Value up = arith::ShLIOp::create(
-        b, loc, arith::SubIOp::create(b, loc, constant(3), last), constant(3));
-    Value byte = arith::ShRSIOp::create(
-        b, loc, arith::ShLIOp::create(b, loc, entry, up), constant(24));
-    return arith::SIToFPOp::create(b, loc, b.getF32Type(), byte);
+    return gpu.lookUp(table, code);
   }
 
   GPUEmitter &gpu;

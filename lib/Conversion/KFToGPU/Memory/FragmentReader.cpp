@@ -49,13 +49,17 @@ private:
   Value readPlain() {
     // Words of 32 bits: of the row in the tile, then of the lane.
     const int64_t perWord = tile.columns / ::kf::FragmentTile::lineWords;
-    Value word = e.div(k, perWord);
+    Value word = e.div(k, perWord), inWord = e.rem(k, perWord);
+    if (isa<Float8E4M3FNType>(type.getElementType())) {
+      Value inHalf = e.rem(k, 16);
+      word = e.add(e.scaled(e.div(k, 16), 4), e.div(e.rem(inHalf, 8), 2));
+      inWord = e.add(e.scaled(e.div(inHalf, 8), 2), e.rem(k, 2));
+    }
     Value lane = e.add(e.scaled(g, 4), e.rem(word, 4));
     Value ofLane = e.add(row, e.scaled(e.div(word, 4), 2));
     Value place = e.add(e.scaled(number, tile.bytes / 4),
                         e.add(e.scaled(lane, 4), ofLane));
-    return e.loadBuffer(buffer,
-                        e.add(e.scaled(place, perWord), e.rem(k, perWord)),
+    return e.loadBuffer(buffer, e.add(e.scaled(place, perWord), inWord),
                         type.getElementType());
   }
 
@@ -63,80 +67,110 @@ private:
     begin = e.scaled(number, tile.bytes);
     scales = e.add(begin, e.index(512 * tile.vectors));
     u = e.div(k, 32);
-    Value ofSpan = e.rem(k, 32);
-    lane = e.add(e.scaled(g, 4), e.div(e.rem(ofSpan, 16), 4));
-    j = e.add(e.scaled(e.div(ofSpan, 16), 4), e.rem(ofSpan, 4));
+    half = e.rem(e.div(k, 16), 2);
+    pair = e.rem(e.div(k, 8), 2);
+    odd = e.rem(k, 2);
+    lane = e.add(e.scaled(g, 4), e.div(e.rem(k, 8), 2));
+    Value value = valueOf(format);
+    const bool hasMin = format.minOffset >= 0;
     Value p = e.add(e.scaled(g, 4), e.div(u, 2));
     Value q = e.add(e.scaled(row, 2), e.rem(u, 2));
-    switch (format.type) {
-    case ::kf::DataType::Q4_0:
-      return e.mul(half(e.add(e.scaled(p, 8), e.scaled(q, 2))),
-                   number32(nibble(), 8));
-    case ::kf::DataType::Q8_0:
-      return e.mul(half(e.add(e.scaled(p, 8), e.scaled(q, 2))),
-                   number32(wholeByte(), 128));
-    case ::kf::DataType::Q4_K:
-      return readQ4K(p, q);
-    case ::kf::DataType::Q6_K:
-      return readQ6K();
-    default:
-      llvm_unreachable("no other blocks have tiles");
+    switch (format.subScales) {
+    case ::kf::SubScales::None: {
+      Value at = e.add(e.scaled(p, 8), e.scaled(q, 2));
+      Value product = e.mul(halfAt(at), value);
+      return hasMin ? e.add(product, halfAt(e.add(at, e.index(256)))) : product;
+    }
+    case ::kf::SubScales::Packed6: {
+      Value first = byteOf(scales, e.add(e.scaled(p, 4), q));
+      Value rest =
+          byteOf(e.add(scales, e.index(128)), e.add(e.scaled(p, 2), row));
+      rest = masked(shifted(rest, i32(e.scaled(e.rem(u, 2), 4))), 15);
+      Value min = joined(shifted(first, e.word(6)), rest, 2);
+      Value d = e.add(e.index(192), e.add(e.scaled(g, 8), e.scaled(row, 4)));
+      return scaled(d, masked(first, 63), value, min);
+    }
+    default: {
+      Value s = e.div(k, 16);
+      Value inHalf =
+          e.add(e.scaled(e.add(e.scaled(g, 4), e.div(e.rem(s, 8), 2)), 8),
+                e.add(e.scaled(row, 2), e.rem(s, 2)));
+      Value both = byteOf(scales, e.add(inHalf, e.scaled(e.div(s, 8), 4)));
+      Value d = e.add(e.index(256), e.add(e.scaled(g, hasMin ? 8 : 4),
+                                          e.scaled(row, hasMin ? 4 : 2)));
+      if (hasMin)
+        return scaled(d, masked(both, 15), value, shifted(both, e.word(4)));
+      return e.mul(e.mul(halfAt(d), number32(both, 128)), value);
+    }
     }
   }
 
-  Value readQ4K(Value p, Value q) {
-    Value first = byteOf(scales, e.add(e.scaled(p, 4), q));
-    Value rest =
-        byteOf(e.add(scales, e.index(128)), e.add(e.scaled(p, 2), row));
-    Value nibbleOfRest =
-        masked(shifted(rest, i32(e.scaled(e.rem(u, 2), 4))), 15);
-    Value min = joined(shifted(first, e.word(6)), nibbleOfRest, 2);
-    Value d = e.add(e.index(192), e.add(e.scaled(g, 8), e.scaled(row, 4)));
-    Value scale = e.mul(half(d), number32(masked(first, 63), 0));
-    Value product = e.mul(scale, number32(nibble(), 0));
-    return e.sub(product, e.mul(half(e.add(d, e.index(2))), number32(min, 0)));
+  /// (d * scale) * value - m * min, where m lies behind `d`.
+  Value scaled(Value d, Value scale, Value value, Value min) {
+    Value product = e.mul(e.mul(halfAt(d), number32(scale, 0)), value);
+    return e.sub(product,
+                 e.mul(halfAt(e.add(d, e.index(2))), number32(min, 0)));
   }
 
-  Value readQ6K() {
-    Value isLast = arith::AndIOp::create(b, loc, e.isLess(e.index(0), row),
-                                         e.isLess(e.index(3), j));
-    Value first = e.scaled(u, 3), pairOfHalf = e.rem(e.div(j, 2), 2);
-    Value isSecondHalf = e.div(j, 4);
-    // Words of row g, of row g + 8, and what shares those with the last codes.
-    Value own = e.select(e.isLess(e.index(0), row), e.index(1),
-                         e.scaled(isSecondHalf, 2));
-    Value codes = halfWord(e.add(first, e.select(isLast, pairOfHalf, own)));
-    Value above = halfWord(e.add(first, e.index(2)));
-    Value plain = masked(shifted(codes, i32(e.scaled(pairOfHalf, 6))), 63);
-    Value high = masked(
-        shifted(above, i32(e.add(e.scaled(pairOfHalf, 2), e.index(12)))), 3);
-    Value last = joined(shifted(codes, e.word(12)), high, 4);
-    Value s = e.div(k, 16);
-    Value place =
-        e.add(e.add(e.scaled(e.add(e.scaled(g, 4), e.div(e.rem(s, 8), 2)), 8),
-                    e.scaled(e.div(s, 8), 4)),
-              e.add(e.scaled(row, 2), e.rem(s, 2)));
-    Value d =
-        half(e.add(e.index(256), e.add(e.scaled(g, 4), e.scaled(row, 2))));
-    Value scale = e.mul(d, number32(byteOf(scales, place), 128));
-    return e.mul(scale, number32(e.select(isLast, last, plain), 32));
+  /// value(code), in f32.
+  Value valueOf(const ::kf::BlockFormat &format) {
+    // Where codes lie is a sum over the digits of their numbers, but for those
+    // of the second half of row 1.
+    Value code = codeOf(format, /*isLast=*/false);
+    if (format.codeBits() == 6) {
+      Value isLast = e.isLess(e.index(1), e.add(row, half));
+      code = e.select(isLast, codeOf(format, /*isLast=*/true), code);
+    }
+    if (format.table)
+      return e.lookUp(format.table, code);
+    return number32(code, format.isSigned ? 128 : format.zero);
   }
 
-  /// The code of 4 bits.
-  Value nibble() {
-    Value at = wordPlace(e.add(e.scaled(u, 2), row));
-    Value codes = byteOf(at, e.add(e.div(j, 4), e.scaled(e.rem(j, 2), 2)));
-    return masked(shifted(codes, i32(e.scaled(e.rem(e.div(j, 2), 2), 4))), 15);
+  /// The code, where it is in the second half of row 1, or is not.
+  Value codeOf(const ::kf::BlockFormat &format, bool isLast) {
+    using Code = ::kf::FragmentCode;
+    using Bits = ::kf::CodeBits;
+    using Member = Bits Code::*;
+    const Code first = at(format, 0, isLast, isLast, 0, 0);
+    auto sumOf = [&](Member part, int Bits::*number) {
+      auto weightOf = [&](const Code &other) {
+        return other.*part.*number - first.*part.*number;
+      };
+      Value sum = e.index(first.*part.*number);
+      auto add = [&](Value digit, int weight) {
+        if (weight != 0)
+          sum = e.add(sum, e.scaled(digit, weight));
+      };
+      add(e.rem(u, 2), weightOf(at(format, 1, isLast, isLast, 0, 0)));
+      add(e.div(u, 2), weightOf(at(format, 2, isLast, isLast, 0, 0)));
+      if (!isLast) {
+        add(row, weightOf(at(format, 0, 1, 0, 0, 0)));
+        add(half, weightOf(at(format, 0, 0, 1, 0, 0)));
+      }
+      add(pair, weightOf(at(format, 0, isLast, isLast, 1, 0)));
+      add(odd, weightOf(at(format, 0, isLast, isLast, 0, 1)));
+      return sum;
+    };
+    Value code = e.word(0);
+    for (Member part : {&Code::low, &Code::high}) {
+      const Bits &own = first.*part;
+      if (own.width == 0)
+        continue;
+      // A half of a word has all bits.
+      Value bit = sumOf(part, &Bits::bit);
+      Value place = e.add(wordPlace(sumOf(part, &Bits::word)),
+                          e.scaled(e.div(bit, 16), 2));
+      Value bits =
+          joined(byteOf(place, e.index(0)), byteOf(place, e.index(1)), 8);
+      bits = masked(shifted(bits, i32(e.rem(bit, 16))), (1 << own.width) - 1);
+      code = joined(code, bits, own.at);
+    }
+    return code;
   }
-  Value wholeByte() {
-    Value at =
-        wordPlace(e.add(e.scaled(u, 4), e.add(e.scaled(e.div(j, 4), 2), row)));
-    return byteOf(at, e.add(e.div(e.rem(j, 4), 2), e.scaled(e.rem(j, 2), 2)));
-  }
-  /// The half of a word of the lane that has odd codes or the others.
-  Value halfWord(Value ofLane) {
-    Value at = e.add(wordPlace(ofLane), e.scaled(e.rem(j, 2), 2));
-    return joined(byteOf(at, e.index(0)), byteOf(at, e.index(1)), 8);
+
+  static ::kf::FragmentCode at(const ::kf::BlockFormat &format, int span,
+                               int row, int half, int pair, int odd) {
+    return ::kf::findFragmentCode(format, span, row, 4 * half + 2 * pair + odd);
   }
 
   Value wordPlace(Value ofLane) {
@@ -147,7 +181,9 @@ private:
     Value byte = memref::LoadOp::create(b, loc, buffer, e.add(base, offset));
     return arith::ExtUIOp::create(b, loc, b.getI32Type(), byte);
   }
-  Value half(Value offset) { return e.loadHalf(buffer, e.add(scales, offset)); }
+  Value halfAt(Value offset) {
+    return e.loadHalf(buffer, e.add(scales, offset));
+  }
   /// A code, less `zero`, in f32.
   Value number32(Value code, int64_t zero) {
     Value value = arith::SubIOp::create(b, loc, code, e.word(zero));
@@ -176,7 +212,8 @@ private:
   const ::kf::FragmentTile tile;
   Value number, g, row, k; // of the tile; in it, row g + 8 * row
   Value begin, scales;     // of the tile, in bytes
-  Value u, lane, j;        // span, lane and number of the code
+  Value lane, u;           // of the code: who has it, and its span
+  Value half, pair, odd;   // digits of its number in the span
 };
 
 } // namespace

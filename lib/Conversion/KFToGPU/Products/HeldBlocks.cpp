@@ -50,7 +50,7 @@ HeldBlocks::Rows HeldBlocks::hold(ArrayRef<SmallVector<Value>> words) {
       else
         parts.back() = e.add(parts.back(), sum);
     }
-    if (sumsOfX != Sums::Halves)
+    if (!StreamShape::hasHalves(sumsOfX))
       parts = {e.add(parts[0], parts[1])};
     for (Value part : parts)
       sums.push_back(code.combineLanes(
@@ -92,10 +92,10 @@ void HeldBlocks::multiply(Value pointer, ArrayRef<Rows> rows,
   Tile tile;
   loadScales(tile, pointer);
   SmallVector<Value> ofTile = beginTile(tile, sums);
-  const int64_t parts = sumsOfX == Sums::Halves ? 2 : 1;
+  const int64_t parts = StreamShape::hasHalves(sumsOfX) ? 2 : 1;
   for (int64_t span = 0; span < spans; ++span) {
     // x takes most registers, so that there are none for all codes.
-    loadCodes(tile, pointer, (span + 1) * tileOf.vectors * 4 / spans);
+    loadCodes(tile, pointer, span);
     for (int64_t part = 0; part < parts; ++part) {
       SmallVector<SmallVector<Value>> products(rows.size(), zeros());
       for (int64_t half = part; half < 2; half += parts) {
@@ -111,10 +111,11 @@ void HeldBlocks::multiply(Value pointer, ArrayRef<Rows> rows,
             fma(i % 4 < 2 ? upper : lower, products[i / 4][i % 4], ofTile[i]);
     }
   }
-  if (sumsOfX != Sums::Minimums)
+  const bool hasMinimums = StreamShape::hasMinimums(sumsOfX);
+  if (!hasMinimums)
     subtract(pointer, rows, ofTile);
   endTile(tile, ofTile, sums);
-  if (sumsOfX == Sums::Minimums)
+  if (hasMinimums)
     addMinimums(tile, rows, sums);
 }
 
@@ -157,11 +158,12 @@ void HeldBlocks::subtract(Value pointer, ArrayRef<Rows> rows,
 /// Minimums are multiplied where they lie, as codes are.
 void HeldBlocks::addMinimums(const Tile &tile, ArrayRef<Rows> rows,
                              MutableArrayRef<Value> sums) {
-  const SmallVector<Value> left = minimums(tile);
-  Value upper = e.mul(half(tile.blocks[0], 1), e.f32(-1 / minimumScale));
-  Value lower = e.mul(half(tile.blocks[1], 1), e.f32(-1 / minimumScale));
+  const SmallVector<SmallVector<Value>> left = minimums(tile);
+  auto [upper, lower] = scalesOfMinimums(tile);
   for (auto [number, row] : llvm::enumerate(rows)) {
-    SmallVector<Value> products = product(left, row.sums, zeros());
+    SmallVector<Value> products = zeros();
+    for (auto [i, operand] : llvm::enumerate(left))
+      products = product(operand, ArrayRef(row.sums).slice(2 * i, 2), products);
     for (int64_t i = 0; i < 4; ++i)
       sums[4 * number + i] =
           fma(i < 2 ? upper : lower, products[i], sums[4 * number + i]);

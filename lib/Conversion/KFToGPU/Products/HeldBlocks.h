@@ -33,7 +33,7 @@ public:
     /// rounded to, and what that leaves.
     SmallVector<Value> sums;
   };
-  /// Of a lane's columns 4 t, 4 t + 2, 4 t + 16 and 4 t + 18 of each span, and
+  /// Of a lane's columns 2 t, 2 t + 8, 2 t + 16 and 2 t + 24 of each span, and
   /// their neighbours.
   Rows hold(ArrayRef<SmallVector<Value>> words);
 

@@ -161,7 +161,7 @@ private:
     Value staged = code.advance(shared, e.scaled(warp, held.stagedBytes()));
     Value ofGroup =
         code.advance(staged, e.add(e.scaled(group, held.stagedRowBytes()),
-                                   e.scaled(inGroup, blockTiles ? 8 : 4)));
+                                   e.scaled(inGroup, 4)));
     rowsOfTiles.clear();
     for (int64_t tile = 0; tile < held.rowTiles(); ++tile) {
       if (tile > 0)
@@ -220,16 +220,12 @@ private:
   }
 
   /// This lane's words of a span: of columns 2 t, 2 t + 8, 2 t + 16 and 2 t +
-  /// 24; where the weight has blocks, of 4 t, 4 t + 2, 4 t + 16 and 4 t + 18.
+  /// 24.
   SmallVector<Value> loadSpan(Value pointer) {
     SmallVector<Value> words;
-    const int64_t count = blockTiles ? 2 : 4, bytes = blockTiles ? 8 : 4;
-    for (int64_t i = 0; i < count; ++i)
-      llvm::append_range(
-          words,
-          code.loadRegisters(code.advance(pointer, i * HeldShape::spanColumns *
-                                                       elementBytes / count),
-                             bytes));
+    for (int64_t i = 0; i < 4; ++i)
+      llvm::append_range(words,
+                         code.loadRegisters(code.advance(pointer, 16 * i), 4));
     return words;
   }
 

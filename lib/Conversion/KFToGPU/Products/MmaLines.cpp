@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GPUMatmulEmitter.h"
-#include "MmaBlockLines.h"
+#include "MmaCodeLines.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
@@ -28,15 +28,15 @@ constexpr int64_t laneBytes = 16;
 /// whatever their order in memory.
 class PlainLines : public MmaLines {
 public:
-  PlainLines(GPUEmitter &e, MatmulOp op, MmaFragment &product, Value columns,
-             int64_t offset)
+  PlainLines(GPUEmitter &e, MatmulOp op, MmaFragment &product, Value columns)
       : code(e),
         staging(
             e,
             MmaOperand(
                 e, op.getW(),
                 cast<RankedTensorType>(op.getX().getType()).getElementType()),
-            e.shape.mma->lines, offset, [&](Value line) -> MmaStaging::Line {
+            e.shape.mma->lines, e.shape.mma->rowBytes(),
+            [&](Value line) -> MmaStaging::Line {
               auto [column, group] = product.columnOf(line);
               SmallVector<Value> row = {column};
               if (op.getGlu())
@@ -54,9 +54,10 @@ public:
       tiles.push_back(staging.matrixOffset(line, half, step));
   }
 
-  void copy(Value stage, Value k) override { staging.copy(stage, k); }
-  SmallVector<Value> load(Value stage, int64_t unit, int64_t step) override {
-    Value at = code.advance(stage, tiles[step]);
+  void copy(const MmaStep &step) override { staging.copy(step.stage, step.k); }
+  SmallVector<Value> load(const MmaStep &step, int64_t unit,
+                          int64_t sixteen) override {
+    Value at = code.advance(step.stage, tiles[sixteen]);
     int64_t lines = unit * MmaShape::unitLines;
     return code.loadMatrices(code.advance(at, lines * staging.lineBytes()), 4);
   }
@@ -77,8 +78,9 @@ class FragmentLines : public MmaLines {
 public:
   /// The tile's first column is `column` of `argument`.
   FragmentLines(GPUEmitter &e, MatmulOp op, MmaFragment &product, Value columns,
-                int64_t offset, BlockArgument argument, Value column)
+                BlockArgument argument, Value column)
       : e(e), code(e), mma(*e.shape.mma) {
+    const int64_t offset = mma.rowBytes();
     auto type = cast<RankedTensorType>(argument.getType());
     const FragmentTile tile = *getFragmentTile(type.getElementType());
     const int64_t groups = op.getGlu() ? 2 : 1;
@@ -117,21 +119,24 @@ public:
                 e.index(offset));
   }
 
-  void copy(Value stage, Value k) override {
+  void copy(const MmaStep &step) override {
     for (const Chunk &chunk : chunks) {
+      auto copy = [&] { copyChunk(chunk, step.stage, step.k); };
       if (chunk.exists)
-        e.ifThen(chunk.exists, [&] { copyChunk(chunk, stage, k); });
+        e.ifThen(chunk.exists, copy);
       else
-        copyChunk(chunk, stage, k);
+        copy();
     }
   }
 
-  SmallVector<Value> load(Value stage, int64_t unit, int64_t step) override {
-    int64_t tile = unit * (mma.step / MmaShape::unitStep) + step;
+  SmallVector<Value> load(const MmaStep &step, int64_t unit,
+                          int64_t sixteen) override {
+    int64_t tile = unit * (mma.step / MmaShape::unitStep) + sixteen;
     auto type = VectorType::get({4}, e.b.getI32Type());
     Value loaded = LLVM::LoadOp::create(
         e.b, e.loc, type,
-        code.advance(code.advance(stage, own), tile * tileBytes), laneBytes);
+        code.advance(code.advance(step.stage, own), tile * tileBytes),
+        laneBytes);
     SmallVector<Value> words;
     for (int64_t word = 0; word < 4; ++word)
       words.push_back(vector::ExtractOp::create(e.b, e.loc, loaded, word));
@@ -180,15 +185,14 @@ private:
 
 std::unique_ptr<MmaLines> mlir::kf::createMmaLines(GPUEmitter &e, MatmulOp op,
                                                    MmaFragment &product,
-                                                   Value columns,
-                                                   int64_t offset) {
+                                                   Value columns, Value ring) {
   auto type = cast<RankedTensorType>(op.getW().getType());
   if (hasFragments(type)) {
     auto [argument, column] = findWeightRows(e, op);
     if (isa<QuantType, Float8E4M3FNType>(type.getElementType()))
-      return createMmaBlockLines(e, product, argument, column, offset);
-    return std::make_unique<FragmentLines>(e, op, product, columns, offset,
-                                           argument, column);
+      return createMmaCodeLines(e, product, argument, column, ring);
+    return std::make_unique<FragmentLines>(e, op, product, columns, argument,
+                                           column);
   }
-  return std::make_unique<PlainLines>(e, op, product, columns, offset);
+  return std::make_unique<PlainLines>(e, op, product, columns);
 }

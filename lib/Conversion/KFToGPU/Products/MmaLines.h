@@ -19,29 +19,31 @@
 
 namespace mlir::kf {
 
-/// The weight's part of each stage.
+/// A step of K: the columns from `k` on, which are in the stage at `stage`, a
+/// pointer. It is number `number` of those that have tiles of codes in common.
+struct MmaStep {
+  Value stage, k;
+  int64_t number = 0;
+};
+
+/// The weight's part of each step.
 class MmaLines {
 public:
   virtual ~MmaLines() = default;
 
-  /// Starts to fill the stage at `stage` with columns from `k` on.
-  virtual void copy(Value stage, Value k) = 0;
-  /// What a copy cannot do: this thread's part of columns from `k` on, in
-  /// registers, which do for any `k` past the end.
-  virtual SmallVector<Value> fetch(Value k) { return {}; }
-  /// Stores part number `part` of `parts` of what fetch() has given to the
-  /// stage; it is there at the next barrier.
-  virtual void store(Value stage, ArrayRef<Value> fetched, int64_t part,
-                     int64_t parts) {}
-  /// The words of this warp's unit number `unit`, of step number `step`.
-  virtual SmallVector<Value> load(Value stage, int64_t unit, int64_t step) = 0;
+  /// Starts to bring it to workgroup memory.
+  virtual void copy(const MmaStep &step) = 0;
+  /// The words of this warp's unit number `unit`, of 16 columns, those of
+  /// number `sixteen` of the step.
+  virtual SmallVector<Value> load(const MmaStep &step, int64_t unit,
+                                  int64_t sixteen) = 0;
 };
 
-/// Those of `op`'s weight, of which the workgroup's tile has `columns` columns,
-/// from byte `offset` of each stage on.
+/// Those of `op`'s weight, of which the workgroup's tile has `columns` columns.
+/// `ring` is a pointer to the stages, and what is behind them.
 std::unique_ptr<MmaLines> createMmaLines(GPUEmitter &e, MatmulOp op,
                                          MmaFragment &product, Value columns,
-                                         int64_t offset);
+                                         Value ring);
 
 } // namespace mlir::kf
 

@@ -61,18 +61,23 @@ private:
     storeTile(all);
   }
 
-  /// Finds the columns of K that this workgroup has.
+  /// Finds the columns of K that this workgroup has. What tiles of codes have
+  /// past the last one is 0, and so are rows.
   void findColumns() {
+    const int64_t all = paddedExtent();
     begin = e.index(0);
-    end = e.index(extent);
+    end = e.index(all);
     if (!e.part)
       return;
     begin = e.scaled(e.part, mma.columns());
     end = e.add(begin, e.index(mma.columns()));
-    if (!hasEqualParts())
-      end = e.select(e.isLess(end, e.index(extent)), end, e.index(extent));
+    if (mma.parts * mma.columns() != all)
+      end = e.select(e.isLess(end, e.index(all)), end, e.index(all));
   }
-  bool hasEqualParts() const { return mma.parts * mma.columns() == extent; }
+  int64_t paddedExtent() const {
+    return mma.tileBytes ? llvm::alignTo(extent, MmaShape::tileColumns)
+                         : extent;
+  }
 
   /// The sums of the tile, of rows as they are or scaled.
   SmallVector<Value> sumUpTile() {
@@ -80,7 +85,7 @@ private:
                  [&](Value line) -> MmaStaging::Line {
                    return {{line}, e.isLess(line, rows)};
                  });
-    lines = createMmaLines(e, op, product, columns, mma.rowBytes());
+    lines = createMmaLines(e, op, product, columns, ring);
     if (mma.isForWarpgroups)
       return sumUpWarpgroups(x);
     findTiles(x);
@@ -95,20 +100,18 @@ private:
                [&] { x.rescale(code.advance(ring, at), k, outliers, *range); });
   }
 
-  /// Begins to copy what the step at `k` reads, where there is one, to the
-  /// stage at byte `at` of the ring.
-  void copyStage(MmaStaging &x, Value at, Value k) {
-    e.ifThen(e.isLess(k, end), [&] {
-      Value stage = code.advance(ring, at);
-      x.copy(stage, k);
-      lines->copy(stage, k);
-    });
-    code.commitCopies();
+  /// Step number `number` of a loop, whose stage is at byte `at` of the ring.
+  MmaStep stepAt(Value at, Value k, int64_t number) {
+    return {code.advance(ring, at), k, number % mma.stepsOfTile()};
   }
 
-  /// The first column of step number `step` of this workgroup.
-  Value columnOf(int64_t step) {
-    return e.add(begin, e.index(step * mma.step));
+  /// Begins to copy what the step reads, where there is one.
+  void copyStage(MmaStaging &x, const MmaStep &step) {
+    e.ifThen(e.isLess(step.k, end), [&] {
+      x.copy(step.stage, step.k);
+      lines->copy(step);
+    });
+    code.commitCopies();
   }
 
   /// Begins with the first `ahead` stages. A packed weight is on its way while
@@ -117,68 +120,67 @@ private:
   void fillStages(MmaStaging &x, int64_t ahead) {
     if (!hasFragments(op.getW().getType())) {
       e.loop(e.index(ahead), [&](Value stage) {
-        copyStage(x, e.scaled(stage, mma.stageBytes()),
-                  e.add(begin, e.scaled(stage, mma.step)));
+        copyStage(x, stepAt(e.scaled(stage, mma.stageBytes()),
+                            e.add(begin, e.scaled(stage, mma.step)), 0));
       });
-    } else {
-      auto copy = [&](int64_t i, function_ref<void(Value, Value)> operand) {
-        Value k = columnOf(i);
-        e.ifThen(e.isLess(k, end),
-                 [&] { operand(code.advance(ring, i * mma.stageBytes()), k); });
-      };
-      for (int64_t i = 0; i < ahead; ++i)
-        copy(i, [&](Value stage, Value k) { lines->copy(stage, k); });
-      e.waitForInputs();
-      for (int64_t i = 0; i < ahead; ++i) {
-        copy(i, [&](Value stage, Value k) { x.copy(stage, k); });
-        code.commitCopies();
-      }
+      return;
     }
-    lines->store(ring, lines->fetch(begin), 0, 1);
+    auto copy = [&](int64_t i, function_ref<void(const MmaStep &)> operand) {
+      Value k = e.add(begin, e.index(i * mma.step));
+      e.ifThen(e.isLess(k, end),
+               [&] { operand(stepAt(e.index(i * mma.stageBytes()), k, i)); });
+    };
+    for (int64_t i = 0; i < ahead; ++i)
+      copy(i, [&](const MmaStep &step) { lines->copy(step); });
+    e.waitForInputs();
+    for (int64_t i = 0; i < ahead; ++i) {
+      copy(i, [&](const MmaStep &step) { x.copy(step.stage, step.k); });
+      code.commitCopies();
+    }
   }
 
   /// The ring's stages, one after another.
   SmallVector<Value> sumUp(MmaStaging &x) {
-    const int64_t ahead = mma.stages - 1;
+    const int64_t ahead = mma.ahead(), inTurn = mma.stepsOfTile();
     fillStages(x, ahead);
-    SmallVector<Value> fetched = lines->fetch(columnOf(1));
     waitForStage(x, e.index(0), begin);
     // What is multiplied next is in registers before it is wanted.
     SmallVector<Value> carried = product.zeros();
-    const size_t sumCount = carried.size(), fetchedCount = fetched.size();
-    llvm::append_range(carried, loadStep(e.index(0), 0));
-    llvm::append_range(carried, fetched);
+    const size_t sumCount = carried.size();
+    llvm::append_range(carried, loadStep(stepAt(e.index(0), begin, 0), 0));
     carried.push_back(e.index(0));
     carried.push_back(e.index(ahead * mma.stageBytes()));
     auto steps = e.loop(
-        begin, end, e.index(mma.step), carried, [&](Value k, ValueRange args) {
+        begin, end, e.index(inTurn * mma.step), carried,
+        [&](Value first, ValueRange args) {
           SmallVector<Value> sums(args.take_front(sumCount));
-          SmallVector<Value> words(
-              args.drop_front(sumCount).drop_back(fetchedCount + 2));
-          SmallVector<Value> fetched(args.drop_back(2).take_back(fetchedCount));
-          Value read = args.end()[-2], write = args.end()[-1];
-          copyStage(x, write, e.add(k, e.index(ahead * mma.step)));
-          SmallVector<Value> coming =
-              lines->fetch(e.add(k, e.index(2 * mma.step)));
-          Value following = nextStage(read);
-          Value filled = code.advance(ring, following);
-          const int64_t count = mma.step / MmaShape::unitStep;
-          for (int64_t step = 0; step < count; ++step) {
-            const bool isLast = step + 1 == count;
-            lines->store(filled, fetched, step, count);
-            // All have what they copied, and have left the stage that is
-            // filled next.
-            if (isLast)
-              waitForStage(x, following, e.add(k, e.index(mma.step)));
-            SmallVector<Value> later =
-                isLast ? loadStep(following, 0) : loadStep(read, step + 1);
-            multiplyAdd(words, sums);
-            words = std::move(later);
+          SmallVector<Value> words(args.drop_front(sumCount).drop_back(2));
+          Value read = args.end()[-2], write = args.end()[-1], k = first;
+          for (int64_t turn = 0; turn < inTurn; ++turn) {
+            copyStage(x, stepAt(write, e.add(k, e.index(ahead * mma.step)),
+                                turn + ahead));
+            const MmaStep step = stepAt(read, k, turn);
+            read = nextStage(read);
+            write = nextStage(write);
+            Value next = e.add(k, e.index(mma.step));
+            const int64_t count = mma.step / MmaShape::unitStep;
+            for (int64_t i = 0; i < count; ++i) {
+              const bool isLast = i + 1 == count;
+              // All have what they copied, and have left the stage that is
+              // filled next.
+              if (isLast)
+                waitForStage(x, read, next);
+              SmallVector<Value> later =
+                  isLast ? loadStep(stepAt(read, next, turn + 1), 0)
+                         : loadStep(step, i + 1);
+              multiplyAdd(words, sums);
+              words = std::move(later);
+            }
+            k = next;
           }
           llvm::append_range(sums, words);
-          llvm::append_range(sums, coming);
-          sums.push_back(following);
-          sums.push_back(nextStage(write));
+          sums.push_back(read);
+          sums.push_back(write);
           return sums;
         });
     return SmallVector<Value>(steps.getResults().take_front(sumCount));
@@ -188,56 +190,50 @@ private:
   /// needs is done. Two in turn have registers of their own for their lines:
   /// units still read those of the one before.
   SmallVector<Value> sumUpWarpgroups(MmaStaging &x) {
-    // The stage before the last may still be read.
-    const int64_t ahead = mma.stages - 2;
+    const int64_t ahead = mma.ahead();
     fillStages(x, ahead);
     SmallVector<Value> carried = product.zeros();
     const size_t sumCount = carried.size();
-    llvm::append_range(carried, lines->fetch(columnOf(1)));
-    const size_t fetchedCount = carried.size() - sumCount;
     carried.push_back(e.index(0));
     carried.push_back(e.index(ahead * mma.stageBytes()));
     const bool isEven = mma.steps % 2 == 0 &&
                         llvm::divideCeil(extent, mma.step) % mma.steps == 0;
-    const int64_t inTurn = isEven ? 2 : 1;
-    auto steps = e.loop(
-        begin, end, e.index(inTurn * mma.step), carried,
-        [&](Value first, ValueRange args) {
-          SmallVector<Value> sums(args.take_front(sumCount));
-          SmallVector<Value> fetched(args.drop_back(2).take_back(fetchedCount));
-          Value read = args.end()[-2], write = args.end()[-1];
-          for (int64_t turn = 0; turn < inTurn; ++turn) {
-            Value k = e.add(first, e.index(turn * mma.step));
-            code.waitForCopies(ahead - 1);
-            scaleStage(x, read, k);
-            code.fenceShared();
-            e.barrier();
-            Value stage = code.advance(ring, read);
-            SmallVector<Value> words;
-            const int64_t count = mma.step / MmaShape::unitStep;
-            for (int64_t step = 0; step < count; ++step)
-              llvm::append_range(words, lines->load(stage, 0, step));
-            copyStage(x, write, e.add(k, e.index(ahead * mma.step)));
-            SmallVector<Value> coming =
-                lines->fetch(e.add(k, e.index(2 * mma.step)));
-            Value ofRows = code.describeRows(stage);
-            code.fenceWarpgroup();
-            for (int64_t step = 0; step < count; ++step)
-              sums =
-                  code.beginProducts(factor, ArrayRef(words).slice(4 * step, 4),
-                                     ofRows, step, sums);
-            code.commitProducts();
-            read = nextStage(read);
-            write = nextStage(write);
-            lines->store(code.advance(ring, read), fetched, 0, 1);
-            fetched = std::move(coming);
-            code.waitForProducts(inTurn - 1);
-          }
-          llvm::append_range(sums, fetched);
-          sums.push_back(read);
-          sums.push_back(write);
-          return sums;
-        });
+    const int64_t inTurn = mma.tileBytes ? mma.stepsOfTile() : isEven ? 2 : 1;
+    auto steps =
+        e.loop(begin, end, e.index(inTurn * mma.step), carried,
+               [&](Value first, ValueRange args) {
+                 SmallVector<Value> sums(args.take_front(sumCount));
+                 Value read = args.end()[-2], write = args.end()[-1];
+                 for (int64_t turn = 0; turn < inTurn; ++turn) {
+                   Value k = e.add(first, e.index(turn * mma.step));
+                   code.waitForCopies(ahead - 1);
+                   scaleStage(x, read, k);
+                   code.fenceShared();
+                   e.barrier();
+                   const MmaStep step = stepAt(read, k, turn);
+                   const MmaStep later =
+                       stepAt(write, e.add(k, e.index(ahead * mma.step)),
+                              turn + ahead);
+                   // Between what makes numbers of codes and the products,
+                   // nothing may branch: else these would wait for one another.
+                   if (mma.tileBytes)
+                     copyStage(x, later);
+                   SmallVector<Value> words, ofRows;
+                   for (int64_t i = 0; i < mma.step / MmaShape::unitStep; ++i) {
+                     llvm::append_range(words, lines->load(step, 0, i));
+                     ofRows.push_back(code.describeRows(step.stage, i));
+                   }
+                   if (!mma.tileBytes)
+                     copyStage(x, later);
+                   sums = code.beginProducts(factor, words, ofRows, sums);
+                   read = nextStage(read);
+                   write = nextStage(write);
+                   code.waitForProducts(inTurn > 1 ? 1 : 0);
+                 }
+                 sums.push_back(read);
+                 sums.push_back(write);
+                 return sums;
+               });
     return code.waitForSums(steps.getResults().take_front(sumCount));
   }
 
@@ -269,14 +265,13 @@ private:
     lineBytes = x.lineBytes();
   }
 
-  /// This warp's words of step number `step` of the stage at `at`: those of
-  /// lines, [lineTiles][4], then those of rows, [rowTiles][2].
-  SmallVector<Value> loadStep(Value at, int64_t step) {
-    Value stage = code.advance(ring, at);
+  /// This warp's words of columns number `sixteen` of the step: those of lines,
+  /// [lineTiles][4], then those of rows, [rowTiles][2].
+  SmallVector<Value> loadStep(const MmaStep &step, int64_t sixteen) {
     SmallVector<Value> words;
     for (int64_t i = 0; i < mma.lineTiles(); ++i)
-      llvm::append_range(words, lines->load(stage, i, step));
-    Value tile = code.advance(stage, rowTiles[step]);
+      llvm::append_range(words, lines->load(step, i, sixteen));
+    Value tile = code.advance(step.stage, rowTiles[sixteen]);
     // Of the last unit alone, lanes of the upper half say nothing.
     for (int64_t j = 0; j < mma.rowTiles(); j += 2)
       llvm::append_range(

@@ -161,7 +161,7 @@ void MmaStaging::rescale(Value stage, Value k, OutlierRows &outliers,
 void MmaStaging::copyAsync(const Chunk &chunk, Value stage, Value k) {
   OpBuilder &b = e.b;
   Value isThere = chunk.line.isThere;
-  if (operand.extent % shape.step != 0) {
+  if (operand.extent % (shape.step * shape.stepsOfTile()) != 0) {
     Value column = e.add(k, chunk.column);
     isThere = arith::AndIOp::create(b, e.loc, isThere,
                                     e.isLess(column, e.index(operand.extent)));

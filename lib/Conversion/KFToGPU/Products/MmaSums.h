@@ -32,7 +32,7 @@ public:
   /// Bytes of workgroup memory of the kernel: of the stages, or what one unit
   /// of each warp takes where that is more.
   int64_t workgroupBytes() const {
-    return std::max(shape.stages * shape.stageBytes(), bytes(1));
+    return std::max(shape.ringBytes(), bytes(1));
   }
   /// How many units of each warp go at a time.
   int64_t units() const {

@@ -32,7 +32,7 @@ bool StreamBlocks::isHighTile(int64_t number) const {
 SmallVector<Value> StreamBlocks::firstSums(Value pair, int64_t number,
                                            int64_t tile) {
   Value zero = e.f32(0.0);
-  if (sumsOfX == Sums::Minimums || !isHighTile(tile))
+  if (StreamShape::hasMinimums(sumsOfX) || !isHighTile(tile))
     return SmallVector<Value>(4, zero);
   const int64_t ofPair = sumsOfX == Sums::Halves ? 2 : 1;
   const bool isMixed = stream.columnTiles() == 1;
@@ -61,7 +61,7 @@ void StreamBlocks::multiply(const Tile &tile, Value pair,
                             MutableArrayRef<Value> sums) {
   const Type element = b.getF16Type();
   SmallVector<Value> ofTile = beginTile(tile, sums);
-  const int64_t halves = sumsOfX == Sums::Halves ? 2 : 1;
+  const int64_t halves = StreamShape::hasHalves(sumsOfX) ? 2 : 1;
   for (int64_t span = 0; span < spans; ++span) {
     Value here = e.add(pair, e.index(span));
     const SmallVector<Value> left[2] = {fragment(tile, span, 0),
@@ -89,7 +89,7 @@ void StreamBlocks::multiply(const Tile &tile, Value pair,
     }
   }
   endTile(tile, ofTile, sums);
-  if (sumsOfX == Sums::Minimums)
+  if (StreamShape::hasMinimums(sumsOfX))
     addMinimums(tile, pair, sums);
 }
 
@@ -99,31 +99,31 @@ void StreamBlocks::multiply(const Tile &tile, Value pair,
 
 void StreamBlocks::addMinimums(const Tile &tile, Value pair,
                                MutableArrayRef<Value> sums) {
-  SmallVector<Value> left = minimums(tile);
-  // Products are scaled as those of codes.
-  auto scale = [&](int64_t row) {
-    return e.mul(half(tile.blocks[row], 1), e.f32(-xScale / minimumScale));
-  };
-  Value upper = scale(0), lower = scale(1);
+  const SmallVector<SmallVector<Value>> left = minimums(tile);
+  auto [upper, lower] = scalesOfMinimums(tile, xScale);
   const bool isMixed = stream.columnTiles() == 1;
+  const int64_t wordsOfRow = spans * int64_t(left.size());
   for (int64_t number = 0; number < stream.columnTiles(); ++number) {
     if (!isHighTile(number))
       continue;
     Value row = e.add(operands.group, e.index(8 * number));
     Value isThere = e.isLess(row, e.index(stream.rows));
-    // [tiles][rows][4 lanes] of two words.
+    // [tiles][rows][eight sums][4 lanes] of two words.
     Value place =
-        e.add(e.mul(pair, e.index(stream.rows)),
-              e.mul(e.select(isThere, row, e.index(0)), e.index(spans)));
+        e.add(e.mul(pair, e.index(stream.rows * left.size())),
+              e.mul(e.select(isThere, row, e.index(0)), e.index(wordsOfRow)));
     place = e.add(place, e.mul(operands.inGroup, e.index(2)));
-    SmallVector<Value> right =
-        loadWords(code.advance(operands.xSums, e.mul(place, e.index(4))), 2);
-    if (isMixed)
-      for (Value &value : right)
-        value =
-            e.select(e.isLess(operands.group, e.index(4)), value, e.word(0));
-    SmallVector<Value> products = code.multiplyAdd(
-        b.getF16Type(), left, right, SmallVector<Value>(4, e.f32(0.0)));
+    SmallVector<Value> products(4, e.f32(0.0));
+    for (const SmallVector<Value> &operand : left) {
+      SmallVector<Value> right =
+          loadWords(code.advance(operands.xSums, e.mul(place, e.index(4))), 2);
+      if (isMixed)
+        for (Value &value : right)
+          value =
+              e.select(e.isLess(operands.group, e.index(4)), value, e.word(0));
+      products = code.multiplyAdd(b.getF16Type(), operand, right, products);
+      place = e.add(place, e.index(spans));
+    }
     for (int64_t i = 0; i < 4; ++i) {
       Value &sum = sums[4 * number + i];
       sum = fma(i < 2 ? upper : lower, products[i], sum);
@@ -131,40 +131,51 @@ void StreamBlocks::addMinimums(const Tile &tile, Value pair,
   }
 }
 
-void StreamBlocks::storeSums(Value pair, Value row, ArrayRef<Value> parts) {
-  SmallVector<Value> sums(parts);
-  if (sumsOfX != Sums::Halves)
-    sums = {e.add(parts[0], parts[1])};
-  for (Value &sum : sums)
-    sum = code.combineLanes(sum, 0, 2,
-                            [&](Value x, Value y) { return e.add(x, y); });
+void StreamBlocks::storeSums(Value pair, Value half, Value row,
+                             ArrayRef<Value> parts) {
+  if (StreamShape::hasHalves(sumsOfX)) {
+    for (auto [i, part] : llvm::enumerate(parts))
+      storeSum(e.add(e.scaled(e.add(pair, e.index(i * pairsApart)), 2), half),
+               row, part);
+    return;
+  }
+  // Of neighbouring groups, each has one of the pairs.
+  Value isFirst = e.isLess(half, e.index(1));
+  Value own = e.select(isFirst, parts[0], parts[1]);
+  Value others = e.select(isFirst, parts[1], parts[0]);
+  storeSum(e.add(pair, e.scaled(half, pairsApart)), row,
+           e.add(own, code.exchange(others, 4)));
+}
+
+/// Stores sum number `number` of a row, of which the lanes of a group have
+/// `part`.
+void StreamBlocks::storeSum(Value number, Value row, Value part) {
+  Value sum = code.combineLanes(part, 0, 2,
+                                [&](Value x, Value y) { return e.add(x, y); });
   auto store = [&](Value value, Value place, int64_t bytes) {
     LLVM::StoreOp::create(
         b, loc, value,
         code.advance(operands.xSums, e.mul(place, e.index(bytes))), bytes);
   };
   e.ifThen(e.isLess(operands.inGroup, e.index(1)), [&] {
-    if (sumsOfX != Sums::Minimums) {
+    if (!StreamShape::hasMinimums(sumsOfX)) {
       // What codes are above values is subtracted.
       const int64_t zero = ::kf::PackedBlock(format).zero;
-      for (auto [number, sum] : llvm::enumerate(sums)) {
-        Value column =
-            e.add(e.mul(pair, e.index(sums.size())), e.index(number));
-        store(
-            e.mul(sum, e.f32(-static_cast<double>(zero) * xScale * codeScale)),
-            e.add(e.mul(column, e.index(stream.sumColumns())), row), 4);
-      }
+      store(e.mul(sum, e.f32(-static_cast<double>(zero) * xScale * codeScale)),
+            e.add(e.mul(number, e.index(stream.sumColumns())), row), 4);
       return;
     }
-    Value sum = e.mul(sums[0], e.f32(minimumScale));
-    Value high = arith::TruncFOp::create(b, loc, b.getF16Type(), sum);
+    Value scaled = e.mul(sum, e.f32(minimumScale));
+    Value high = arith::TruncFOp::create(b, loc, b.getF16Type(), scaled);
     Value rest =
-        e.sub(sum, arith::ExtFOp::create(b, loc, b.getF32Type(), high));
+        e.sub(scaled, arith::ExtFOp::create(b, loc, b.getF32Type(), high));
     Value low = arith::TruncFOp::create(b, loc, b.getF16Type(), rest);
-    // Halves: [tiles][rows][pairs of spans][high, low][2].
-    Value place = e.add(e.mul(e.div(pair, spans), e.index(stream.rows)), row);
-    place = e.add(e.mul(place, e.index(4)), e.div(e.rem(pair, spans), 2));
-    place = e.add(e.mul(place, e.index(4)), e.rem(pair, 2));
+    // Halves: [tiles][rows][pairs of sums][high, low][2].
+    const int64_t ofTile = StreamShape::hasHalves(sumsOfX) ? 2 * spans : spans;
+    Value inTile = e.rem(number, ofTile);
+    Value place = e.add(e.scaled(e.div(number, ofTile), stream.rows), row);
+    place = e.add(e.scaled(place, ofTile / 2), e.div(inTile, 2));
+    place = e.add(e.scaled(place, 4), e.rem(inTile, 2));
     store(high, place, 2);
     store(low, e.add(place, e.index(2)), 2);
   });

@@ -38,12 +38,15 @@ public:
   /// each column tile.
   void multiply(const Tile &tile, Value pair, MutableArrayRef<Value> sums);
 
-  /// Stores what goes with a pair of a row, of which the lanes of a group have
-  /// `parts`, of each half of the columns; lanes of a warp have pairs that
-  /// follow each other.
-  void storeSums(Value pair, Value row, ArrayRef<Value> parts);
+  /// How far the two pairs are apart of which lanes have columns at a time.
+  static constexpr int64_t pairsApart = 4;
+  /// Stores what goes with half `half` of a row's pair number `pair`, and of
+  /// the one pairsApart behind, of which the lanes of a group have `parts`;
+  /// neighbouring groups have both halves.
+  void storeSums(Value pair, Value half, Value row, ArrayRef<Value> parts);
 
 private:
+  void storeSum(Value number, Value row, Value part);
   SmallVector<Value> firstSums(Value pair, int64_t number, int64_t tile);
   void addMinimums(const Tile &tile, Value pair, MutableArrayRef<Value> sums);
   bool isHighTile(int64_t number) const;

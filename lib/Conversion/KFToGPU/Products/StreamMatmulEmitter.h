@@ -69,16 +69,17 @@ private:
   //===--- Rows of x: StreamRows.cpp --------------------------------------===//
 
   static constexpr int64_t perRun = 8;
-  /// What a lane splits at a time: 8 columns of a row of x.
+  /// What a lane splits at a time: 8 columns of a row of x, of a pair of tiles;
+  /// where the weight has blocks, of half `half` of a pair, and of the one
+  /// StreamBlocks::pairsApart behind, so that lanes read what lies side by
+  /// side.
   struct XRun {
-    Value row, pair, inPair; ///< place in workgroup memory
-    Value line;              ///< of squares
+    Value row, pair, inPair, half; ///< place in workgroup memory
+    Value line;                    ///< of squares
     SmallVector<Value> values;
     Value squares;
   };
 
-  /// Whether a lane's columns are neighbours of 4, as codes in its words are.
-  bool hasQuads() const { return blockTiles || isFloat8; }
   /// Whether elements are split when they are multiplied, and not before.
   bool isSingle() const { return stream.unit == MatrixUnit::Tf32Pairs; }
   void stageX(Value round, Value slice);
@@ -86,7 +87,10 @@ private:
   XRun loadRun(Value number, int64_t runs, Value round, Value slice);
   Value loadColumn(Value row, Value k, Value scale, Value &squaresOfRun);
   void storeRun(const XRun &run);
+  void orderWords(MutableArrayRef<Value> words);
   void storeWords(ArrayRef<Value> words, Value place);
+  void storeBlockRun(const XRun &run);
+  void storePairRun(const XRun &run);
   std::pair<Value, Value> split(Value first, Value second);
   std::pair<Value, Value> widen(Value rounded);
   void storeSquares(const XRun &run);

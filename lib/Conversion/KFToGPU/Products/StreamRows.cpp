@@ -30,10 +30,9 @@ using namespace mlir::kf;
 
 /// Splits a chunk's columns of all rows into the two terms, in the order of
 /// the right operand: [pairs of tiles][terms][rows][4] vectors, of which each
-/// has words of columns 2 t, 2 t + 8, 2 t + 16 and 2 t + 24; where the weight
-/// has codes of 8 bits or less, of 4 t, 4 t + 2, 4 t + 16 and 4 t + 18. For a
-/// weight of f32, terms are the halves of 32 columns, and have columns t, t +
-/// 4, t + 8 and t + 12.
+/// has words of columns 2 t, 2 t + 8, 2 t + 16 and 2 t + 24. For a weight of
+/// f32, terms are the halves of 32 columns, and have columns t, t + 4, t + 8
+/// and t + 12.
 void StreamMatmulEmitter::stageX(Value round, Value slice) {
   // Loads of some vectors are under way at a time.
   const int64_t runs = stream.chunkColumns() / perRun;
@@ -71,6 +70,11 @@ StreamMatmulEmitter::XRun StreamMatmulEmitter::loadRun(Value number,
   Value inRow = e.rem(number, runs);
   run.pair = e.div(inRow, 4);
   run.inPair = e.rem(inRow, 4);
+  if (blockTiles) {
+    Value group = e.rem(run.pair, 2 * StreamBlocks::pairsApart);
+    run.half = e.rem(group, 2);
+    run.pair = e.add(e.sub(run.pair, group), e.div(group, 2));
+  }
   // Where the pair is in K.
   Value inChunk = e.scaled(run.pair, StreamShape::pairColumns);
   Value column = e.add(e.scaled(slice, stream.chunkColumns()), inChunk);
@@ -84,8 +88,10 @@ StreamMatmulEmitter::XRun StreamMatmulEmitter::loadRun(Value number,
   }
   run.line = e.div(column, stream.lineColumns());
   column = e.add(column, e.scaled(run.inPair, isSingle()   ? 1
-                                              : hasQuads() ? 4
-                                                           : 2));
+                                              : blockTiles ? 2
+                                                           : 4));
+  if (blockTiles)
+    column = e.add(column, e.scaled(run.half, StreamShape::pairColumns / 2));
   run.squares = e.f32(0.0);
   Value scale = isScaled ? range->scaleOf(run.row) : Value();
   for (int64_t i = 0; i < perRun; ++i)
@@ -98,8 +104,10 @@ StreamMatmulEmitter::XRun StreamMatmulEmitter::loadRun(Value number,
 int64_t StreamMatmulEmitter::columnInPair(int64_t number) const {
   if (isSingle())
     return 4 * number;
-  return hasQuads() ? 16 * (number / 4) + number % 4
-                    : 8 * (number / 2) + number % 2;
+  if (blockTiles)
+    return StreamBlocks::pairsApart * StreamShape::pairColumns * (number / 4) +
+           8 * (number % 4 / 2) + number % 2;
+  return 16 * (number / 4) + number % 4;
 }
 
 /// Column `k` of a row of x, 0 past the end; without its norm's scale, and
@@ -126,34 +134,76 @@ Value StreamMatmulEmitter::loadColumn(Value row, Value k, Value scale,
 }
 
 void StreamMatmulEmitter::storeRun(const XRun &run) {
+  if (blockTiles)
+    storeBlockRun(run);
+  else
+    storePairRun(run);
+  if (stream.hasSquares)
+    storeSquares(run);
+}
+
+/// Halves of two pairs, whose lanes have two of the four words of a vector.
+void StreamMatmulEmitter::storeBlockRun(const XRun &run) {
+  auto type = VectorType::get({2}, b.getI32Type());
+  const int64_t ofVector = vectorBytes / 2;
+  SmallVector<Value> parts(2);
+  for (int64_t i = 0; i < 2; ++i) {
+    ArrayRef<Value> values = ArrayRef(run.values).slice(4 * i, 4);
+    Value pair = e.add(run.pair, e.index(i * StreamBlocks::pairsApart));
+    SmallVector<Value> high, low;
+    for (int64_t k = 0; k < 2; ++k) {
+      Value first = values[2 * k], second = values[2 * k + 1];
+      Value sum = e.add(first, second);
+      parts[i] = k ? e.add(parts[i], sum) : sum;
+      if (double scale = blockTiles->scaleOfPair(k); scale != 1) {
+        first = e.mul(first, e.f32(scale));
+        second = e.mul(second, e.f32(scale));
+      }
+      auto [rounded, rest] = split(first, second);
+      high.push_back(rounded);
+      low.push_back(rest);
+    }
+    Value place =
+        e.add(e.scaled(e.add(e.scaled(pair, 2 * stream.rows), run.row), 4),
+              run.inPair);
+    Value to = code.advance(
+        code.pointerTo(xMemory),
+        e.add(e.scaled(place, vectorBytes), e.scaled(run.half, ofVector)));
+    for (auto [term, words] : {std::pair(0, &high), {1, &low}})
+      LLVM::StoreOp::create(
+          b, loc, vector::FromElementsOp::create(b, loc, type, *words),
+          code.advance(to, term * stream.rows * 4 * vectorBytes), ofVector);
+  }
+  blockTiles->storeSums(run.pair, run.half, run.row, parts);
+}
+
+void StreamMatmulEmitter::storePairRun(const XRun &run) {
   SmallVector<Value> high, low;
-  SmallVector<Value> parts = {e.f32(0.0), e.f32(0.0)};
   // Nothing is split for f32: halves of the columns are in place of both terms.
   for (Value value : isSingle() ? ArrayRef(run.values) : ArrayRef<Value>())
     (high.size() < perRun / 2 ? high : low)
         .push_back(arith::BitcastOp::create(b, loc, b.getI32Type(), value));
   for (int64_t i = 0; i < (isSingle() ? 0 : 4); ++i) {
-    Value first = run.values[2 * i], second = run.values[2 * i + 1];
-    if (blockTiles) {
-      parts[i / 2] = e.add(parts[i / 2], e.add(first, second));
-      if (double scale = blockTiles->scaleOfPair(i); scale != 1) {
-        first = e.mul(first, e.f32(scale));
-        second = e.mul(second, e.f32(scale));
-      }
-    }
-    auto [rounded, rest] = split(first, second);
+    auto [rounded, rest] = split(run.values[2 * i], run.values[2 * i + 1]);
     high.push_back(rounded);
     low.push_back(rest);
   }
+  if (!isSingle())
+    for (SmallVector<Value> *words : {&high, &low})
+      for (int64_t half = 0; half < 2; ++half)
+        orderWords(MutableArrayRef(*words).slice(2 * half, 2));
   Value place =
       e.add(e.scaled(e.add(e.scaled(run.pair, 2 * stream.rows), run.row), 4),
             run.inPair);
   storeWords(high, place);
   storeWords(low, e.add(place, e.index(stream.rows * 4)));
-  if (blockTiles)
-    blockTiles->storeSums(run.pair, run.row, parts);
-  if (stream.hasSquares)
-    storeSquares(run);
+}
+
+/// From words of columns 4 t and 4 t + 2 of lane t, of a group of 4, those of 2
+/// t and 2 t + 8: what has been read together is what neighbours multiply.
+void StreamMatmulEmitter::orderWords(MutableArrayRef<Value> words) {
+  code.exchangeWords(words[0], words[1], 1);
+  code.exchangeWords(words[0], words[1], 2);
 }
 
 void StreamMatmulEmitter::storeWords(ArrayRef<Value> words, Value place) {

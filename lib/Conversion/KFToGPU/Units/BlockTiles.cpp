@@ -76,36 +76,63 @@ SmallVector<Value> BlockTiles::loadWords(Value pointer, int64_t count) {
 
 BlockTiles::Tile BlockTiles::load(Value pointer) {
   Tile tile;
-  loadCodes(tile, pointer, 4 * tileOf.vectors);
+  for (int64_t span = 0; span < spans; ++span)
+    loadCodes(tile, pointer, span);
   loadScales(tile, pointer);
   return tile;
 }
 
-void BlockTiles::loadCodes(Tile &tile, Value pointer, int64_t count) {
+void BlockTiles::loadCodes(Tile &tile, Value pointer, int64_t span,
+                           bool isLone) {
+  tile.words.resize(4 * tileOf.vectors);
+  SmallVector<SmallVector<int64_t>> wanted(tileOf.vectors);
+  auto want = [&](const ::kf::CodeBits &bits) {
+    SmallVector<int64_t> &ofVector = wanted[bits.word / 4];
+    if (bits.width != 0 && !tile.words[bits.word] &&
+        !llvm::is_contained(ofVector, bits.word))
+      ofVector.push_back(bits.word);
+  };
+  for (int row = 0; row < 2; ++row)
+    for (int j = 0; j < 8; ++j) {
+      const auto bits =
+          ::kf::findFragmentCode(format, static_cast<int>(span), row, j);
+      want(bits.low);
+      want(bits.high);
+    }
   Value own = code.advance(pointer, e.mul(lanes.lane, e.index(16)));
-  while (static_cast<int64_t>(tile.words.size()) < count)
-    llvm::append_range(
-        tile.words,
-        loadWords(code.advance(own, 512 * (tile.words.size() / 4)), 4));
+  for (auto [number, words] : llvm::enumerate(wanted)) {
+    if (words.empty())
+      continue;
+    const auto vector = static_cast<int64_t>(number);
+    const bool isWhole = !isLone || words.size() > 1;
+    const int64_t first = isWhole ? 4 * vector : words.front();
+    Value from = code.advance(own, 512 * vector + first % 4 * 4);
+    for (auto [i, word] :
+         llvm::enumerate(code.loadRegisters(from, isWhole ? 16 : 4)))
+      tile.words[first + static_cast<int64_t>(i)] = word;
+  }
 }
 
 void BlockTiles::loadScales(Tile &tile, Value pointer) {
-  auto at = [&](Value index, int64_t bytes) {
-    return code.advance(pointer, e.mul(index, e.index(bytes)));
+  auto at = [&](Value index, int64_t bytes, int64_t first = 0) {
+    return code.advance(code.advance(pointer, e.mul(index, e.index(bytes))),
+                        first);
   };
   pointer = code.advance(pointer, 512 * tileOf.vectors);
-  if (sumsOfX != Sums::Minimums) {
-    tile.scales = loadWords(at(lanes.group, 32), 8);
-    if (sumsOfX == Sums::Halves)
-      tile.blocks =
-          code.loadRegisters(code.advance(at(lanes.group, 4), 256), 4);
+  const bool hasMinimums = StreamShape::hasMinimums(sumsOfX);
+  if (format.subScales == ::kf::SubScales::Packed6) {
+    tile.scales = loadWords(at(lanes.group, 16), 4);
+    tile.own = code.loadRegisters(at(lanes.lane, 4), 4);
+    llvm::append_range(tile.own, code.loadRegisters(at(lanes.lane, 2, 128), 2));
+    tile.blocks = loadWords(at(lanes.group, 8, 192), 2);
     return;
   }
-  tile.scales = loadWords(at(lanes.group, 16), 4);
-  tile.own = code.loadRegisters(at(lanes.lane, 4), 4);
-  llvm::append_range(
-      tile.own, code.loadRegisters(code.advance(at(lanes.lane, 2), 128), 2));
-  tile.blocks = loadWords(code.advance(at(lanes.group, 8), 192), 2);
+  tile.scales = loadWords(at(lanes.group, 32), 8);
+  if (hasMinimums)
+    tile.own = loadWords(at(lanes.lane, 8, hasSubScales() ? 0 : 256), 2);
+  if (hasSubScales())
+    tile.blocks = hasMinimums ? loadWords(at(lanes.group, 8, 256), 2)
+                              : code.loadRegisters(at(lanes.group, 4, 256), 4);
 }
 
 SmallVector<Value> BlockTiles::beginTile(const Tile &tile,
@@ -123,69 +150,123 @@ void BlockTiles::endTile(const Tile &tile, ArrayRef<Value> ofTile,
     return;
   }
   Value upper = half(tile.blocks[0], 0);
-  Value lower = sumsOfX == Sums::Minimums ? half(tile.blocks[1], 0)
-                                          : half(tile.blocks[0], 1);
+  Value lower = tile.blocks.size() > 1 ? half(tile.blocks[1], 0)
+                                       : half(tile.blocks[0], 1);
   for (auto [number, sum] : llvm::enumerate(sums))
     sum = fma(number % 4 < 2 ? upper : lower, ofTile[number], sum);
 }
 
 SmallVector<Value> BlockTiles::fragment(const Tile &tile, int64_t span,
                                         int64_t half) {
-  ArrayRef<Value> words = tile.words;
   SmallVector<Value> fragment(4);
-  for (int64_t row = 0; row < 2; ++row) {
-    if (format.low.bits == 8) {
-      Value codes = words[4 * span + 2 * half + row];
-      fragment[row] = masked(codes, 0x00ff00ff);
-      fragment[2 + row] = masked(shifted(codes, 8), 0x00ff00ff);
-    } else if (format.high.bits == 0) {
-      Value codes = shifted(words[2 * span + row], 8 * half);
-      fragment[row] = masked(codes, 0x000f000f);
-      fragment[2 + row] = masked(codes, 0x00f000f0);
-    } else if (half == 0 || row == 0) {
-      Value codes = words[3 * span + 2 * half + row];
-      fragment[row] = masked(codes, 0x003f003f);
-      fragment[2 + row] = masked(shifted(codes, 6), 0x003f003f);
-    } else {
-      for (int64_t i = 0; i < 2; ++i)
-        fragment[2 * i + 1] =
-            joined(masked(shifted(words[3 * span + i], 12), 0x000f000f),
-                   masked(shifted(words[3 * span + 2], 8 + 2 * i), 0x00300030));
-    }
-  }
+  for (int64_t row = 0; row < 2; ++row)
+    for (int64_t i = 0; i < 2; ++i)
+      fragment[2 * i + row] = codesOf(tile, span, row, 2 * half + i);
   return fragment;
+}
+
+Value BlockTiles::codesOf(const Tile &tile, int64_t span, int64_t row,
+                          int64_t pair) {
+  const auto bits =
+      ::kf::findFragmentCode(format, static_cast<int>(span),
+                             static_cast<int>(row), static_cast<int>(2 * pair));
+  if (format.table) {
+    Value entries = lookUp(tile.words[bits.low.word], 16 * (pair / 2));
+    return masked(shifted(entries, 8 * (pair % 2)), 0x00ff00ff);
+  }
+  const int64_t place = placeOfPair(pair);
+  Value codes;
+  for (const ::kf::CodeBits &own : {bits.low, bits.high}) {
+    if (own.width == 0)
+      continue;
+    const int64_t to = own.at + place;
+    Value part = masked(shifted(tile.words[own.word], own.bit - to),
+                        ((1 << own.width) - 1) * int64_t(0x00010001) << to);
+    codes = codes ? joined(codes, part) : part;
+  }
+  return codes;
+}
+
+/// The entries, plus 128, of the table that the four codes from bit `first` of
+/// a word on select, a byte each.
+Value BlockTiles::lookUp(Value word, int64_t first) {
+  Value entries[4];
+  for (int64_t i = 0; i < 4; ++i) {
+    uint32_t bytes = 0;
+    for (int64_t k = 0; k < 4; ++k)
+      bytes |= static_cast<uint32_t>(format.table[4 * i + k] + 128) << 8 * k;
+    entries[i] = e.word(bytes);
+  }
+  // Selectors have the low three bits of four codes, and the fourth ones say
+  // which eight entries are meant.
+  Value codes = shifted(word, first);
+  Value low = masked(codes, 0x7777);
+  Value which = joined(masked(shifted(codes, 1), 0x4444), e.word(0x3210));
+  return code.selectBytes(code.selectBytes(entries[0], entries[1], low),
+                          code.selectBytes(entries[2], entries[3], low), which);
 }
 
 std::pair<Value, Value> BlockTiles::scalesOf(const Tile &tile, int64_t number) {
   const int64_t odd = number % 2;
-  switch (sumsOfX) {
-  case Sums::Halves: {
+  if (StreamShape::hasHalves(sumsOfX)) {
     Value scales = tile.scales[number % 8 / 2 * 2 + number / 8];
-    auto of = [&](int64_t row) {
+    auto of = [&](int64_t row) -> Value {
+      if (format.subScales == ::kf::SubScales::Nibbles)
+        return byte(scales, 2 * row + odd, 15);
       return e.sub(byte(scales, 2 * row + odd, 0xff), e.f32(128));
     };
     return {of(0), of(1)};
   }
-  case Sums::Minimums: {
+  if (hasSubScales()) {
     Value scales = tile.scales[number / 2];
     return {byte(scales, odd, 63), byte(scales, 2 + odd, 63)};
   }
-  default:
-    return {half(tile.scales[number / 2 * 2], odd),
-            half(tile.scales[number / 2 * 2 + 1], odd)};
-  }
+  return {half(tile.scales[number / 2 * 2], odd),
+          half(tile.scales[number / 2 * 2 + 1], odd)};
 }
 
-SmallVector<Value> BlockTiles::minimums(const Tile &tile) {
-  SmallVector<Value> left;
-  for (int64_t row = 0; row < 2; ++row) { // a half of a word for each span
-    Value low = shifted(tile.own[0], 16 * row);
-    Value high = shifted(tile.own[1], 8 * row);
-    left.push_back(joined(
-        joined(masked(shifted(low, 6), 3), masked(shifted(low, -2), 0x30000)),
-        joined(masked(shifted(high, -2), 0x3c),
-               masked(shifted(high, -14), 0x3c0000))));
+SmallVector<SmallVector<Value>> BlockTiles::minimums(const Tile &tile) {
+  SmallVector<SmallVector<Value>> operands;
+  auto add = [&](Value upper, Value lower) {
+    operands.push_back({upper, lower, upper, lower});
+  };
+  if (!hasSubScales()) {
+    add(tile.own[0], tile.own[1]);
+    return operands;
   }
-  llvm::append_range(left, SmallVector<Value>(left));
-  return left;
+  if (format.subScales == ::kf::SubScales::Nibbles) { // above their scales
+    for (Value bytes : tile.own) {
+      Value rows[2];
+      for (int64_t row = 0; row < 2; ++row)
+        rows[row] = masked(
+            shifted(code.selectBytes(bytes, e.word(0), row ? 0x4342 : 0x4140),
+                    4),
+            0x000f000f);
+      add(rows[0], rows[1]);
+    }
+    return operands;
+  }
+  add(packedMinimums(tile.own[0], tile.own[1], 0),
+      packedMinimums(tile.own[0], tile.own[1], 1));
+  return operands;
+}
+
+Value BlockTiles::packedMinimums(Value scales, Value rest, int64_t row) {
+  Value low = shifted(scales, 16 * row), high = shifted(rest, 8 * row);
+  return joined(
+      joined(masked(shifted(low, 6), 3), masked(shifted(low, -2), 0x30000)),
+      joined(masked(shifted(high, -2), 0x3c),
+             masked(shifted(high, -14), 0x3c0000)));
+}
+
+std::pair<Value, Value> BlockTiles::scalesOfMinimums(const Tile &tile,
+                                                     double xScale) {
+  if (!hasSubScales()) {
+    Value scale = e.f32(codeScale * xScale / minimumScale);
+    return {scale, scale};
+  }
+  auto of = [&](int64_t row) {
+    return e.mul(half(tile.blocks[row], 1), e.f32(-xScale / minimumScale));
+  };
+  return {of(0), of(1)};
 }

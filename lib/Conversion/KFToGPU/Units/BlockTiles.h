@@ -31,26 +31,27 @@ public:
   static constexpr double codeScale = 0x1p-24;
 
   /// What values of pair number `i` of a lane's columns, of 4, are scaled by:
-  /// codes of 4 bits are multiplied where they lie, some 16 times too large.
+  /// codes are multiplied where they lie, some a power of two too large.
   double scaleOfPair(int64_t i) const {
-    return format.low.bits == 4 && format.high.bits == 0 && i % 2 == 1 ? 0x1p-4
-                                                                       : 1;
+    return 1.0 / static_cast<double>(1 << placeOfPair(i));
   }
 
   /// A tile in registers.
   struct Tile {
-    SmallVector<Value> words;  ///< of codes
+    SmallVector<Value> words;  ///< of codes; null: not read
     SmallVector<Value> scales; ///< of both rows, as they are stored
-    SmallVector<Value> own;    ///< q4_k: what mins of this lane are in
-    SmallVector<Value> blocks; ///< d, or d and m, of both rows
+    SmallVector<Value> own;    ///< what minimums of this lane are in
+    SmallVector<Value> blocks; ///< d, or d and m, of both rows of K formats
   };
   /// Reads the tile that begins at `tile`, a pointer; the warp's lanes have
   /// copied it together.
   Tile load(Value tile);
 
 protected:
-  /// The same in parts: at least `count` words of codes, and what scales them.
-  void loadCodes(Tile &tile, Value pointer, int64_t count);
+  /// The same in parts: words of codes of span `span` that are not there yet,
+  /// and what scales them. Of words alone in their vector, no more than those
+  /// where `isLone`: else all of it, which other spans have some of.
+  void loadCodes(Tile &tile, Value pointer, int64_t span, bool isLone = false);
   void loadScales(Tile &tile, Value pointer);
 
   /// By what sums of x are scaled that minimums are multiplied by: 32 of the
@@ -62,13 +63,35 @@ protected:
   BlockTiles(GPUEmitter &emitter, StreamShape::Sums sumsOfX,
              const BlockLanes &lanes, const ::kf::BlockFormat &format);
 
+  /// The bit at which codes of pair number `i` of a lane's columns begin: that
+  /// where they lie in their word, or 8 or 16 below.
+  int64_t placeOfPair(int64_t i) const {
+    return i % 2 == 1 && !format.table && format.codeBits() < 6
+               ? format.low.bits
+               : 0;
+  }
   /// The left operand: 16 columns of span `span`.
   SmallVector<Value> fragment(const Tile &tile, int64_t span, int64_t half);
+  /// The two codes of pair number `pair` of row `row` in span `span`, at bit
+  /// placeOfPair() of halves of a word; of a table, its entries plus 128.
+  Value codesOf(const Tile &tile, int64_t span, int64_t row, int64_t pair);
   /// The scales of both rows for sum number `number`: of a span, or half of
   /// one.
   std::pair<Value, Value> scalesOf(const Tile &tile, int64_t number);
-  /// q4_k: the left operand whose columns are the minimums of all spans, twice.
-  SmallVector<Value> minimums(const Tile &tile);
+  /// Whether d and m have sub-blocks with integer scales.
+  bool hasSubScales() const {
+    return format.subScales != ::kf::SubScales::None;
+  }
+  /// Left operands whose columns are the minimums of eight spans, or halves of
+  /// them, twice: f16, or integers as codes are.
+  SmallVector<SmallVector<Value>> minimums(const Tile &tile);
+  /// Of Packed6, those of two spans of row `row`: integers in a word's halves,
+  /// from the word of their scales and what has their other bits.
+  Value packedMinimums(Value scales, Value rest, int64_t row);
+  /// What the products of minimums of both rows and of sums of x that are
+  /// scaled by minimumScale are multiplied by, to be added to those of codes.
+  /// `xScale` is what x is scaled by in those.
+  std::pair<Value, Value> scalesOfMinimums(const Tile &tile, double xScale = 1);
 
   /// What the sums of the tile's products begin with: 0 where they are scaled
   /// by blocks' scales before they join `sums`.
@@ -77,6 +100,7 @@ protected:
   void endTile(const Tile &tile, ArrayRef<Value> ofTile,
                MutableArrayRef<Value> sums);
 
+  Value lookUp(Value word, int64_t first);
   /// `count` words, a multiple of 4 at a multiple of 16 bytes, or 2 at one
   /// of 8.
   SmallVector<Value> loadWords(Value pointer, int64_t count);

@@ -224,9 +224,10 @@ void NvvmCode::fenceShared() {
   assembly("fence.proxy.async.shared::cta;", "~{memory}", {}, {});
 }
 
-/// In units of 16 bytes: the address; what `rest` says from bit 16 on; from bit
-/// 32 on, the distance of 8 rows. Bit 62 says how chunks change places.
-Value NvvmCode::describe(Value pointer, uint64_t rest) {
+/// In units of 16 bytes: the address, `offset` bytes behind; what `rest` says
+/// from bit 16 on; from bit 32 on, the distance of 8 rows. Bit 62 says how
+/// chunks change places.
+Value NvvmCode::describe(Value pointer, int64_t offset, uint64_t rest) {
   rest |= uint64_t(1) << 62 | uint64_t(64) << 32;
   Type type = b.getI64Type();
   Value address = LLVM::PtrToIntOp::create(b, loc, b.getI32Type(), pointer);
@@ -234,27 +235,23 @@ Value NvvmCode::describe(Value pointer, uint64_t rest) {
       b, loc, address,
       arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(4)));
   Value wide = arith::ExtUIOp::create(b, loc, type, chunk);
-  return arith::OrIOp::create(
+  return arith::AddIOp::create(
       b, loc, wide,
-      arith::ConstantOp::create(
-          b, loc, b.getI64IntegerAttr(static_cast<int64_t>(rest))));
+      arith::ConstantOp::create(b, loc,
+                                b.getI64IntegerAttr(static_cast<int64_t>(
+                                    rest + uint64_t(offset) / 16))));
 }
 
-Value NvvmCode::describeRows(Value pointer) {
+Value NvvmCode::describeRows(Value pointer, int64_t sixteen) {
   // A distance within rows, which those of 128 bytes do not use.
-  return describe(pointer, 1 << 16);
+  return describe(pointer, 32 * sixteen, 1 << 16);
 }
 
-Value NvvmCode::describeColumns(Value pointer, int64_t bytes) {
-  return describe(pointer, static_cast<uint64_t>(bytes) / 16 << 16);
+Value NvvmCode::describeColumns(Value pointer, int64_t sixteen, int64_t bytes) {
+  return describe(pointer, 2048 * sixteen,
+                  static_cast<uint64_t>(bytes) / 16 << 16);
 }
 
-void NvvmCode::fenceWarpgroup() {
-  assembly("wgmma.fence.sync.aligned;", "~{memory}", {}, {});
-}
-void NvvmCode::commitProducts() {
-  assembly("wgmma.commit_group.sync.aligned;", "~{memory}", {}, {});
-}
 void NvvmCode::waitForProducts(int64_t groups) {
   assembly("wgmma.wait_group.sync.aligned " + std::to_string(groups) + ";",
            "~{memory}", {}, {});
@@ -276,31 +273,35 @@ static LLVM::LLVMStructType structOf(OpBuilder &b, int64_t count) {
 }
 
 SmallVector<Value> NvvmCode::beginProducts(Type element, ValueRange left,
-                                           Value rows, int64_t step,
-                                           ValueRange sums, bool isTransposed) {
+                                           ValueRange rows, ValueRange sums,
+                                           bool isTransposed) {
   const int64_t count = sums.size();
   auto operand = [](int64_t number) { return "$" + std::to_string(number); };
   const std::string type = element.isF16() ? "f16" : "bf16";
-  std::string text = "wgmma.mma_async.sync.aligned.m64n" +
-                     std::to_string(2 * count) + "k16.f32." + type + "." +
-                     type + " {";
+  std::string all, words;
   for (int64_t i = 0; i < count; ++i)
-    text += (i ? ", " : "") + operand(i);
-  text += "}, {";
-  for (int64_t i = 0; i < 4; ++i)
-    text += (i ? ", " : "") + operand(count + i);
-  // Added to the sums; nothing negated.
-  text +=
-      "}, " + operand(count + 4) + ", 1, 1, 1, " + (isTransposed ? "1;" : "0;");
-  // A step of 16, in units of 16 bytes: 32 bytes of each row, or 16 rows.
-  Value from = arith::AddIOp::create(
-      b, loc, rows,
-      arith::ConstantOp::create(
-          b, loc, b.getI64IntegerAttr((isTransposed ? 128 : 2) * step)));
-  SmallVector<Value> operands(left);
-  operands.push_back(from);
+    all += (i ? ", " : "") + operand(i);
+  std::string text = "wgmma.fence.sync.aligned;", constraints;
+  for (size_t step = 0; step < rows.size(); ++step) {
+    text += "\n\twgmma.mma_async.sync.aligned.m64n" +
+            std::to_string(2 * count) + "k16.f32." + type + "." + type + " {" +
+            all + "}, {";
+    const auto first = count + static_cast<int64_t>(5 * step);
+    for (int64_t i = 0; i < 4; ++i)
+      text += (i ? ", " : "") + operand(first + i);
+    // Added to the sums; nothing negated.
+    text += "}, " + operand(first + 4) + ", 1, 1, 1, " +
+            (isTransposed ? "1;" : "0;");
+    constraints += step ? ",r,r,r,r,l" : "r,r,r,r,l";
+  }
+  text += "\n\twgmma.commit_group.sync.aligned;";
+  SmallVector<Value> operands;
+  for (auto [step, from] : llvm::enumerate(rows)) {
+    llvm::append_range(operands, left.slice(4 * step, 4));
+    operands.push_back(from);
+  }
   llvm::append_range(operands, sums);
-  Value added = assembly(text, constraintsOf(count, "r,r,r,r,l"),
+  Value added = assembly(text, constraintsOf(count, constraints) + ",~{memory}",
                          structOf(b, count), operands);
   SmallVector<Value> values;
   for (int64_t i = 0; i < count; ++i)

@@ -83,23 +83,23 @@ public:
   /// Makes what this thread has written to shared memory, or copied there and
   /// waited for, visible to warpgroups' units behind the next barrier.
   void fenceShared();
-  /// What beginProducts() takes for rows of 64 elements at `pointer`, where
-  /// chunk c of 16 bytes of row r is in place c xor r % 8 of its 128 bytes.
-  Value describeRows(Value pointer);
-  /// The same of columns, for products with 16 of the rows that lie there:
-  /// those from number 64 on are in another such block, `bytes` behind.
-  Value describeColumns(Value pointer, int64_t bytes);
-  /// Orders registers with what follows.
-  void fenceWarpgroup();
+  /// What beginProducts() takes for 16 columns, those of number `sixteen`, of
+  /// rows of 64 elements at `pointer`, where chunk c of 16 bytes of row r is in
+  /// place c xor r % 8 of its 128 bytes.
+  Value describeRows(Value pointer, int64_t sixteen);
+  /// The same of columns, for products with 16 of the rows that lie there,
+  /// those of number `sixteen`: columns from number 64 on are in another such
+  /// block, `bytes` behind.
+  Value describeColumns(Value pointer, int64_t sixteen, int64_t bytes);
   /// Starts to add the products of 64 lines, of which each warp has 16, and as
-  /// many rows as there are `sums` (4 for 8 rows) along 16 columns, from number
-  /// 16 * `step` of the rows' on; or as many columns along 16 rows, from that
-  /// number on, where `isTransposed`. `left` and sums are as multiplyAdd()'s;
-  /// neither is to be touched before the wait.
-  SmallVector<Value> beginProducts(Type element, ValueRange left, Value rows,
-                                   int64_t step, ValueRange sums,
+  /// many rows as there are `sums` (4 for 8 rows), along 16 columns for each of
+  /// `rows`; or as many columns along 16 rows, where `isTransposed`. `left`, 4
+  /// words for each, and sums are as multiplyAdd()'s; neither is to be touched
+  /// before the wait. It is one piece of code: what comes between products
+  /// would let them wait for one another.
+  SmallVector<Value> beginProducts(Type element, ValueRange left,
+                                   ValueRange rows, ValueRange sums,
                                    bool isTransposed = false);
-  void commitProducts();
   /// Waits until at most `groups` groups of products are under way.
   void waitForProducts(int64_t groups);
   /// Waits for all, and gives the sums.
@@ -114,7 +114,7 @@ protected:
   Location loc;
 
 private:
-  Value describe(Value pointer, uint64_t rest);
+  Value describe(Value pointer, int64_t offset, uint64_t rest);
 };
 
 } // namespace mlir::kf

@@ -26,6 +26,16 @@ Value WarpOps::exchange(Value value, int64_t mask) {
                               /*return_value_and_is_valid=*/UnitAttr());
 }
 
+void WarpOps::exchangeWords(Value &first, Value &second, int64_t mask) {
+  Value bit = arith::AndIOp::create(
+      b, loc, arith::IndexCastOp::create(b, loc, i32, e.thread), e.word(mask));
+  Value isUpper =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, bit, e.word(0));
+  Value received = exchange(e.select(isUpper, first, second), mask);
+  first = e.select(isUpper, received, first);
+  second = e.select(isUpper, second, received);
+}
+
 Value WarpOps::combineLanes(Value value, int64_t first, int64_t end,
                             CombineFn combine) {
   for (int64_t bit = first; bit < end; ++bit)
@@ -81,9 +91,13 @@ Value WarpOps::exp2(Value x) {
 }
 
 Value WarpOps::selectBytes(Value low, Value high, int64_t selector) {
+  return selectBytes(low, high, e.word(selector));
+}
+
+Value WarpOps::selectBytes(Value low, Value high, Value selector) {
   return LLVM::CallIntrinsicOp::create(b, loc, i32,
                                        b.getStringAttr("llvm.nvvm.prmt"),
-                                       ValueRange{low, high, e.word(selector)})
+                                       ValueRange{low, high, selector})
       .getResult(0);
 }
 

@@ -27,6 +27,9 @@ public:
 
   /// `value` (i32 or f32) of lane number (own xor `mask`).
   Value exchange(Value value, int64_t mask);
+  /// Two words of lanes whose numbers differ in the bit `mask` change places:
+  /// the one without it has both first words then, the other one both second.
+  void exchangeWords(Value &first, Value &second, int64_t mask);
   using CombineFn = function_ref<Value(Value, Value)>;
   /// A bit for each lane: its `condition`.
   Value ballot(Value condition);
@@ -57,8 +60,9 @@ public:
   /// all bits is 0.
   Value exp2(Value x);
   /// Bytes of `low` (0..3) and of `high` (4..7), that the digits of `selector`
-  /// name from the lowest on.
+  /// name from the lowest on; the highest bit of each is 0.
   Value selectBytes(Value low, Value high, int64_t selector);
+  Value selectBytes(Value low, Value high, Value selector);
   /// Two f32 in one register, rounded to `element`; and the other way.
   Value pack(Type element, Value first, Value second);
   std::pair<Value, Value> unpack(Type element, Value packed);

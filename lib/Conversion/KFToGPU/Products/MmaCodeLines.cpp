@@ -1,0 +1,367 @@
+//===- MmaCodeLines.cpp - Tiles of codes for matrix units -----------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Codes come to workgroup memory as they are, in tiles of 256 columns, and are
+// taken apart in the registers of the lanes that multiply them: nothing is
+// stored on the way.
+//
+// A code in the low bits of 1024, an f16, is 1024 more than it is, so two are
+// masked out of a word and made numbers at once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "MmaCodeLines.h"
+#include "../Units/BlockTiles.h"
+
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <array>
+#include <vector>
+
+using namespace mlir;
+using namespace mlir::kf;
+using ::kf::FragmentTile;
+
+namespace {
+
+/// Bytes that a lane reads at a time, and all lanes.
+constexpr int64_t laneBytes = 16, vectorBytes = 512;
+
+Type elementOf(BlockArgument argument) {
+  return cast<RankedTensorType>(argument.getType()).getElementType();
+}
+
+BlockLanes lanesOf(GPUEmitter &e, Value lane) {
+  return {lane, e.div(lane, 4), e.rem(lane, 4)};
+}
+
+/// The ring of tiles: [slots][row blocks][bytes].
+class TileRing {
+public:
+  TileRing(GPUEmitter &e, MmaFragment &product, BlockArgument argument,
+           Value column, Value ring)
+      : e(e), code(e), mma(*e.shape.mma),
+        tile(*getFragmentTile(elementOf(argument))), lane(product.lane),
+        memory(code.advance(ring, mma.stages * mma.stageBytes())) {
+    auto type = cast<RankedTensorType>(argument.getType());
+    const int64_t groups = type.getRank() == 3 ? 2 : 1;
+    tilesOfRow = tile.tilesOf(type.getShape().back());
+    const int64_t blocks =
+        FragmentTile::rowBlocks(groups, type.getShape().end()[-2]);
+    Value first = e.div(column, FragmentTile::rows / groups);
+    Value from = code.pointerTo(e.bufferOf(argument));
+    Value ofLane = e.scaled(lane, laneBytes);
+    Value warp = e.div(e.thread, MmaShape::warp);
+    const int64_t warps = mma.rowWarps * mma.lineWarps;
+    const int64_t all = mma.lines / MmaShape::unitLines;
+    for (int64_t begin = 0; begin < all; begin += warps) {
+      Item item;
+      Value number = e.add(warp, e.index(begin));
+      if (begin + warps > all)
+        item.exists = e.isLess(number, e.index(all));
+      // What is read past the last row block is multiplied, and not stored.
+      Value block = arith::MinUIOp::create(e.b, e.loc, e.add(first, number),
+                                           e.index(blocks - 1));
+      item.from = code.advance(
+          from, e.add(e.scaled(block, tilesOfRow * tile.bytes), ofLane));
+      item.to = e.add(e.scaled(number, mma.tileBytes), ofLane);
+      items.push_back(item);
+    }
+    firstOfWarp = e.scaled(e.div(product.firstLine(), MmaShape::unitLines),
+                           mma.tileBytes);
+  }
+
+  /// Starts to copy the tiles that begin with column `k` of K.
+  void copy(Value k) {
+    Value slot = slotOf(k);
+    Value number = e.div(k, tile.columns);
+    for (const Item &item : items) {
+      auto body = [&] { copyBlock(item, code.advance(slot, item.to), number); };
+      if (item.exists)
+        e.ifThen(item.exists, body);
+      else
+        body();
+    }
+  }
+
+  /// The tile of this warp's unit number `unit` that has column `k`.
+  Value at(Value k, int64_t unit) {
+    return code.advance(code.advance(slotOf(k), firstOfWarp),
+                        unit * mma.tileBytes);
+  }
+
+private:
+  /// A row block of which this warp copies the tiles.
+  struct Item {
+    Value from;   // pointer to what this lane copies of it
+    Value to;     // the same in a slot
+    Value exists; // i1: false for warps without one; null: all have it
+  };
+
+  Value slotOf(Value k) {
+    Value number = e.rem(e.div(k, MmaShape::tileColumns), mma.slots());
+    return code.advance(memory, e.scaled(number, mma.slotBytes()));
+  }
+
+  /// One tile, or as many as have as many columns.
+  void copyBlock(const Item &item, Value to, Value number) {
+    const int64_t count = MmaShape::tileColumns / tile.columns;
+    for (int64_t i = 0; i < count; ++i) {
+      Value own = e.add(number, e.index(i)), bytes = e.word(laneBytes);
+      if (tilesOfRow % count != 0) { // past the end of K are zeros
+        Value isInside = e.isLess(own, e.index(tilesOfRow));
+        own = e.select(isInside, own, e.index(0));
+        bytes = e.select(isInside, bytes, e.word(0));
+      }
+      code.copyTile(code.advance(to, i * tile.bytes),
+                    code.advance(item.from, e.scaled(own, tile.bytes)),
+                    tile.bytes, lane, bytes);
+    }
+  }
+
+  GPUEmitter &e;
+  WarpOps code;
+  const MmaShape &mma;
+  const FragmentTile tile;
+  Value lane;
+  int64_t tilesOfRow = 0; // tiles of K
+  Value memory;           // pointer
+  SmallVector<Item> items;
+  Value firstOfWarp; // bytes in a slot
+};
+
+/// The span that columns of number `sixteen` of a step are in.
+int64_t spanOf(const MmaShape &mma, const MmaStep &step, int64_t sixteen) {
+  return (step.number * mma.step + sixteen * MmaShape::unitStep) /
+         FragmentTile::span;
+}
+
+//===----------------------------------------------------------------------===//
+// f8E4M3FN
+//===----------------------------------------------------------------------===//
+
+class Float8Lines : public MmaLines {
+public:
+  Float8Lines(GPUEmitter &e, MmaFragment &product, BlockArgument argument,
+              Value column, Value ring)
+      : e(e), code(e), tiles(e, product, argument, column, ring),
+        ofLane(e.scaled(product.lane, laneBytes)) {}
+
+  void copy(const MmaStep &step) override {
+    if (step.number == 0)
+      tiles.copy(step.k);
+  }
+
+  /// A span is a tile, of whose 4 words each has the codes of two pairs.
+  SmallVector<Value> load(const MmaStep &step, int64_t unit,
+                          int64_t sixteen) override {
+    Value at = code.advance(code.advance(tiles.at(step.k, unit), ofLane),
+                            vectorBytes * spanOf(*e.shape.mma, step, sixteen));
+    SmallVector<Value> words = code.loadRegisters(at, laneBytes);
+    const int64_t half = sixteen % 2;
+    auto [upper, upperNext] = code.widenFloat8(words[2 * half]);
+    auto [lower, lowerNext] = code.widenFloat8(words[2 * half + 1]);
+    return {upper, lower, upperNext, lowerNext};
+  }
+
+private:
+  GPUEmitter &e;
+  WarpOps code;
+  TileRing tiles;
+  Value ofLane;
+};
+
+//===----------------------------------------------------------------------===//
+// Blocks
+//===----------------------------------------------------------------------===//
+
+class BlockLines : public MmaLines, private BlockTiles {
+public:
+  BlockLines(GPUEmitter &e, MmaFragment &product, BlockArgument argument,
+             Value column, Value ring)
+      : BlockTiles(
+            e, StreamShape::Sums::None, lanesOf(e, product.lane),
+            getStorage(cast<QuantType>(elementOf(argument)).getFormat())),
+        tiles(e, product, argument, column, ring),
+        spansOfUnits(e.shape.mma->lineTiles()) {}
+
+  void copy(const MmaStep &step) override {
+    if (step.number == 0)
+      tiles.copy(step.k);
+  }
+
+  SmallVector<Value> load(const MmaStep &step, int64_t unit,
+                          int64_t sixteen) override {
+    const int64_t half = sixteen % 2;
+    const Span &span =
+        readSpan(step.k, unit, spanOf(*e.shape.mma, step, sixteen));
+    SmallVector<Value> words(4);
+    for (int64_t row = 0; row < 2; ++row)
+      for (int64_t i = 0; i < 2; ++i)
+        words[2 * i + row] = valuesOf(span.tile, span.number, row, 2 * half + i,
+                                      span.scales[half][row]);
+    return words;
+  }
+
+private:
+  /// Of both rows, pairs of f16: what codes are multiplied by, and what is
+  /// added to the products, or null.
+  using Scales = std::array<std::pair<Value, Value>, 2>;
+
+  /// A span in registers, of the step that begins with column `k`.
+  struct Span {
+    Value k;
+    int64_t number = 0;
+    Tile tile;                    // its codes
+    std::array<Scales, 2> scales; // of its halves
+  };
+
+  /// Span number `number` of this warp's unit `unit`: both halves are read at
+  /// once.
+  const Span &readSpan(Value k, int64_t unit, int64_t number) {
+    Span &span = spansOfUnits[unit];
+    if (span.k == k && span.number == number)
+      return span;
+    span = {k, number, {}, {}};
+    Value pointer = tiles.at(k, unit);
+    loadCodes(span.tile, pointer, number, /*isLone=*/true);
+    span.scales =
+        findScales(code.advance(pointer, vectorBytes * tileOf.vectors), number);
+    return span;
+  }
+
+  /// The values of two codes, as a word.
+  Value valuesOf(const Tile &tile, int64_t span, int64_t row, int64_t pair,
+                 std::pair<Value, Value> scales) {
+    auto [scale, rest] = scales;
+    Value numbers = aboveThousand(codesOf(tile, span, row, pair));
+    const auto zero = static_cast<double>(::kf::PackedBlock(format).zero);
+    if (const double part = scaleOfPair(pair); part != 1)
+      numbers = math::FmaOp::create(b, loc, numbers, halves(part),
+                                    halves(-1024.0 * part - zero));
+    else
+      numbers = arith::SubFOp::create(b, loc, numbers, halves(1024.0 + zero));
+    Value values =
+        rest ? math::FmaOp::create(b, loc, numbers, scale, rest).getResult()
+             : times(numbers, scale);
+    return LLVM::BitcastOp::create(b, loc, b.getI32Type(), values);
+  }
+
+  //===--- What scales them -----------------------------------------------===//
+
+  /// Those of the halves of span number `span`.
+  std::array<Scales, 2> findScales(Value scales, int64_t span) {
+    auto at = [&](Value index, int64_t bytes, int64_t first) {
+      return code.advance(code.advance(scales, e.scaled(index, bytes)), first);
+    };
+    const bool hasMin = format.minOffset >= 0;
+    Scales ofSpan;
+    switch (format.subScales) {
+    case ::kf::SubScales::None: {
+      const int64_t first = 8 * (span / 2);
+      SmallVector<Value> d = code.loadRegisters(at(lanes.group, 32, first), 8);
+      SmallVector<Value> m;
+      if (hasMin)
+        m = code.loadRegisters(at(lanes.group, 32, 256 + first), 8);
+      for (int64_t row = 0; row < 2; ++row)
+        ofSpan[row] = {twice(d[row], span % 2),
+                       hasMin ? twice(m[row], span % 2) : Value()};
+      return {ofSpan, ofSpan};
+    }
+    case ::kf::SubScales::Packed6: {
+      Value own = loadWord(at(lanes.group, 16, 4 * (span / 2)), 4);
+      Value rest = loadWord(at(lanes.group, 8, 128 + 2 * (span / 2)), 2);
+      SmallVector<Value> d = code.loadRegisters(at(lanes.group, 8, 192), 8);
+      for (int64_t row = 0; row < 2; ++row) {
+        // Of both spans that share the word.
+        Value bytes = code.selectBytes(own, e.word(0), row ? 0x4342 : 0x4140);
+        Value scale =
+            times(numbersOf(masked(bytes, 0x003f003f), 0), twice(d[row], 0));
+        Value min = times(numbersOf(packedMinimums(own, rest, row), 0),
+                          twice(d[row], 1));
+        ofSpan[row] = {twice(wordOf(scale), span % 2),
+                       twice(wordOf(negated(min)), span % 2)};
+      }
+      return {ofSpan, ofSpan};
+    }
+    default:
+      break;
+    }
+    Value own =
+        loadWord(at(lanes.group, 32, 8 * (span % 4) + 4 * (span / 4)), 4);
+    SmallVector<Value> d = hasMin
+                               ? code.loadRegisters(at(lanes.group, 8, 256), 8)
+                               : code.loadRegisters(at(lanes.group, 4, 256), 4);
+    std::array<Scales, 2> ofHalves;
+    for (int64_t row = 0; row < 2; ++row) {
+      Value bytes = code.selectBytes(own, e.word(0), row ? 0x4342 : 0x4140);
+      Value scale, min;
+      if (hasMin) {
+        scale =
+            times(numbersOf(masked(bytes, 0x000f000f), 0), twice(d[row], 0));
+        min = wordOf(
+            negated(times(numbersOf(masked(shifted(bytes, 4), 0x000f000f), 0),
+                          twice(d[row], 1))));
+      } else {
+        scale = times(numbersOf(bytes, 128), twice(d[0], row));
+      }
+      for (int64_t half = 0; half < 2; ++half)
+        ofHalves[half][row] = {twice(wordOf(scale), half),
+                               min ? twice(min, half) : Value()};
+    }
+    return ofHalves;
+  }
+
+  /// The word of `bytes`, 2 or 4.
+  Value loadWord(Value pointer, int64_t bytes) {
+    return code.loadRegisters(pointer, bytes).front();
+  }
+
+  //===--- Pairs of f16 ---------------------------------------------------===//
+
+  VectorType pairType() { return VectorType::get({2}, b.getF16Type()); }
+  Value pairOf(Value word) {
+    return LLVM::BitcastOp::create(b, loc, pairType(), word);
+  }
+  Value wordOf(Value pair) {
+    return LLVM::BitcastOp::create(b, loc, b.getI32Type(), pair);
+  }
+  Value halves(double value) {
+    return arith::ConstantOp::create(
+        b, loc, DenseElementsAttr::get(pairType(), b.getF16FloatAttr(value)));
+  }
+  Value times(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y); }
+  Value negated(Value pair) { return arith::NegFOp::create(b, loc, pair); }
+  /// Half number `number` of a word, twice.
+  Value twice(Value word, int64_t number) {
+    return pairOf(code.selectBytes(word, word, number ? 0x3232 : 0x1010));
+  }
+  /// Integers in the low bits of a word's halves, plus 1024.
+  Value aboveThousand(Value integers) {
+    return pairOf(joined(integers, e.word(0x64006400)));
+  }
+  /// The same, less `zero`.
+  Value numbersOf(Value integers, int64_t zero) {
+    return arith::SubFOp::create(b, loc, aboveThousand(integers),
+                                 halves(1024.0 + static_cast<double>(zero)));
+  }
+
+  TileRing tiles;
+  std::vector<Span> spansOfUnits; // what was read last
+};
+
+} // namespace
+
+std::unique_ptr<MmaLines>
+mlir::kf::createMmaCodeLines(GPUEmitter &e, MmaFragment &product,
+                             BlockArgument argument, Value column, Value ring) {
+  if (isa<QuantType>(elementOf(argument)))
+    return std::make_unique<BlockLines>(e, product, argument, column, ring);
+  return std::make_unique<Float8Lines>(e, product, argument, column, ring);
+}
