@@ -14,6 +14,7 @@
 #include "kf/Pipelines/Compiler.h"
 #include "kf/Pipelines/InputRoles.h"
 #include "kf/Pipelines/KernelModules.h"
+#include "kf/Pipelines/OutputRoles.h"
 #include "kf/Pipelines/Registration.h"
 #include "kf/Pipelines/SourceText.h"
 #include "kf/Target/LLVMCPU/TileRows.h"
@@ -420,8 +421,9 @@ Result<KernelSet> CompilerModule::kernels(const CompilerOptions &options) {
     info.subject = mlir::kf::getTuningSubject(op);
     info.description = describeTypes(info.subject);
     info.key = mlir::kf::getTuningKey(op, kernel.rows, scope);
-    info.inputs = mlir::kf::getInputRoles(
-        *(*laidOut)->getOps<mlir::kf::ProgramOp>().begin());
+    auto program = *(*laidOut)->getOps<mlir::kf::ProgramOp>().begin();
+    info.inputs = mlir::kf::getInputRoles(program);
+    info.outputs = mlir::kf::getOutputRoles(program);
   }
   auto set = std::make_unique<KernelSet::Contents>();
   set->source = std::move(contents);

@@ -20,6 +20,7 @@
 #include <array>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,6 +42,16 @@ struct KernelInput {
   bool operator==(const KernelInput &) const = default;
 };
 
+/// What the numbers of a program's output are.
+struct KernelOutput {
+  /// Of outliers of kf.round_half: the output that has the rounded elements, of
+  /// the same shape. Where one of these is not infinite, the outlier is nothing
+  /// that anybody reads.
+  std::optional<size_t> rounded;
+
+  bool operator==(const KernelOutput &) const = default;
+};
+
 /// A step that a kernel is run in.
 struct KernelCase {
   int64_t tokens = 1; ///< rows; as many in each sequence, or nearly so
@@ -54,6 +65,8 @@ struct KernelCase {
   /// [program's inputs]; those that are not here are of the first role, and
   /// integers then count up from 0.
   std::vector<KernelInput> inputs;
+  /// [program's outputs]; of those that are not here, all numbers are read.
+  std::vector<KernelOutput> outputs;
 };
 
 /// The sizes of the step in the slots of its scalars, with the pages of a pool

@@ -66,7 +66,8 @@ Result<std::vector<HostTensor>> KernelVariant::run(int64_t tokens) {
 Result<ResultDifference> KernelVariant::check() try {
   KF_ASSIGN_OR_RETURN(std::vector<HostTensor> found, run(runner.checkTokens));
   KF_ASSIGN_OR_RETURN(ResultDifference difference,
-                      compareResults(found, runner.expected, tolerance));
+                      compareResults(found, runner.expected, tolerance,
+                                     runner.runCase.outputs));
   if (!difference.agrees || runner.checkTokens == runner.runCase.tokens)
     return difference;
   KF_ASSIGN_OR_RETURN(found, run(runner.runCase.tokens));
@@ -82,8 +83,9 @@ Result<ResultDifference> KernelVariant::check() try {
   ResultTolerance twice = tolerance;
   twice.roundsPairs |= runner.standardRoundsPairs;
   twice.scale *= 2;
-  KF_ASSIGN_OR_RETURN(ResultDifference all,
-                      compareResults(found, runner.standard, twice));
+  KF_ASSIGN_OR_RETURN(
+      ResultDifference all,
+      compareResults(found, runner.standard, twice, runner.runCase.outputs));
   if (all.agrees) {
     if (runner.standardRoundsPairs && !tolerance.roundsPairs)
       setStandard();

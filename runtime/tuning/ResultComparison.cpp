@@ -68,19 +68,26 @@ public:
     difference.agrees = false;
   }
 
+  /// Of outliers, `rounded` are the expected elements of f16; otherwise empty.
   void compare(size_t number, DataType type, std::span<const double> found,
-               std::span<const double> expected) {
+               std::span<const double> expected,
+               std::span<const double> rounded) {
+    auto isRead = [&](size_t i) {
+      return rounded.empty() || std::isinf(rounded[i]);
+    };
     double largest = 0;
-    for (double value : expected)
-      if (std::isfinite(value))
-        largest = std::max(largest, std::abs(value));
-    const double unit = unitOf(type);
+    for (size_t i = 0; i < expected.size(); ++i)
+      if (isRead(i) && std::isfinite(expected[i]))
+        largest = std::max(largest, std::abs(expected[i]));
+    const double unit = unitOf(rounded.empty() ? type : DataType::F16);
     const double rounding = tolerance.roundsRows     ? 3e-2
                             : tolerance.roundsPairs  ? 1e-2
                             : tolerance.roundsBlocks ? 1e-3
                                                      : std::min(unit, 5e-6);
     int64_t others = 0;
     for (size_t i = 0; i < expected.size(); ++i) {
+      if (!isRead(i))
+        continue;
       add(found[i], expected[i]);
       double most =
           unit * std::max(1.0, std::abs(expected[i])) + rounding * largest;
@@ -147,6 +154,22 @@ private:
   int64_t count = 0;
 };
 
+/// The rounded elements that result `number` has the outliers of; nothing for
+/// another result.
+Result<std::vector<double>> roundedOf(std::span<const HostTensor> results,
+                                      std::span<const KernelOutput> outputs,
+                                      size_t number) {
+  if (number >= outputs.size() || !outputs[number].rounded)
+    return std::vector<double>();
+  const size_t rounded = *outputs[number].rounded;
+  if (rounded >= results.size() ||
+      results[rounded].shape != results[number].shape)
+    return Status::error(
+        "result " + std::to_string(number) + " has the outliers of result " +
+        std::to_string(rounded) + ", which is not there in the same shape");
+  return toDoubles(results[rounded]);
+}
+
 } // namespace
 
 Result<std::vector<double>> kf::toDoubles(const HostTensor &tensor) try {
@@ -179,7 +202,8 @@ Result<std::vector<double>> kf::toDoubles(const HostTensor &tensor) try {
 Result<ResultDifference>
 kf::compareResults(std::span<const HostTensor> found,
                    std::span<const HostTensor> expected,
-                   const ResultTolerance &tolerance) try {
+                   const ResultTolerance &tolerance,
+                   std::span<const KernelOutput> outputs) try {
   Judge judge(tolerance);
   if (found.size() != expected.size())
     judge.complain("there are " + std::to_string(found.size()) +
@@ -198,7 +222,9 @@ kf::compareResults(std::span<const HostTensor> found,
       judge.complain("result " + std::to_string(i) + " differs");
     KF_ASSIGN_OR_RETURN(std::vector<double> a, toDoubles(found[i]));
     KF_ASSIGN_OR_RETURN(std::vector<double> b, toDoubles(expected[i]));
-    judge.compare(i, expected[i].type, a, b);
+    KF_ASSIGN_OR_RETURN(std::vector<double> rounded,
+                        roundedOf(expected, outputs, i));
+    judge.compare(i, expected[i].type, a, b, rounded);
   }
   return judge.take();
 } catch (...) {

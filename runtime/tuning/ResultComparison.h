@@ -15,6 +15,7 @@
 #define KF_RUNTIME_TUNING_RESULTCOMPARISON_H
 
 #include "runtime/core/Tensor.h"
+#include "runtime/tuning/KernelInputs.h"
 
 #include <span>
 #include <string>
@@ -62,10 +63,16 @@ Result<std::vector<double>> toDoubles(const HostTensor &tensor);
 /// Compares results that have the same types and shapes; a difference of these
 /// does not agree either. Floats of `expected` agree within a unit of their
 /// type relative to their size, or to 1 if that is more, and a rounding of the
-/// largest one. Errors: no memory; element types that are no numbers.
-Result<ResultDifference> compareResults(std::span<const HostTensor> found,
-                                        std::span<const HostTensor> expected,
-                                        const ResultTolerance &tolerance);
+/// largest one. Outliers, as `outputs` [results] say, are as exact as f16, and
+/// judged and counted only where the rounded element of `expected` is infinite;
+/// of results that are not among `outputs`, all elements are. Errors: no
+/// memory; element types that are no numbers; outliers of a result of another
+/// shape, or of none.
+Result<ResultDifference>
+compareResults(std::span<const HostTensor> found,
+               std::span<const HostTensor> expected,
+               const ResultTolerance &tolerance,
+               std::span<const KernelOutput> outputs = {});
 
 } // namespace kf
 

@@ -176,6 +176,7 @@ private:
       kernelCase.sizes = {{kRowsSize, rows}, {kSequencesSize, 1}};
       kernelCase.depth = depth;
       kernelCase.inputs = info.inputs;
+      kernelCase.outputs = info.outputs;
       KF_RETURN_IF_ERROR(measure(compiled, expected, kernelCase, result));
       results.code.emplace(result.code, compiled);
       results.kernels.push_back(std::move(result));

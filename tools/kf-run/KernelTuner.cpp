@@ -116,6 +116,7 @@ KernelCase caseOf(const TuneTask &task, int64_t depth) {
   result.sizes = {{kSequencesSize, step.sequences}, {kRowsSize, step.tokens}};
   result.depth = generates ? depth : 0;
   result.inputs = task.info().inputs;
+  result.outputs = task.info().outputs;
   return result;
 }
 

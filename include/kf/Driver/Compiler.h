@@ -181,6 +181,8 @@ struct KernelInfo {
   TuningKey key;         ///< of the database
   /// What the tensors are that it takes, to run it with.
   std::vector<KernelInput> inputs;
+  /// What those are that it makes, to compare them.
+  std::vector<KernelOutput> outputs;
 };
 
 /// The kernels of a program, each of which can be compiled as a program of one

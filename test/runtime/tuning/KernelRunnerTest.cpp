@@ -128,6 +128,35 @@ Executable products(int times, int ofWeights) {
   return executable;
 }
 
+/// x [?, 8] rounded, and its outliers; `addsOutliers`: and twice these.
+Executable roundedRows(bool addsOutliers = false) {
+  Executable executable;
+  executable.target = "reference";
+  executable.programName = "round";
+  executable.maxTokens = 64;
+  executable.kernels = {{"round"}};
+  executable.inputs = {{DataType::F32, {-1, 8}}};
+  executable.outputs = {{DataType::F16, {-1, 8}}, {DataType::F32, {-1, 8}}};
+  executable.dispatches = {{0,
+                            {{KF_BINDING_INPUT, 0, 0},
+                             {KF_BINDING_OUTPUT, 0, 0},
+                             {KF_BINDING_OUTPUT, 1, 0}}}};
+  executable.binary = R"([
+    {"name": "round",
+     "arguments": [{"tensor": "f32", "shape": [-1, 8]}],
+     "ops": [
+       {"name": "kf.round_half", "operands": [0],
+        "results": [{"id": 1, "type": {"tensor": "f16", "shape": [-1, 8]}},
+                    {"id": 2, "type": {"tensor": "f32", "shape": [-1, 8]}}],
+        "attributes": {}},
+       {"name": "arith.addf", "operands": [2, 2],
+        "results": [{"id": 3, "type": {"tensor": "f32", "shape": [-1, 8]}}],
+        "attributes": {}}],
+     "results": [1, )" +
+                      std::string(addsOutliers ? "3" : "2") + "]}]";
+  return executable;
+}
+
 /// Integers [?] as floats; if `rounds`, those that bf16 has, for a CPU whose
 /// products `multiplyPairs` of bf16.
 Executable floatsOf(const std::string &target, bool rounds = false,
@@ -278,6 +307,28 @@ TEST_F(KernelRunnerTest, ComparesWithTheReference) {
   EXPECT_NE(wrong.complaint.find("result 0, element "), std::string::npos)
       << wrong.complaint;
   EXPECT_NEAR(wrong.relative, 1, 1e-6);
+}
+
+/// What kf.round_half gives beside its rounded elements is anything, unless
+/// these are infinite: in the rows that the reference runs with, and in all.
+TEST_F(KernelRunnerTest, ReadsOutliersOfInfinitiesAlone) {
+  KernelCase kernelCase = rows(50);
+  kernelCase.outputs = {{}, {.rounded = 0}};
+  for (bool areOutliers : {false, true}) {
+    SCOPED_TRACE(areOutliers);
+    kernelCase.inputs = {areOutliers
+                             ? KernelInput{Role::Numbers, 7e4, 1e6, 0}
+                             : KernelInput{Role::Numbers, -6e4, 6e4, 0}};
+    create(roundedRows(), kernelCase);
+    const ResultDifference right = check(roundedRows());
+    EXPECT_TRUE(right.agrees) << right.complaint;
+    const ResultDifference twice = check(roundedRows(/*addsOutliers=*/true));
+    EXPECT_EQ(twice.agrees, !areOutliers) << twice.complaint;
+    if (areOutliers)
+      EXPECT_NE(twice.complaint.find("result 1, element 0 is "),
+                std::string::npos)
+          << twice.complaint;
+  }
 }
 
 /// Those that are compared with results of pairs may be off by as much, but no

@@ -8,6 +8,7 @@
 
 #include "runtime/tuning/ResultComparison.h"
 
+#include "test/runtime/StatusAssertions.h"
 #include "gtest/gtest.h"
 
 #include <cmath>
@@ -15,6 +16,7 @@
 #include <limits>
 
 using namespace kf;
+using test::failsWith;
 
 namespace {
 
@@ -120,6 +122,46 @@ TEST(ResultComparisonTest, Integers) {
   found = expected;
   found[0] = 7;
   EXPECT_FALSE(compare(codes(found), codes(expected), rounded).agrees);
+}
+
+/// They are read where the reference's rounded element is infinite, and nowhere
+/// else.
+TEST(ResultComparisonTest, Outliers) {
+  const std::vector<HostTensor> expected = {
+      floats({1, kInfinity, -kInfinity, kNaN}, DataType::F16),
+      floats({1e30f, 70016, -kInfinity, kNaN})};
+  const std::vector<KernelOutput> outputs = {{}, {.rounded = 0}};
+  auto compareOutliers = [&](std::vector<float> outliers) {
+    auto difference =
+        compareResults(std::vector{expected[0], floats(std::move(outliers))},
+                       expected, {}, outputs);
+    EXPECT_TRUE(difference.ok()) << difference.message();
+    return difference.ok() ? difference.take() : ResultDifference();
+  };
+  const ResultDifference right =
+      compareOutliers({kNaN, 70016, -kInfinity, 12345});
+  EXPECT_TRUE(right.agrees) << right.complaint;
+  EXPECT_EQ(right.largest, 0);
+  EXPECT_DOUBLE_EQ(right.cosine, 1);
+  // Either may have no more bits than f16 has.
+  EXPECT_TRUE(compareOutliers({0, 70000, -kInfinity, 0}).agrees);
+  const ResultDifference other = compareOutliers({0, 69000, -kInfinity, 0});
+  EXPECT_EQ(other.complaint, "result 1, element 1 is 69000 instead of 70016");
+  EXPECT_EQ(other.largest, 1016);
+  EXPECT_FALSE(compareOutliers({0, kNaN, -kInfinity, 0}).agrees);
+  EXPECT_FALSE(compareOutliers({0, 70016, kInfinity, 0}).agrees);
+}
+
+TEST(ResultComparisonTest, OutliersOfNothing) {
+  const std::vector<HostTensor> results = {floats({1}, DataType::F16),
+                                           floats({1, 2})};
+  for (size_t rounded : {0, 2}) {
+    const std::vector<KernelOutput> outputs = {{}, {.rounded = rounded}};
+    EXPECT_TRUE(failsWith(
+        compareResults(results, results, {}, outputs).status(),
+        "result 1 has the outliers of result " + std::to_string(rounded) +
+            ", which is not there in the same shape"));
+  }
 }
 
 TEST(ResultComparisonTest, OtherShapes) {
