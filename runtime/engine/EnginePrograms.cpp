@@ -98,9 +98,13 @@ int64_t Engine::bodyRows(int64_t rows, size_t sequences) const {
   const bool generate = rows <= kRowsOfEach * static_cast<int64_t>(sequences);
   std::vector<int64_t> sizes =
       programRows(rowsPerStep(), parallel(), decoder.config());
+  // In a program for one sequence, rows of a prompt share keys whatever there
+  // are of them.
+  const bool isLone = parallel() == 1 && isPrompt;
   std::erase_if(sizes, [&, largest = sizes.back()](int64_t size) {
     const bool isForOthers =
-        isForGenerating(size) && (isPrompt || (size > kSomeRows && !generate));
+        isForGenerating(size) && !isLone &&
+        (isPrompt || (size > kSomeRows && !generate));
     return size < rows || (isForOthers && size != largest);
   });
   if (isPrompt)

@@ -62,7 +62,7 @@ TEST(Engine, ProgramsAreAskedForWhenNeeded) {
   EXPECT_EQ(read(1), Names({"body_1"}));
   EXPECT_EQ(read(5), Names({"body_1", "body_16"}));
   EXPECT_EQ(read(16).size(), 2u);
-  EXPECT_EQ(read(17), Names({"body_1", "body_16", "body_512"}));
+  EXPECT_EQ(read(17), Names({"body_1", "body_16", "body_64"}));
   EXPECT_TRUE(expectLogits(*fixture.sequence(), tokens(16)).ok());
   EXPECT_EQ(fixture.asked.back(), "head_16");
   EXPECT_TRUE(expectLogits(*fixture.sequence(), tokens(17)).ok());
@@ -156,11 +156,12 @@ TEST(Engine, RowsOfProgramsAreThoseOfTheProgramsThatRun) {
   EXPECT_EQ(shortOnes.engine->rowsPerStep(), 100);
   EXPECT_EQ(shortOnes.engine->bodyRows(1, 1), 1);
   EXPECT_EQ(shortOnes.engine->bodyRows(16, 1), 16);
-  EXPECT_EQ(shortOnes.engine->bodyRows(17, 1), 512);
+  EXPECT_EQ(shortOnes.engine->bodyRows(17, 1), 64);
+  EXPECT_EQ(shortOnes.engine->bodyRows(65, 1), 512);
   EXPECT_TRUE(readAll(*shortOnes.sequence(), tokens(17)).ok());
-  EXPECT_EQ(last(shortOnes), "body_512");
+  EXPECT_EQ(last(shortOnes), "body_64");
   // What is there serves a prompt.
-  EXPECT_EQ(shortOnes.engine->bodyRows(16, 1), 512);
+  EXPECT_EQ(shortOnes.engine->bodyRows(16, 1), 64);
   EXPECT_TRUE(readAll(*shortOnes.sequence(), tokens(16, 2)).ok());
   EXPECT_EQ(shortOnes.asked.size(), 1u);
 
