@@ -173,7 +173,7 @@ mlir::kf::featuresOf(const llvm::TargetMachine &machine) {
     return features;
   const llvm::MCSubtargetInfo *info = machine.getMCSubtargetInfo();
   for (const auto &[name, isOn] : hostFeatures())
-    if (info->checkFeatures("+" + name.str()))
+    if (!isNamedAlone(name) && info->checkFeatures("+" + name.str()))
       features.push_back(name.str());
   llvm::sort(features);
   return features;

@@ -8,8 +8,11 @@
 
 #include "kf/Target/LLVMCPU/Codegen.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Target/TargetMachine.h"
 #include "gtest/gtest.h"
+
+#include <algorithm>
 
 namespace {
 
@@ -33,6 +36,21 @@ TEST(CpuFeatures, ThoseThatCodeNamesAreNot) {
   // A virtual machine may have none of these.
   for (const char *feature : {"pku", "rdseed", "xsaves", "clwb", "aes"})
     EXPECT_EQ(missingOf(feature), "");
+}
+
+TEST(CpuFeatures, ExecutablesAskForThoseThatCodeMayUse) {
+  auto machine = mlir::kf::createTargetMachine("cascadelake");
+  if (!machine) {
+    llvm::consumeError(machine.takeError());
+    GTEST_SKIP() << "this machine is no x86";
+  }
+  const std::vector<std::string> features = mlir::kf::featuresOf(**machine);
+  EXPECT_TRUE(std::ranges::is_sorted(features));
+  for (const char *feature : {"avx512vnni", "avx512bw", "fma", "bmi2"})
+    EXPECT_TRUE(llvm::is_contained(features, feature)) << feature;
+  // The CPU has these as well.
+  for (const char *feature : {"pku", "rdseed", "xsaves", "clwb", "aes"})
+    EXPECT_FALSE(llvm::is_contained(features, feature)) << feature;
 }
 
 TEST(CpuFeatures, OfOtherCpusAreNot) { EXPECT_EQ(missingOf("fma4"), ""); }

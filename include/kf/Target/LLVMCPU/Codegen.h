@@ -48,8 +48,9 @@ std::string missingFeatures(const llvm::TargetMachine &machine,
 /// and this host lacks.
 llvm::Error checkHostRuns(llvm::StringRef cpu, llvm::StringRef triple = "");
 
-/// The features of `machine`, by LLVM's names, that this host knows; none for
-/// another architecture's. In the order of their names.
+/// The features that code for `machine` may use, by LLVM's names, of those that
+/// this host knows; none for another architecture's. In the order of their
+/// names.
 std::vector<std::string> featuresOf(const llvm::TargetMachine &machine);
 
 /// f32 lanes of the widest vector that `machine` computes with: 16, 8 or 4.
