@@ -124,12 +124,15 @@ ModelUnderTest::continueGreedily(std::span<const int32_t> prompt, size_t count,
 }
 
 std::vector<ModelCase>
-kf::test::casesOf(std::initializer_list<const char *> models) {
+kf::test::casesOf(std::initializer_list<const char *> models,
+                  std::initializer_list<const char *> cpus) {
   std::vector<ModelCase> list;
   for (const char *model : models) {
     list.push_back({model, "reference", 1});
     list.push_back({model, "cpu", 1});
     list.push_back({model, "cpu", 2});
+    for (const char *cpu : cpus)
+      list.push_back({model, cpu, 1});
     for (const char *gpu : gpuDevices)
       list.push_back({model, gpu, 1});
   }
@@ -137,8 +140,9 @@ kf::test::casesOf(std::initializer_list<const char *> models) {
 }
 
 std::string kf::test::caseName(const testing::TestParamInfo<ModelCase> &info) {
-  std::string name = info.param.model + "_" + info.param.device +
-                     std::to_string(info.param.threads);
+  std::string name = info.param.model + "_" + info.param.device;
+  if (info.param.threads != 1)
+    name += std::to_string(info.param.threads);
   std::replace(name.begin(), name.end(), '-', '_');
   return name;
 }

@@ -74,9 +74,10 @@ struct ModelCase {
 };
 /// GPUs that models run on.
 constexpr const char *gpuDevices[] = {"vulkan", "cuda"};
-/// Each model on the reference, with one and two threads on the CPU, and on
-/// GPUs.
-std::vector<ModelCase> casesOf(std::initializer_list<const char *> models);
+/// Each model on the reference, with one and two threads on the CPU, as code
+/// for each of `cpus`, and on GPUs.
+std::vector<ModelCase> casesOf(std::initializer_list<const char *> models,
+                               std::initializer_list<const char *> cpus = {});
 /// "llama2_mha_cpu2".
 std::string caseName(const testing::TestParamInfo<ModelCase> &info);
 
