@@ -1,6 +1,8 @@
 """Runs files of OpenAI's batches and looks at the results.
 
-check_openai_batch.py FOLDER
+check_openai_batch.py FOLDER [OPTION...]
+
+Each run of kf-run that computes embeddings has the OPTIONs.
 """
 import json
 import os
@@ -77,7 +79,8 @@ for result in results[1:]:
     assert all(len(entry["embedding"]) == 2 for entry in data), result
 one = request("e", EMBEDDINGS, input="Once upon a time")
 made = []
-for options in ([], ["--pooling", "mean", "--normalize", "none"]):
+for how in ([], ["--pooling", "mean", "--normalize", "none"]):
+    options = [*how, *sys.argv[2:]]
     results, _ = batch([one], "--quiet", *options, code=0)
     made.append(results[0]["response"]["body"]["data"][0]["embedding"])
     run = subprocess.run(["kf-run", "embed", "-p", "Once upon a time", *options],

@@ -1,7 +1,8 @@
-"""check_serve.py PART: starts `kf-run serve` and checks what it answers.
+"""check_serve.py PART [OPTION...]: starts `kf-run serve` and checks what it answers.
 
 Of the Python standard library alone. PART is the name of one of the functions
-below that check something.
+below that check something. Parts that compare what programs of several sizes
+compute give each run of kf-run the OPTIONs.
 """
 
 import base64
@@ -21,6 +22,7 @@ import threading
 import time
 
 HEADERS = {"Content-Type": "application/json"}
+OPTIONS = sys.argv[2:]
 SECONDS = 240  # for a server to be ready, and for an answer
 
 
@@ -403,7 +405,7 @@ def texts():
 
 
 def log_probs():
-    with Server("-c", "300") as s:
+    with Server("-c", "300", *OPTIONS) as s:
         chat, text = "/v1/chat/completions", "/v1/completions"
         start = {"prompt": "Once upon a time", "temperature": 0, "max_tokens": 12}
 
@@ -422,8 +424,8 @@ def log_probs():
         ids += s.post("/tokenize", content=whole["text"])["tokens"]
         for count in 1, 7:
             known = ids[:len(ids) - count]
-            logits = json.loads(generated(
-                "logits", "--ids", ",".join(map(str, known)), "--json", "-"))["last_logits"]
+            logits = json.loads(generated("logits", "--ids", ",".join(map(str, known)),
+                                          "--json", "-", *OPTIONS))["last_logits"]
             most = max(logits)
             norm = most + math.log(sum(math.exp(logit - most) for logit in logits))
             assert abs(given["token_logprobs"][12 - count]
@@ -920,7 +922,8 @@ def near(a, b, tolerance=1e-4):
 def embeddings():
     """/v1/embeddings: what is taken, what is answered, and how it is made."""
     texts = ["Once upon a time", "The cat", "Once upon a time there was " * 12]
-    with Server("--parallel", "2", "--queue", "4", "-c", "200", "-a", "stories") as s:
+    with Server("--parallel", "2", "--queue", "4", "-c", "200", "-a", "stories",
+                *OPTIONS) as s:
         assert s.get("/props")["embeddings"] == {"pooling": "last", "normalized": True}
         one = s.post("/v1/embeddings", input=texts[0], model="stories", user="me")
         assert set(one) == {"object", "data", "model", "usage"}, one
@@ -992,7 +995,8 @@ def embeddings():
         assert s.error("/v1/embeddings", 404, {"input": "a", "model": "x"})["param"] == "model"
         s.error("/v1/embeddings", 405, None, method="GET")
     # By option; the mean of one token's row is that row.
-    with Server("--pooling", "mean", "--normalize", "none", "--queue", "200") as s:
+    with Server("--pooling", "mean", "--normalize", "none", "--queue", "200",
+                *OPTIONS) as s:
         assert s.get("/props")["embeddings"] == {"pooling": "mean", "normalized": False}
         mean = s.post("/v1/embeddings", input=ids[0])["data"][0]["embedding"]
         assert abs(length(mean) - 1) > 1e-3
@@ -1003,7 +1007,7 @@ def embeddings():
             s.wait(lambda: s.metric("vllm:num_requests_waiting"))
         s.wait(lambda: s.unended() == 0)
         assert s.metric("kernelforge:requests_cancelled_total") > 0
-    with Server("--pooling", "cls") as s:
+    with Server("--pooling", "cls", *OPTIONS) as s:
         first = s.post("/v1/embeddings", input=ids[0])
         near(first["data"][0]["embedding"], [x / length(row) for x in row])
         assert first["usage"]["prompt_tokens"] == len(ids[0])
