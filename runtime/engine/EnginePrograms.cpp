@@ -102,9 +102,8 @@ int64_t Engine::bodyRows(int64_t rows, size_t sequences) const {
   // are of them.
   const bool isLone = parallel() == 1 && isPrompt;
   std::erase_if(sizes, [&, largest = sizes.back()](int64_t size) {
-    const bool isForOthers =
-        isForGenerating(size) && !isLone &&
-        (isPrompt || (size > kSomeRows && !generate));
+    const bool isForOthers = isForGenerating(size) && !isLone &&
+                             (isPrompt || (size > kSomeRows && !generate));
     return size < rows || (isForOthers && size != largest);
   });
   if (isPrompt)

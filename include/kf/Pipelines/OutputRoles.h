@@ -17,8 +17,9 @@ namespace mlir::kf {
 
 class ProgramOp;
 
-/// What the tensors that `program` gives are to the ops of the kernels that make
-/// them: which of their numbers anybody reads. Kernels are as of Phase::Program.
+/// What the tensors that `program` gives are to the ops of the kernels that
+/// make them: which of their numbers anybody reads. Kernels are as of
+/// Phase::Program.
 std::vector<::kf::KernelOutput> getOutputRoles(ProgramOp program);
 
 } // namespace mlir::kf
