@@ -103,7 +103,7 @@ def fit(tiles, samples):
              "and more of them than multiprocessors")
     base = of[first, "floats"]
     slowness = {tile: of[tile, "floats"] / base for tile in tiles if (tile, "floats") in of}
-    added = [(of[tile, "codes"] / base - slow) * tile[0] / 128
+    added = [(of[tile, "codes"] / base - slow) * tile[0] / tile[2] / 128
              for tile, slow in slowness.items() if (tile, "codes") in of]
     if not added:
         fail("no product of blocks was tried")

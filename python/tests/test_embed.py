@@ -9,6 +9,9 @@ import numpy as np
 import kernelforge
 from support import PROMPT, ModelTest, kf_run
 
+# Where a CPU multiplies pairs of bf16, programs for many rows round these, and
+# those for few do not. Embeddings of other texts differ by more than 0.01.
+ROUNDED = 2e-3
 TEXTS = [PROMPT, "The cat", PROMPT + " there was a dog. " * 20]
 
 
@@ -19,7 +22,7 @@ class Embed(ModelTest):
         expected = [json.loads(line)["embedding"] for line in lines.splitlines()]
         found = self.model.embed(TEXTS, **options)
         self.assertEqual(found.dtype, np.float32)
-        np.testing.assert_allclose(found, np.array(expected), rtol=0, atol=1e-4)
+        np.testing.assert_allclose(found, np.array(expected), rtol=0, atol=ROUNDED)
         return found
 
     def test_are_those_of_kf_run(self):
@@ -31,7 +34,7 @@ class Embed(ModelTest):
         self.as_kf_run("--pooling", "cls", pooling="cls")
         plain = self.as_kf_run("--normalize", "none", normalize=False)
         np.testing.assert_allclose(
-            plain / np.linalg.norm(plain, axis=1, keepdims=True), last, atol=1e-4
+            plain / np.linalg.norm(plain, axis=1, keepdims=True), last, atol=ROUNDED
         )
         few = self.as_kf_run("--dimensions", 8, dimensions=8)
         self.assertEqual(few.shape, (3, 8))
@@ -40,19 +43,19 @@ class Embed(ModelTest):
         several = self.model.embed(TEXTS)
         one = self.model.embed(TEXTS[1])
         self.assertEqual(one.shape, (self.model.embedding_size,))
-        np.testing.assert_allclose(one, several[1], atol=1e-4)
+        np.testing.assert_allclose(one, several[1], atol=ROUNDED)
         self.assertEqual(self.model.embed([TEXTS[1]]).shape, (1, one.size))
         self.assertEqual(self.model.embed([]).shape, (0, one.size))
         self.assertEqual(self.model.embed([], dimensions=5).shape, (0, 5))
-        np.testing.assert_allclose(self.model.embed(iter(TEXTS)), several, atol=1e-4)
+        np.testing.assert_allclose(self.model.embed(iter(TEXTS)), several, atol=ROUNDED)
 
     def test_reads_token_ids(self):
         ids = self.model.tokenize(TEXTS[1], add_special=True)
         one = self.model.embed(TEXTS[1])
         for given in (ids, tuple(ids), np.array(ids)):
-            np.testing.assert_allclose(self.model.embed([given])[0], one, atol=1e-4)
+            np.testing.assert_allclose(self.model.embed([given])[0], one, atol=ROUNDED)
         mixed = self.model.embed([ids, TEXTS[1]])
-        np.testing.assert_allclose(mixed[0], mixed[1], atol=1e-4)
+        np.testing.assert_allclose(mixed[0], mixed[1], atol=ROUNDED)
 
     def test_shares_the_model_with_texts(self):
         alone = self.model.generate(PROMPT, max_tokens=60).text
@@ -63,13 +66,13 @@ class Embed(ModelTest):
         )
         thread.start()
         for _ in range(5):
-            np.testing.assert_allclose(self.model.embed(TEXTS), expected, atol=1e-4)
+            np.testing.assert_allclose(self.model.embed(TEXTS), expected, atol=ROUNDED)
         thread.join()
         self.assertEqual(texts, [alone])
 
     def test_many_wait_for_their_turn(self):
         found = self.model.embed(["The cat"] * 50)
-        np.testing.assert_allclose(found, np.repeat(found[:1], 50, 0), atol=1e-4)
+        np.testing.assert_allclose(found, np.repeat(found[:1], 50, 0), atol=ROUNDED)
 
     def test_wrong_ones_are_errors(self):
         for texts in (3, b"text", None, {"a": 1}, [3], [b"a"], [None], [["a"]]):

@@ -78,7 +78,7 @@ inline constexpr int64_t kMostChosenPerStep = 256;
 std::vector<int64_t> programRows(int64_t mostRows, int64_t parallel,
                                  const ModelConfig &model);
 /// Whether the program for `rows` rows is for several sequences that generate,
-/// and not for a prompt alone.
+/// and, where there may be several, not for a prompt alone.
 bool isForGenerating(int64_t rows);
 
 /// What happened so far.

@@ -162,7 +162,7 @@ struct DispatchSpec {
 
 struct Executable {
   /// Version of the file form.
-  static constexpr uint8_t kFileVersion = 5;
+  static constexpr uint8_t kFileVersion = 6;
 
   std::string target; ///< "cpu", "reference", "vulkan", "cuda"
   /// What of the CPU the code uses, as LLVM calls it ("avx512f"); none for

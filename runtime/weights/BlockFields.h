@@ -58,6 +58,13 @@ void readPlane(const uint8_t *block, uint8_t *fields) {
   }
 }
 
+/// 16 columns' bytes in the order in which four lanes multiply them, four each
+/// (FragmentTile): columns 2 t, 2 t + 1, 2 t + 8 and 2 t + 9 of lane t.
+inline Words orderForLanes(Bytes bytes) {
+  return (Words)__builtin_shufflevector(bytes, bytes, 0, 1, 8, 9, 2, 3, 10, 11,
+                                        4, 5, 12, 13, 6, 7, 14, 15);
+}
+
 /// Scales and minimums of a block's sub-blocks, as they are stored: a byte
 /// each, of up to 16 sub-blocks.
 struct SubScaleBytes {

@@ -69,8 +69,7 @@ template <CodeBits bits> void addBits(Words codes, Words *words) {
 Words readLanes(const uint8_t *codes) {
   Bytes bytes;
   std::memcpy(&bytes, codes, sizeof(bytes));
-  return (Words)__builtin_shufflevector(bytes, bytes, 0, 1, 8, 9, 2, 3, 10, 11,
-                                        4, 5, 12, 13, 6, 7, 14, 15);
+  return orderForLanes(bytes);
 }
 
 /// Adds the codes of row `h` of span `u`, of the 4 lanes that have the row.

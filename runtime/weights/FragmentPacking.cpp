@@ -26,14 +26,8 @@ template <bool isFloat8> Line readLine(const std::byte *row, int64_t tile) {
   Line line = {};
   if (row)
     std::memcpy(&line, row + tile * sizeof(Line), sizeof(Line));
-  if constexpr (isFloat8) {
-    auto order = [](Words words) {
-      auto bytes = (Bytes)words;
-      return (Words)__builtin_shufflevector(bytes, bytes, 0, 1, 8, 9, 2, 3, 10,
-                                            11, 4, 5, 12, 13, 6, 7, 14, 15);
-    };
-    line = {order(line.low), order(line.high)};
-  }
+  if constexpr (isFloat8)
+    line = {orderForLanes((Bytes)line.low), orderForLanes((Bytes)line.high)};
   return line;
 }
 

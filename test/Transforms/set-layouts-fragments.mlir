@@ -1,7 +1,7 @@
 // RUN: kf-opt %s --kf-set-target=target=cuda --kf-set-layouts -split-input-file | FileCheck %s
 
 // Weights of the checkpoint are packed at load, in the order of matrix units;
-// those of blocks without tiles stay as they are.
+// those of blocks of every format, too.
 // CHECK-LABEL: kf.kernel @bf16(
 // CHECK-SAME:    tensor<96x70xbf16, #kf.fragments>)
 // CHECK:         kf.matmul %{{.*}}, %{{.*}} : tensor<?x70xf32>, tensor<96x70xbf16, #kf.fragments>
@@ -28,7 +28,7 @@ kf.kernel @q4_k(%x: tensor<?x256xf32>, %w: tensor<48x256x!kf.quant<q4_k>>) -> te
   kf.yield %0 : tensor<?x48xf32>
 }
 // CHECK-LABEL: kf.kernel @q5_0(
-// CHECK-SAME:    tensor<48x256x!kf.quant<q5_0>>)
+// CHECK-SAME:    tensor<48x256x!kf.quant<q5_0>, #kf.fragments>)
 kf.kernel @q5_0(%x: tensor<?x256xf32>, %w: tensor<48x256x!kf.quant<q5_0>>) -> tensor<?x48xf32> {
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<48x256x!kf.quant<q5_0>>
   kf.yield %0 : tensor<?x48xf32>

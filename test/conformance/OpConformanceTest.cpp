@@ -57,6 +57,8 @@ const std::string opsFolder =
 constexpr int64_t cachePages = 4;
 /// The file of programs, whose schedules are NVIDIA's.
 const std::string schedulesFile = "schedules.mlir";
+/// Products of blocks whose code is as other devices' of other formats.
+const std::string tilesFile = "block_tiles.mlir";
 /// The file of products whose rows have elements of all sizes.
 const std::string rangesFile = "ranges.mlir";
 
@@ -482,7 +484,7 @@ TEST_P(OpConformance, MatchesReference) {
                           (hasBlocks && (test.file == rangesFile ||
                                          test.function.starts_with("mma_"))),
              streamsBlocks =
-                 test.file == "block_streams.mlir" ||
+                 test.file == "block_streams.mlir" || test.file == tilesFile ||
                  (test.file == schedulesFile && hasBlocks && !isOfBlocks);
   ResultTolerance tolerance;
   tolerance.roundsRows =
@@ -602,7 +604,7 @@ std::vector<Case> cases() {
       if (path.filename() == rangesFile && !function.ends_with("f16_4"))
         continue;
 #endif
-      if (path.filename() == schedulesFile) {
+      if (path.filename() == schedulesFile || path.filename() == tilesFile) {
         list.push_back({path.filename(), function, "cuda"});
         continue;
       }

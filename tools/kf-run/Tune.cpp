@@ -192,9 +192,8 @@ Status TuneSession::addSteps() {
     // Larger ones are of prompts, one after the other, or of others that
     // generate.
     const bool generates = rows <= generating;
-    const int64_t sequences = generates               ? texts
-                              : isForGenerating(rows) ? rows
-                                                      : 1;
+    const bool isShared = options.batch > 1 && isForGenerating(rows);
+    const int64_t sequences = generates ? texts : isShared ? rows : 1;
     KF_RETURN_IF_ERROR(addStep({StepPart::Body, rows}, generates ? texts : rows,
                                sequences, weight));
     if (generates)

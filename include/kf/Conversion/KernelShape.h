@@ -257,7 +257,7 @@ struct StreamShape {
   /// What scales a span of a block-quantized weight, whose codes matrix units
   /// multiply as they are, and what of x goes with it.
   enum class Sums {
-    None,        ///< of plain elements
+    None,        ///< of plain elements, or where none are used
     Pairs,       ///< a sum of 32 columns, to subtract what codes are above
     Halves,      ///< sums of 16 columns, for the same
     Minimums,    ///< a sum of 32 columns, which minimums are multiplied by

@@ -8,8 +8,8 @@
 //
 // What follows the emitters takes time and memory that grow faster than a
 // kernel's code, so that a few lines of text could keep a compiler busy for
-// hours. The bounds are several times what models need: their largest kernels
-// are 4,000 ops, all kernels of a step together 30,000.
+// hours. The bounds are more than what models need: of products of blocks by
+// CUDA's units of a warp some 20,000 ops a kernel, of all others 4,000.
 //
 //===----------------------------------------------------------------------===//
 

@@ -81,9 +81,9 @@ public:
   /// The half-precision number, in f32, whose two bytes begin at `place` of a
   /// buffer of i8; and the other way, rounding to nearest even.
   Value loadHalf(Value buffer, Value place);
+  void storeHalf(Value value, Value buffer, Value place);
   /// The entry of a table of 16 at an i32, in f32.
   Value lookUp(const int8_t *table, Value code);
-  void storeHalf(Value value, Value buffer, Value place);
   /// A constant of the module: one for all that ask for the same.
   Value constantTable(MemRefType type, DenseElementsAttr data);
   /// The element at `indices` of an argument with `#kf.fragments`.

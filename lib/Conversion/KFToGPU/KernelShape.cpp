@@ -245,8 +245,9 @@ getShape(KernelOp kernel, FlashMmaScheduleAttr schedule, FailFn fail) {
 /// Sums of a thread of a product on matrix units: half of its registers.
 static constexpr int64_t mmaSums = 128;
 /// Elements of blocks that are not packed which a thread takes apart for a
-/// step: more are too much code.
-static constexpr int64_t mmaDecoded = 32;
+/// step, and units of a warp whose packed codes are taken apart for all steps
+/// of a tile: more are too much code.
+static constexpr int64_t mmaDecoded = 32, mmaDecodedUnits = 2;
 
 static Type elementOf(Value tensor) {
   return cast<RankedTensorType>(tensor.getType()).getElementType();
@@ -321,6 +322,11 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
     return fail("a thread takes " + Twine(decoded) +
                 " elements of blocks apart for each step, and at most " +
                 Twine(mmaDecoded) + " without #kf.fragments");
+  if (mma.tileBytes != 0 && mma.lineTiles() > mmaDecodedUnits)
+    return fail("a warp takes codes of " +
+                Twine(mma.lineTiles() * MmaShape::unitLines) +
+                " lines of the weight apart, and at most " +
+                Twine(mmaDecodedUnits * MmaShape::unitLines));
   if (mma.sums() > mmaSums)
     return fail("a thread has " + Twine(mma.sums()) +
                 " sums, and registers for " + Twine(mmaSums));
@@ -337,15 +343,11 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
 /// The most rows that `#kf.stream` multiplies.
 static constexpr int64_t mostStreamRows = 16;
 
-/// What of x goes with a weight of `element`s; nothing where matrix units do
-/// not multiply it.
-static std::optional<StreamShape::Sums> findStreamSums(Type element) {
-  if (element.isF32() || element.isF16() || element.isBF16() ||
-      isa<Float8E4M3FNType>(element))
-    return StreamShape::Sums::None;
+/// What of x goes with a weight of `element`s that has #kf.fragments.
+static StreamShape::Sums sumsFor(Type element) {
   auto quant = dyn_cast<QuantType>(element);
   if (!quant)
-    return std::nullopt;
+    return StreamShape::Sums::None;
   const ::kf::BlockFormat &format = getStorage(quant.getFormat());
   const bool hasHalves = format.subBlock < ::kf::FragmentTile::span;
   if (format.minOffset >= 0)
@@ -443,11 +445,10 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
   if (!op || op.getScales())
     return fail("#kf.stream is for matmul of rows of floats");
   auto w = cast<RankedTensorType>(op.getW().getType());
-  std::optional<StreamShape::Sums> sums = findStreamSums(w.getElementType());
-  if (!hasFragments(w) || !sums)
-    return fail("#kf.stream needs a weight of f32, f16, bf16, f8E4M3FN, q8_0, "
-                "q4_0, q4_k or q6_k with #kf.fragments, found " +
+  if (!hasFragments(w))
+    return fail("#kf.stream needs a weight with #kf.fragments, found " +
                 debugString(w));
+  const StreamShape::Sums sums = sumsFor(w.getElementType());
   StreamShape stream;
   stream.unit = schedule.getUnit();
   if ((stream.unit == MatrixUnit::Tf32Pairs) != w.getElementType().isF32())
@@ -456,7 +457,7 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
                      ? " is for weights of 16 bits or less"
                      : " is for weights of f32") +
                 ", found " + debugString(w.getElementType()));
-  stream.sumsOfX = *sums;
+  stream.sumsOfX = sums;
   stream.rows = schedule.getWorkgroup()[0];
   if (stream.rows > mostStreamRows)
     return fail("#kf.stream multiplies at most " + Twine(mostStreamRows) +
@@ -493,7 +494,7 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
   }
   stream.rowWarps = schedule.getBlockWarps();
   stream.warpBlocks = schedule.getBlocks();
-  if (stream.warpBlocks > 1 && *sums != StreamShape::Sums::None)
+  if (stream.warpBlocks > 1 && sums != StreamShape::Sums::None)
     return fail("blocks = 2 is for weights of plain elements, found " +
                 debugString(w.getElementType()));
   if (stream.warpBlocks > stream.blocks)

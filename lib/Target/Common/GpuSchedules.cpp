@@ -212,9 +212,11 @@ private:
                 int64_t parts, double extent, bool hasCodes) {
     const MmaTile &tile = cost.tile;
     const auto tileRows = static_cast<double>(tile.rows);
+    // Warps that divide rows take apart the same codes each.
+    const double ofWarp = tileRows / static_cast<double>(tile.rowWarps);
     double slowness = cost.slowness;
     if (hasCodes)
-      slowness += costs.dequantization * 128 / tileRows;
+      slowness += costs.dequantization * 128 / ofWarp;
     const auto units = static_cast<double>(machine.multiprocessors);
     const auto ofProduct = static_cast<double>(parts);
     const double rounds = static_cast<double>(tiles) * ofProduct / units;

@@ -70,7 +70,7 @@ func.func private @f(tensor<3x8x4xf32, #kf.fragments>)
 
 // -----
 
-// expected-error @+1 {{#kf.fragments needs elements of f16, bf16, f32 or f8E4M3FN, or blocks of q8_0, q4_0, q4_k or q6_k, found 'i32'}}
+// expected-error @+1 {{#kf.fragments needs elements of f16, bf16, f32 or f8E4M3FN, or blocks, found 'i32'}}
 func.func private @f(tensor<8x4xi32, #kf.fragments>)
 
 // -----

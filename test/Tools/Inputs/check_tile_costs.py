@@ -26,7 +26,7 @@ def entry(tiles, costs, rows, columns, extent, weight, alone, dequantization):
     tried = []
     for tile in tiles:
         groups = math.ceil(rows / tile[0]) * math.ceil(columns / tile[1])
-        slowness = costs[tile] + (dequantization * 128 / tile[0] if weight == "q4_k" else 0)
+        slowness = costs[tile] + (dequantization * 128 * tile[2] / tile[0] if weight == "q4_k" else 0)
         seconds = math.ceil(groups / UNITS) * tile[0] * tile[1] * extent * slowness * 1e-15
         if groups <= UNITS and tile[2] * tile[3] <= 4:
             seconds *= alone

@@ -117,9 +117,9 @@ TEST(Executable, OtherVersionsAreNamed) {
   std::string bytes = sampleExecutable().serialize();
   bytes[7] = 98;
   EXPECT_EQ(Executable::deserialize(bytes).message(),
-            "the executable's file has version 98; this is version 5, compile "
+            "the executable's file has version 98; this is version 6, compile "
             "it again");
-  bytes[7] = 5;
+  bytes[7] = Executable::kFileVersion;
   bytes[8] = 99;
   EXPECT_EQ(Executable::deserialize(bytes).message(),
             "the executable was made for ABI version 99; this is version " +
@@ -194,10 +194,10 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
        [](Executable &e) {
          e.weights[1].layout.kind = WeightLayout::Kind::Fragments;
        }},
-      {"weight 'q': no fragments of q5_0",
+      {"weight 'q': no fragments of i32",
        [](Executable &e) {
          e.weights[1].layout = {WeightLayout::Kind::Fragments};
-         e.weights[1].type = DataType::Q5_0;
+         e.weights[1].type = DataType::I32;
        }},
       {"weight 'q': rows of q8_0 come in blocks of 32 elements, but have 40",
        [](Executable &e) {

@@ -47,10 +47,10 @@ def RoundNvvmRows : Pass<"kf-nvvm-round-rows", "::mlir::func::FuncOp"> {
     Matrix units multiply f16 by f16 and bf16 by bf16, with sums in f32. In
     products of more than 4 rows of f32 and a weight of 16-bit floats or of
     blocks, rows are rounded to the weight's type, or f16; of more than 16,
-    where the blocks' format has no tiles for `#kf.fragments`. What f16 cannot hold
-    of them stays beside them (`kf.round_half`). So are queries of
-    more than 16 rows, of several sequences more than 256, to the type of a
-    cache of 16-bit floats or of q8_0 (f16),
+    where the weight has 8-bit floats. What f16 cannot hold of them stays beside
+    them (`kf.round_half`). So are queries of more than 16 rows, of several
+    sequences more than 256, to the type of a cache of 16-bit floats or of q8_0
+    (f16),
     and attention's result with them, where it is rounded for all of its
     readers. Of others, the result is rounded before it is viewed in another
     shape, where all of its readers round to one type. `kf-form-kernels` rounds

@@ -15,18 +15,6 @@ using namespace mlir::kf;
 
 using Sums = StreamShape::Sums;
 
-Value HeldBlocks::pairOf(Value word) {
-  return LLVM::BitcastOp::create(b, loc, VectorType::get({2}, b.getF16Type()),
-                                 word);
-}
-
-Value HeldBlocks::pairOf(double value) {
-  auto type = VectorType::get({2}, b.getF16Type());
-  auto number = b.getFloatAttr(type.getElementType(), value);
-  return arith::ConstantOp::create(b, loc,
-                                   DenseElementsAttr::get(type, number));
-}
-
 SmallVector<Value> HeldBlocks::product(ValueRange left, ValueRange right,
                                        ValueRange sums) {
   return code.multiplyAdd(b.getF16Type(), left, right, sums);

@@ -50,9 +50,6 @@ private:
   SmallVector<Value> product(ValueRange left, ValueRange right,
                              ValueRange sums);
   SmallVector<Value> zeros() { return SmallVector<Value>(4, e.f32(0.0)); }
-  /// Two f16: of a word, and twice the same.
-  Value pairOf(Value word);
-  Value pairOf(double value);
 };
 
 } // namespace mlir::kf

@@ -18,7 +18,6 @@
 #include "MmaCodeLines.h"
 #include "../Units/BlockTiles.h"
 
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
 #include <array>
@@ -243,14 +242,14 @@ private:
     Value numbers = aboveThousand(codesOf(tile, span, row, pair));
     const auto zero = static_cast<double>(::kf::PackedBlock(format).zero);
     if (const double part = scaleOfPair(pair); part != 1)
-      numbers = math::FmaOp::create(b, loc, numbers, halves(part),
-                                    halves(-1024.0 * part - zero));
+      numbers = math::FmaOp::create(b, loc, numbers, pairOf(part),
+                                    pairOf(-1024.0 * part - zero));
     else
-      numbers = arith::SubFOp::create(b, loc, numbers, halves(1024.0 + zero));
+      numbers = arith::SubFOp::create(b, loc, numbers, pairOf(1024.0 + zero));
     Value values =
         rest ? math::FmaOp::create(b, loc, numbers, scale, rest).getResult()
              : times(numbers, scale);
-    return LLVM::BitcastOp::create(b, loc, b.getI32Type(), values);
+    return wordOf(values);
   }
 
   //===--- What scales them -----------------------------------------------===//
@@ -325,17 +324,6 @@ private:
 
   //===--- Pairs of f16 ---------------------------------------------------===//
 
-  VectorType pairType() { return VectorType::get({2}, b.getF16Type()); }
-  Value pairOf(Value word) {
-    return LLVM::BitcastOp::create(b, loc, pairType(), word);
-  }
-  Value wordOf(Value pair) {
-    return LLVM::BitcastOp::create(b, loc, b.getI32Type(), pair);
-  }
-  Value halves(double value) {
-    return arith::ConstantOp::create(
-        b, loc, DenseElementsAttr::get(pairType(), b.getF16FloatAttr(value)));
-  }
   Value times(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y); }
   Value negated(Value pair) { return arith::NegFOp::create(b, loc, pair); }
   /// Half number `number` of a word, twice.
@@ -349,7 +337,7 @@ private:
   /// The same, less `zero`.
   Value numbersOf(Value integers, int64_t zero) {
     return arith::SubFOp::create(b, loc, aboveThousand(integers),
-                                 halves(1024.0 + static_cast<double>(zero)));
+                                 pairOf(1024.0 + static_cast<double>(zero)));
   }
 
   TileRing tiles;

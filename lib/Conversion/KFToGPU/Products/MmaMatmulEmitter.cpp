@@ -7,10 +7,10 @@
 //===----------------------------------------------------------------------===//
 //
 // The workgroup walks along K. Shared memory is a ring of stages, each with a
-// step of its rows of x and of its lines of the weight: while one is
-// multiplied, those behind it are copied. Warps have their own parts of the
-// tile, whose sums stay in registers until the end. Lines and rows past an edge
-// are zeros, whose sums are not stored.
+// step of its rows of x and of its lines of the weight, whose codes have a ring
+// of their own: while one is multiplied, those behind it are copied. Warps have
+// their own parts of the tile, whose sums stay in registers until the end.
+// Lines and rows past an edge are zeros, whose sums are not stored.
 //
 // Where there are fewer tiles than multiprocessors, workgroups of a cluster
 // divide K. Each stores a part of the tile's elements, with the sums of all.
@@ -240,7 +240,7 @@ private:
   /// Waits for the stage behind the one that is multiplied: that at byte `at`,
   /// with columns from `k` on.
   void waitForStage(MmaStaging &x, Value at, Value k) {
-    code.waitForCopies(mma.stages - 2);
+    code.waitForCopies(mma.ahead() - 1);
     scaleStage(x, at, k);
     e.barrier();
   }

@@ -61,6 +61,22 @@ Value BlockTiles::fma(Value x, Value y, Value z) {
   return math::FmaOp::create(b, loc, x, y, z);
 }
 
+Value BlockTiles::pairOf(Value word) {
+  return LLVM::BitcastOp::create(b, loc, VectorType::get({2}, b.getF16Type()),
+                                 word);
+}
+
+Value BlockTiles::pairOf(double value) {
+  auto type = VectorType::get({2}, b.getF16Type());
+  auto number = b.getFloatAttr(type.getElementType(), value);
+  return arith::ConstantOp::create(b, loc,
+                                   DenseElementsAttr::get(type, number));
+}
+
+Value BlockTiles::wordOf(Value pair) {
+  return LLVM::BitcastOp::create(b, loc, b.getI32Type(), pair);
+}
+
 SmallVector<Value> BlockTiles::loadWords(Value pointer, int64_t count) {
   SmallVector<Value> words;
   const int64_t step = std::min<int64_t>(count, 4);

@@ -113,6 +113,10 @@ protected:
   /// The bits `mask` of a byte, in f32.
   Value byte(Value x, int64_t number, int64_t mask);
   Value fma(Value a, Value b, Value c);
+  /// Two f16: of a word, and twice the same; and the word of two.
+  Value pairOf(Value word);
+  Value pairOf(double value);
+  Value wordOf(Value pair);
 
   GPUEmitter &e;
   OpBuilder &b;

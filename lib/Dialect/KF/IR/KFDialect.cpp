@@ -205,8 +205,7 @@ LogicalResult FragmentsAttr::verifyEncoding(
     return failure();
   if (!getFragmentTile(elementType))
     return emitError() << "#kf.fragments needs elements of f16, bf16, f32 or "
-                          "f8E4M3FN, or blocks of q8_0, q4_0, q4_k or q6_k, "
-                          "found "
+                          "f8E4M3FN, or blocks, found "
                        << elementType;
   if (!::kf::hasFragments(shape))
     return emitError() << "#kf.fragments needs a tensor of rank 2, or of rank "

@@ -163,13 +163,12 @@ def KF_FragmentsAttr : KF_Attr<"Fragments", "fragments",
   let summary = "a matmul weight in the order of a GPU's matrix units "
                 "(tensor encoding)";
   let description = [{
-    Encoding of a weight tensor of f16, bf16, f32, f8E4M3FN, or blocks of q8_0,
-    q4_0, q4_k or q6_k, which keeps its logical shape, [N, K] or, of a gate and
-    an up matrix, [2, N, K]. In memory it is [row blocks][tiles of K][bytes]: a tile is
-    what a warp takes of it as the left operand of m16n8 products. A row block
-    has 16 rows; of [2, N, K], 8 rows of the first matrix and the same 8 of the
-    second. What is past N or K is zero. `runtime/core/FragmentTile.h` says
-    where an element lies.
+    Encoding of a weight tensor of f16, bf16, f32, f8E4M3FN or blocks, which
+    keeps its logical shape, [N, K] or, of a gate and an up matrix, [2, N, K].
+    In memory it is [row blocks][tiles of K][bytes]: a tile is what a warp takes
+    of it as the left operand of m16n8 products. A row block has 16 rows; of [2,
+    N, K], 8 rows of the first matrix and the same 8 of the second. What is past
+    N or K is zero. `runtime/core/FragmentTile.h` says where an element lies.
 
     It is made when weights are loaded: no kernel packs so.
 

@@ -147,15 +147,17 @@ def KF_MmaScheduleAttr : KF_ScheduleAttr<"Mma", "mma"> {
 
     - `warps`: how many divide the rows, and the columns. Each has a tile of its
       own, of whole 16 x 8 products.
-    - `reduction`: 16, 32, 64 or 128 elements of K.
-    - `stages`: steps that shared memory holds, 2 to 8.
+    - `reduction`: 16, 32, 64 or 128 elements of K; 32 or more of codes (blocks
+      and 8-bit floats with `#kf.fragments`).
+    - `stages`: steps that shared memory holds, 2 to 8. Codes have a ring of
+      their own there, of tiles of 256 columns, as many as the stages need.
     - `unit`: `mma_sync`, of a warp, whose operands are in registers; or `wgmma`
       (sm_90a), of four warps, which reads rows from shared memory itself. Of
       the latter, `warps` is [1, a multiple of 4], each with 16 lines of the
       weight, rows are at most 256, `reduction` is 64 and `stages` 3 or more.
     - `parts`: workgroups, up to 8, that divide K and have sums of the same tile,
-      where there are fewer tiles than multiprocessors. They are a cluster
-      (sm_90), and each adds up a part of the tile from their workgroup memory,
+      where there are fewer tiles than multiprocessors; of codes, each has whole
+      tiles of 256 columns. They are a cluster (sm_90), and each adds up a part of the tile from their workgroup memory,
       in their order.
 
     ```mlir
