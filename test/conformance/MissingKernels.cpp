@@ -46,6 +46,10 @@ const std::vector<Missing> missing = {
      "block_streams.mlir",
      "fragments*",
      "#kf.fragments>' yet; use --device=reference"},
+    {{"cpu", "x86", "cortex", "neoverse"},
+     "block_tiles.mlir",
+     "fragments*",
+     "#kf.fragments>' yet; use --device=reference"},
     // Halves that lie 8 apart are no vectors of 4.
     {{"cortex", "neoverse"},
      "matmul.mlir",
