@@ -140,13 +140,13 @@ constexpr std::optional<FragmentTile> findFragmentTile(DataType type) {
   default:
     break;
   }
-  for (const BlockFormat &format : kBlockFormats)
-    if (format.type == type)
-      return FragmentTile{.columns = 256,
-                          .bytes = 512 * format.codeBits() +
-                                   fragmentScaleBytes(format),
-                          .vectors = format.codeBits()};
-  return std::nullopt;
+  const BlockFormat *format = findBlockFormat(type);
+  if (!format)
+    return std::nullopt;
+  return FragmentTile{.columns = 256,
+                      .bytes = 512 * format->codeBits() +
+                               fragmentScaleBytes(*format),
+                      .vectors = format->codeBits()};
 }
 
 /// Whether weights of this shape have row blocks.

@@ -184,10 +184,9 @@ constexpr auto kPack =
 void packFragmentBlocks(
     DataType type, std::span<const std::byte *const, FragmentTile::rows> rows,
     int64_t blocks, std::byte *dst) {
-  for (size_t i = 0; i < kBlockFormats.size(); ++i)
-    if (kBlockFormats[i].type == type)
-      return kPack[i](rows, blocks, dst);
-  assert(false && "no blocks");
+  const BlockFormat *format = findBlockFormat(type);
+  assert(format && "only block types have blocks");
+  kPack[format - kBlockFormats.data()](rows, blocks, dst);
 }
 
 } // namespace kf

@@ -8,13 +8,9 @@
 
 #include "kf/Pipelines/InputRoles.h"
 
-#include "kf/Dialect/KF/IR/KF.h"
-#include "kf/Pipelines/Registration.h"
+#include "ParsedProgram.h"
 
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/MLIRContext.h"
-#include "mlir/Parser/Parser.h"
-#include "gtest/gtest.h"
+#include <gtest/gtest.h>
 
 using namespace mlir;
 using ::kf::KernelInput;
@@ -23,15 +19,7 @@ using Role = ::kf::KernelInput::Role;
 namespace {
 
 std::vector<KernelInput> rolesOf(const char *text) {
-  DialectRegistry registry;
-  mlir::kf::registerDialects(registry);
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
-  EXPECT_TRUE(module);
-  if (!module)
-    return {};
-  return mlir::kf::getInputRoles(
-      *module->getOps<mlir::kf::ProgramOp>().begin());
+  return askProgram(text, mlir::kf::getInputRoles);
 }
 
 TEST(InputRolesTest, PlacesOfRows) {

@@ -8,13 +8,9 @@
 
 #include "kf/Pipelines/OutputRoles.h"
 
-#include "kf/Dialect/KF/IR/KF.h"
-#include "kf/Pipelines/Registration.h"
+#include "ParsedProgram.h"
 
-#include "mlir/IR/BuiltinOps.h"
-#include "mlir/IR/MLIRContext.h"
-#include "mlir/Parser/Parser.h"
-#include "gtest/gtest.h"
+#include <gtest/gtest.h>
 
 using namespace mlir;
 using ::kf::KernelOutput;
@@ -37,15 +33,7 @@ std::vector<KernelOutput> rolesOf(const std::string &outputs) {
       %rounded, %outliers = kf.round_half %0 : tensor<?x16xf32>
       kf.yield %0, %outliers, %rounded : tensor<?x16xf32>, tensor<?x16xf32>, tensor<?x16xf16>
     })";
-  DialectRegistry registry;
-  mlir::kf::registerDialects(registry);
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
-  EXPECT_TRUE(module);
-  if (!module)
-    return {};
-  return mlir::kf::getOutputRoles(
-      *module->getOps<mlir::kf::ProgramOp>().begin());
+  return askProgram(text, mlir::kf::getOutputRoles);
 }
 
 TEST(OutputRolesTest, OutliersOfRoundedElements) {
