@@ -244,8 +244,8 @@ Status checkLayout(const WeightSpec &spec) {
   }
   if (layout.kind != WeightLayout::Kind::Panels)
     return Status::error("unknown weight layout");
-  if (spec.shape.size() != 2 && spec.shape.size() != 3)
-    return Status::error("panels need a weight of rank 2 or 3, not " +
+  if (spec.shape.size() < 2 || spec.shape.size() > 4)
+    return Status::error("panels need a weight of rank 2 to 4, not " +
                          std::to_string(spec.shape.size()));
   if (!isFloat(spec.type) && !isBlock(spec.type) &&
       spec.type != DataType::F8E4M3)
@@ -284,19 +284,30 @@ Status checkWeight(const WeightSpec &spec) {
       return Status::error("a weight has dimension " + std::to_string(dim) +
                            "; 1 or more is expected");
   uint64_t first = static_cast<uint64_t>(spec.shape[0]);
-  if (spec.stacked ? first != spec.names.size() : first < spec.names.size())
+  if (spec.stacked ? spec.stackedDims() == 0 : first < spec.names.size())
     return Status::error("a weight's first dimension " + std::to_string(first) +
                          " does not fit its " +
                          std::to_string(spec.names.size()) +
                          " checkpoint tensors");
   if (spec.transposed && isBlock(spec.type))
     return Status::error("blocks cannot be transposed while packing");
-  if (spec.transposed && spec.shape.size() != (spec.stacked ? 3u : 2u))
+  if (spec.transposed && spec.shape.size() != spec.stackedDims() + 2)
     return Status::error("only matrices can be transposed while packing");
   return checkLayout(spec);
 }
 
 } // namespace
+
+size_t countStackedDims(std::span<const int64_t> shape, int64_t tensors) {
+  int64_t product = 1;
+  for (size_t dim = 0; dim + 1 < shape.size(); ++dim) {
+    if (__builtin_mul_overflow(product, shape[dim], &product))
+      return 0;
+    if (product == tensors)
+      return dim + 1;
+  }
+  return 0;
+}
 
 Result<int64_t> WeightSpec::packedBytes() const {
   std::string where =

@@ -51,10 +51,16 @@ struct WeightLayout {
   bool operator==(const WeightLayout &) const = default;
 };
 
+/// How many leading dimensions of a weight of shape `shape` tell the tensors
+/// apart that it is stacked of: the fewest whose product is `tensors`, which
+/// leave one behind them. 0 if there are none.
+size_t countStackedDims(std::span<const int64_t> shape, int64_t tensors);
+
 /// One weight as kernels want it.
 struct WeightSpec {
   /// Checkpoint tensors that make it up, in order along its first dimension:
-  /// concatenated, or stacked when `stacked` (shape gains a leading dimension).
+  /// concatenated, or stacked when `stacked` (shape gains leading dimensions,
+  /// see countStackedDims()).
   std::vector<std::string> names;
   bool stacked = false;
   /// Checkpoint tensors are stored [K, N] and are transposed to [N, K]
@@ -64,6 +70,10 @@ struct WeightSpec {
   std::vector<int64_t> shape;    ///< logical, after concatenation
   WeightLayout layout;
 
+  /// Leading dimensions that tell checkpoint tensors apart; 0 unless stacked.
+  size_t stackedDims() const {
+    return stacked ? countStackedDims(shape, int64_t(names.size())) : 0;
+  }
   /// Bytes that the packed weight takes.
   Result<int64_t> packedBytes() const;
   bool operator==(const WeightSpec &) const = default;

@@ -74,7 +74,8 @@ std::set<std::string> rowFactorsOf(const Executable &program) {
 /// divided evenly. `rowFactors` are those of all weights.
 std::vector<DummyTensor> tensorsOf(const WeightSpec &spec,
                                    const std::set<std::string> &rowFactors) {
-  std::vector<int64_t> shape(spec.shape.begin() + (spec.stacked ? 1 : 0),
+  std::vector<int64_t> shape(spec.shape.begin() +
+                                 static_cast<int64_t>(spec.stackedDims()),
                              spec.shape.end());
   const int64_t parts = spec.stacked ? 1 : int64_t(spec.names.size());
   const int64_t rows = shape.empty() ? 1 : shape[0];

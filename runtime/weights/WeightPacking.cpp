@@ -32,9 +32,21 @@ std::string shapeText(std::span<const int64_t> shape) {
 // Checkpoint tensors and where they go
 //===----------------------------------------------------------------------===//
 
-/// The logical weight is [groups][rows][columns]; rank 1 and 2 have fewer.
+/// The logical weight is [groups][experts][rows][columns]; of rank 3 it has no
+/// experts, and rank 1 and 2 have fewer.
 struct Extents {
-  int64_t groups = 1, rows = 1, columns = 1;
+  int64_t groups = 1, experts = 1, rows = 1, columns = 1;
+
+  /// The first row, over all groups, of panel `panel` of group `group`, which
+  /// has `width` rows; panels of an expert are followed by those of the next.
+  /// `valid` is how many rows it has.
+  int64_t firstRow(int64_t group, int64_t panel, int64_t width,
+                   int64_t &valid) const {
+    const int64_t ofExpert = (rows - 1) / width + 1;
+    const int64_t before = panel % ofExpert * width;
+    valid = std::min(width, rows - before);
+    return (group * experts + panel / ofExpert) * rows + before;
+  }
 };
 
 Extents extentsOf(std::span<const int64_t> shape) {
@@ -42,8 +54,10 @@ Extents extentsOf(std::span<const int64_t> shape) {
   extents.columns = shape.back();
   if (shape.size() >= 2)
     extents.rows = shape[shape.size() - 2];
-  for (size_t i = 0; i + 2 < shape.size(); ++i)
-    extents.groups *= shape[i];
+  if (shape.size() >= 3)
+    extents.groups = shape.front();
+  if (shape.size() >= 4)
+    extents.experts = shape[1];
   return extents;
 }
 
@@ -85,7 +99,8 @@ Result<int64_t> checkView(const WeightSpec &spec, const std::string &name,
                          std::string(nameOf(spec.type)));
 
   // What the tensor's shape has to be; -1 where any size goes.
-  std::vector<int64_t> expected(spec.shape.begin() + (spec.stacked ? 1 : 0),
+  std::vector<int64_t> expected(spec.shape.begin() +
+                                    static_cast<int64_t>(spec.stackedDims()),
                                 spec.shape.end());
   if (!spec.stacked)
     expected[0] = spec.names.size() == 1 ? spec.shape[0] : -1;
@@ -106,6 +121,8 @@ Result<int64_t> checkView(const WeightSpec &spec, const std::string &name,
 Result<std::vector<Piece>> findPieces(const WeightSpec &spec,
                                       const WeightSource &source) {
   std::vector<Piece> pieces;
+  const int64_t all =
+      spec.stacked ? static_cast<int64_t>(spec.names.size()) : spec.shape[0];
   int64_t joined = 0, firstRow = 0;
   for (const std::string &name : spec.names) {
     KF_ASSIGN_OR_RETURN(TensorView view, source.find(name));
@@ -119,18 +136,17 @@ Result<std::vector<Piece>> findPieces(const WeightSpec &spec,
     piece.firstRow = firstRow;
     firstRow += piece.rows;
     pieces.push_back(piece);
-    if (extent > spec.shape[0] - joined)
+    if (extent > all - joined)
       return Status::error("checkpoint tensors '" + spec.names.front() +
                            "' to '" + name + "' make more than the " +
-                           std::to_string(spec.shape[0]) +
-                           " rows that are expected");
+                           std::to_string(all) + " rows that are expected");
     joined += extent;
   }
-  if (joined != spec.shape[0])
+  if (joined != all)
     return Status::error("checkpoint tensors '" + spec.names.front() +
                          "' to '" + spec.names.back() + "' make " +
                          std::to_string(joined) + " rows where " +
-                         std::to_string(spec.shape[0]) + " are expected");
+                         std::to_string(all) + " are expected");
   return pieces;
 }
 
@@ -270,8 +286,8 @@ void packPanel(const RowReader<T> &reader, std::span<const int64_t> order,
                int64_t group, int64_t panel, T *dst) {
   const Extents &extents = reader.extents;
   int64_t width = static_cast<int64_t>(order.size());
-  int64_t base = group * extents.rows + panel * width;
-  int64_t valid = std::min(width, extents.rows - panel * width);
+  int64_t valid = 0;
+  const int64_t base = extents.firstRow(group, panel, width, valid);
 
   if (reader.spec.transposed) {
     // A panel row is a stretch of the checkpoint's row, but for its order.
@@ -340,11 +356,10 @@ Status packBlockPanels(const WeightSpec &spec, std::span<const Piece> pieces,
       options, packedUnit(spec), [&](int64_t i, std::byte *to) {
         int64_t group = i % extents.groups, panel = i / extents.groups;
         std::vector<const std::byte *> rows(width);
-        for (int64_t r = 0; r < width && panel * width + r < extents.rows;
-             ++r) {
-          int64_t row = group * extents.rows + panel * width + r;
-          rows[r] = storedRow(pieces, row, extents.columns);
-        }
+        int64_t valid = 0;
+        const int64_t first = extents.firstRow(group, panel, width, valid);
+        for (int64_t r = 0; r < valid; ++r)
+          rows[r] = storedRow(pieces, first + r, extents.columns);
         packBlockPanel(spec.type, rows, blocks, to);
       });
 }
@@ -586,10 +601,9 @@ bool canBindDirectly(const WeightSpec &spec, const TensorView &view) {
   if (spec.layout.kind != WeightLayout::Kind::RowMajor || spec.transposed ||
       spec.names.size() != 1 || view.type != spec.type)
     return false;
-  // A stack of one has a leading dimension that the checkpoint lacks.
+  // A stack of one has leading dimensions that the checkpoint lacks.
   std::span<const int64_t> shape(spec.shape);
-  if (spec.stacked)
-    shape = shape.subspan(1);
+  shape = shape.subspan(spec.stackedDims());
   Result<int64_t> bytes = spec.packedBytes();
   return std::ranges::equal(shape, view.shape) && bytes.ok() &&
          view.bytes == static_cast<uint64_t>(*bytes);

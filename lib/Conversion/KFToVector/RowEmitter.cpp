@@ -238,23 +238,31 @@ void mlir::kf::emitPackKernel(KernelEmitter &e) {
   SmallVector<Value> sizes = e.sizesOf(op.getSource());
   Value firstRow = e.tileOffsets()[rank - 2], rows = sizes[rank - 2];
   Value firstPanel = arith::DivUIOp::create(b, loc, firstRow, e.index(panel));
-  Value groups = rank == 3 ? sizes[0] : e.index(1);
+  Value groups = rank >= 3 ? sizes[0] : e.index(1);
+  Value experts = rank == 4 ? sizes[1] : e.index(1);
+  auto whole = cast<RankedTensorType>(e.kernel.getResultTypes()[0]);
+  Value ofExpert = e.index(llvm::divideCeil(whole.getDimSize(rank - 2), panel));
   Value result = e.resultStorage();
-  auto packElement = [&](Value p, Value group, Value k, Value i) {
+  auto packElement = [&](Value p, Value group, Value expert, Value k, Value i) {
     Value row = e.add(e.mul(p, e.index(panel)), i);
     Value inside = e.isLess(row, rows);
     SmallVector<Value> source = {e.select(inside, row, e.index(0)), k};
-    if (rank == 3)
+    if (rank == 4)
+      source.insert(source.begin(), expert);
+    if (rank >= 3)
       source.insert(source.begin(), group);
     Value value =
         e.select(inside, e.load(op.getSource(), source, 0), e.f32(0.0));
-    e.store(value, result,
-            {e.add(firstPanel, p), group, k, packedColumn(e, layout, i)});
+    Value place = e.add(e.mul(expert, ofExpert), e.add(firstPanel, p));
+    e.store(value, result, {place, group, k, packedColumn(e, layout, i)});
   };
-  e.loop(e.ceilDiv(rows, panel), [&](Value p) {
-    e.loop(groups, [&](Value group) {
-      e.loop(sizes[rank - 1], [&](Value k) {
-        e.loop(e.index(panel), [&](Value i) { packElement(p, group, k, i); });
+  e.loop(experts, [&](Value expert) {
+    e.loop(e.ceilDiv(rows, panel), [&](Value p) {
+      e.loop(groups, [&](Value group) {
+        e.loop(sizes[rank - 1], [&](Value k) {
+          e.loop(e.index(panel),
+                 [&](Value i) { packElement(p, group, expert, k, i); });
+        });
       });
     });
   });

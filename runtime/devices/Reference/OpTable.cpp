@@ -210,6 +210,34 @@ Result<Evaluate> prepareMatmul(const OpSite &site) {
   });
 }
 
+Result<Evaluate> prepareRoute(const OpSite &site) {
+  KF_ASSIGN_OR_RETURN(int64_t top, site.attributes.integer("top"));
+  const bool normalized = site.attributes.has("normalized");
+  return Evaluate([top, normalized](const OpCall &call) {
+    return route(call.tensor(0), top, normalized);
+  });
+}
+
+Result<Evaluate> prepareExpertMatmul(const OpSite &site) {
+  std::optional<Activation> glu;
+  if (site.attributes.has("glu")) {
+    KF_ASSIGN_OR_RETURN(glu, parseActivation(site.attributes, "glu"));
+  }
+  // x, experts, w, bias, scales, sums.
+  KF_ASSIGN_OR_RETURN(auto places, operandPlaces(site, "tttTTT"));
+  if (places[4].has_value() != places[5].has_value())
+    return Status::error("scales and sums come together");
+  return Evaluate([glu, places](const OpCall &call) -> Result<Tensor> {
+    auto at = [&](size_t i) {
+      return places[i] ? &call.tensor(*places[i]) : nullptr;
+    };
+    if (!at(4))
+      return expertMatmul(*at(0), *at(1), *at(2), at(3), glu);
+    KF_ASSIGN_OR_RETURN(Tensor x, scaleRows(*at(0), *at(4)));
+    return expertMatmul(x.view(), *at(1), *at(2), at(3), glu);
+  });
+}
+
 Result<Evaluate> prepareMlp(const OpSite &site) {
   KF_ASSIGN_OR_RETURN(Activation kind,
                       parseActivation(site.attributes, "activation"));
@@ -603,6 +631,8 @@ Result<Evaluate> prepareReshape(const OpSite &site) {
 constexpr OpEntry kOps[] = {
     {"kf.embedding", "tt", 1, prepareEmbedding},
     {"kf.matmul", "ttTTTTT", 1, prepareMatmul},
+    {"kf.route", "t", 2, prepareRoute},
+    {"kf.expert_matmul", "tttTTT", 1, prepareExpertMatmul},
     {"kf.mlp", "tttTTTT", 1, prepareMlp},
     {"kf.rms_norm", "tt", 1, prepareRmsNorm},
     {"kf.layer_norm", "ttT", 1, prepareLayerNorm},

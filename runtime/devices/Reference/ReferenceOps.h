@@ -51,6 +51,28 @@ Result<Tensor> matmul(const TensorView &x, const TensorView &w,
 Result<Tensor> batchMatmul(const TensorView &x, const TensorView &w,
                            const TensorView *bias = nullptr);
 
+//===----------------------------------------------------------------------===//
+// Experts (ExpertOps.cpp)
+//===----------------------------------------------------------------------===//
+
+/// kf.route: the `top` largest of each row of `logits` [T, E], in descending
+/// order, the first of equals first, and their probabilities by a softmax over
+/// all or, with `normalized`, over those: [T, top] of i32 and of f32.
+Result<std::vector<Tensor>> route(const TensorView &logits, int64_t top,
+                                  bool normalized);
+
+/// kf.expert_matmul: x[t] w[0, e]^T + bias[0, e] of e = experts[t, j], taken
+/// for the nearest expert that there is. x [T, K] or [T, k, K], experts [T, k]
+/// of i32, w [1, E, N, K], bias [1, E, N] or null -> [T, k, N]. With `glu`, w
+/// and bias have two groups: glu(first) * second.
+Result<Tensor> expertMatmul(const TensorView &x, const TensorView &experts,
+                            const TensorView &w, const TensorView *bias,
+                            std::optional<Activation> glu);
+
+//===----------------------------------------------------------------------===//
+// Feed-forward blocks (MatmulOps.cpp)
+//===----------------------------------------------------------------------===//
+
 /// Weights of kf.mlp; optional ones are null.
 struct MlpWeights {
   const TensorView *gate = nullptr;                        ///< [F, K]

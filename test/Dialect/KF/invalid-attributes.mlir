@@ -55,7 +55,7 @@
 
 // -----
 
-// expected-error @+1 {{#kf.layout needs a rank 2 or 3 tensor, found rank 1}}
+// expected-error @+1 {{#kf.layout needs a tensor of rank 2 to 4, found rank 1}}
 func.func private @f(tensor<8xf32, #kf.layout<panel = 4>>)
 
 // -----

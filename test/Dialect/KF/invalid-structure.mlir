@@ -27,7 +27,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @+1 {{C3: stacked needs a leading dimension of 2, found 'tensor<3x4xf32>'}}
+  // expected-error @+1 {{C3: stacked needs leading dimensions that make 2, and one behind them, found 'tensor<3x4xf32>'}}
   %0 = kf.weight ["a", "b"] {stacked} : tensor<3x4xf32>
   return
 }
@@ -35,7 +35,7 @@ func.func @f() {
 // -----
 
 func.func @f() {
-  // expected-error @+1 {{C3: stacked needs a leading dimension of 2, found 'tensor<2xf32>'}}
+  // expected-error @+1 {{C3: stacked needs leading dimensions that make 2, and one behind them, found 'tensor<2xf32>'}}
   %0 = kf.weight ["a", "b"] {stacked} : tensor<2xf32>
   return
 }
@@ -194,7 +194,7 @@ kf.kernel @k(%x: tensor<8x4xf32, "rows">) {
 // Not a weight, and not a matmul.
 !packed = tensor<8x8xf32, #kf.layout<panel = 8>>
 kf.kernel @k(%x: !packed, %w: !packed) -> tensor<8x8xf32> {
-  // expected-error @+1 {{'kf.matmul' op kf.kernel C4: has no meaning for the layout of 'tensor<8x8xf32, #kf.layout<panel = 8>>'; kf.pack makes packed tensors, and kf.matmul reads them as its weight}}
+  // expected-error @+1 {{'kf.matmul' op kf.kernel C4: has no meaning for the layout of 'tensor<8x8xf32, #kf.layout<panel = 8>>'; kf.pack makes packed tensors, and products read them as their weight}}
   %0 = "kf.matmul"(%x, %w) <{operandSegmentSizes = array<i32: 1, 1, 0, 0, 0, 0, 0>}> : (!packed, !packed) -> tensor<8x8xf32>
   kf.yield %0 : tensor<8x8xf32>
 }

@@ -143,21 +143,22 @@ std::vector<float> packedByFormula(const WeightSpec &spec,
   if (spec.layout.kind == WeightLayout::Kind::Fragments)
     return fragmentsByDefinition(spec, logical);
   int64_t K = spec.shape.back(), N = spec.shape[spec.shape.size() - 2];
-  int64_t G = spec.shape.size() == 3 ? spec.shape[0] : 1;
+  int64_t G = spec.shape.size() >= 3 ? spec.shape[0] : 1;
+  int64_t E = spec.shape.size() == 4 ? spec.shape[1] : 1;
   int64_t P = spec.layout.panel, I = spec.layout.interleave;
-  int64_t panels = (N + P - 1) / P;
+  int64_t ofExpert = (N + P - 1) / P, panels = E * ofExpert;
   std::vector<float> packed(panels * G * K * P);
   for (int64_t p = 0; p < panels; ++p)
     for (int64_t g = 0; g < G; ++g)
       for (int64_t k = 0; k < K; ++k)
         for (int64_t j = 0; j < P; ++j) {
-          int64_t row = p * P + j, stored = j;
+          int64_t e = p / ofExpert, row = p % ofExpert * P + j, stored = j;
           if (I) { // element i to 2i, element i + I to 2i + 1
             int64_t i = j % (2 * I);
             stored = j - i + (i < I ? 2 * i : 2 * (i - I) + 1);
           }
           packed[((p * G + g) * K + k) * P + stored] =
-              row < N ? logical[(g * N + row) * K + k] : 0.0f;
+              row < N ? logical[((g * E + e) * N + row) * K + k] : 0.0f;
         }
   return packed;
 }
@@ -239,6 +240,55 @@ TEST(WeightPacking, EveryLayoutTypeAndJoin) {
               expectPacked(spec, source, columns % 2 ? nullptr : pool.get(),
                            label);
             }
+}
+
+TEST(WeightPacking, PanelsOfExpertsFollowOneAnother) {
+  std::unique_ptr<ThreadPool> pool = ThreadPool::create(3).take();
+  for (DataType type : {DataType::F32, DataType::BF16, DataType::Q8_0})
+    for (int64_t groups : {1, 2})
+      for (int64_t rows : {8, 32, 45})
+        for (bool transposed : {false, true}) {
+          if (transposed && isBlock(type))
+            continue;
+          RandomSource source;
+          WeightSpec spec;
+          spec.type = type;
+          spec.layout = {WeightLayout::Kind::Panels, 16,
+                         type == DataType::BF16 ? 8 : 0};
+          spec.transposed = transposed;
+          spec.stacked = true;
+          spec.shape = {groups, 3, rows, 64};
+          for (int64_t i = 0; i < groups * 3; ++i) {
+            spec.names.push_back("w" + std::to_string(i));
+            source.add(spec.names.back(), type,
+                       transposed ? std::vector<int64_t>{64, rows}
+                                  : std::vector<int64_t>{rows, 64});
+          }
+          const std::string label = std::string(nameOf(type)) + ", " +
+                                    std::to_string(groups) + " groups of " +
+                                    std::to_string(rows) + " rows" +
+                                    (transposed ? ", transposed" : "");
+          if (!isBlock(type)) {
+            expectPacked(spec, source, pool.get(), label);
+            continue;
+          }
+          // Those of an expert are what packing its weight alone makes.
+          Result<AlignedBuffer> whole = packWeight(spec, source, {pool.get()});
+          ASSERT_TRUE(whole.ok()) << label << ": " << whole.message();
+          const size_t bytes = whole->size() / 3;
+          for (size_t e = 0; e < 3; ++e) {
+            WeightSpec one = spec;
+            one.shape = {groups, rows, 64};
+            one.names = {spec.names[e]};
+            if (groups == 2)
+              one.names.push_back(spec.names[3 + e]);
+            Result<AlignedBuffer> apart = packWeight(one, source);
+            ASSERT_TRUE(apart.ok()) << label << ": " << apart.message();
+            ASSERT_TRUE(std::ranges::equal(
+                apart->span(), whole->span().subspan(e * bytes, bytes)))
+                << label << ", expert " << e;
+          }
+        }
 }
 
 TEST(WeightPacking, FragmentsOfEveryTypeAndJoin) {

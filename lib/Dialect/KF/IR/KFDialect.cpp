@@ -182,9 +182,10 @@ LayoutAttr::verifyEncoding(ArrayRef<int64_t> shape, Type elementType,
                            function_ref<InFlightDiagnostic()> emitError) const {
   if (!elementType) // MLIR's parser has found it wrong, and asks all the same
     return failure();
-  if (shape.size() != 2 && shape.size() != 3)
-    return emitError() << "#kf.layout needs a rank 2 or 3 tensor, found rank "
-                       << shape.size();
+  if (shape.size() < 2 || shape.size() > 4)
+    return emitError()
+           << "#kf.layout needs a tensor of rank 2 to 4, found rank "
+           << shape.size();
   if (getInterleave() > 0 && !elementType.isBF16())
     return emitError() << "#kf.layout with interleave needs bf16 elements, "
                           "found "

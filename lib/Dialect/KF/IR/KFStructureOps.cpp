@@ -8,6 +8,8 @@
 
 #include "kf/Dialect/KF/IR/KF.h"
 
+#include "runtime/program/Executable.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpImplementation.h"
 #include "mlir/IR/PatternMatch.h"
@@ -29,14 +31,18 @@ LogicalResult WeightOp::verify() {
   if (!type.hasStaticShape())
     return emitOpError("C2: the result must have a static shape, found ")
            << type;
-  if (getStacked() &&
-      (type.getRank() < 2 ||
-       type.getDimSize(0) != static_cast<int64_t>(getNames().size())))
-    return emitOpError("C3: stacked needs a leading dimension of ")
-           << getNames().size() << ", found " << type;
-  if (getTransposed() && type.getRank() != (getStacked() ? 3 : 2))
+  const int64_t names = static_cast<int64_t>(getNames().size());
+  const std::span<const int64_t> shape(type.getShape().data(),
+                                       type.getShape().size());
+  const size_t stacked =
+      getStacked() ? ::kf::countStackedDims(shape, names) : 0;
+  if (getStacked() && stacked == 0)
+    return emitOpError("C3: stacked needs leading dimensions that make ")
+           << names << ", and one behind them, found " << type;
+  const int64_t rank = static_cast<int64_t>(stacked) + 2;
+  if (getTransposed() && type.getRank() != rank)
     return emitOpError("C4: transposed needs rank ")
-           << (getStacked() ? 3 : 2) << ", found " << type;
+           << rank << ", found " << type;
   return success();
 }
 
@@ -54,7 +60,7 @@ LogicalResult PackOp::verify() {
   return success();
 }
 
-/// Rows of a weight, [N, K] or [G, N, K], are packed in parallel.
+/// Rows of a weight, [N, K], [G, N, K] or [G, E, N, K], are packed in parallel.
 SmallVector<utils::IteratorType> PackOp::getLoopTypes() {
   int64_t rank = cast<RankedTensorType>(getType()).getRank();
   SmallVector<utils::IteratorType> types(rank, utils::IteratorType::reduction);
@@ -211,14 +217,14 @@ LogicalResult KernelOp::verifyRegions() {
   auto fail = [](Operation &op, Value value) {
     return op.emitOpError("kf.kernel C4: has no meaning for the layout of ")
            << value.getType()
-           << "; kf.pack makes packed tensors, and kf.matmul reads them as its "
+           << "; kf.pack makes packed tensors, and products read them as their "
               "weight";
   };
   for (Operation &op : getBody().front().without_terminator()) {
-    auto matmul = dyn_cast<MatmulOp>(op);
+    auto product = dyn_cast<ProductOpInterface>(op);
     for (OpOperand &operand : op.getOpOperands())
       if (isEncoded(operand.get()) &&
-          !(matmul && operand == matmul.getWMutable()))
+          !(product && operand == product.getWMutable()))
         return fail(op, operand.get());
     for (Value result : op.getResults())
       if (isEncoded(result) && !isa<PackOp>(op))

@@ -70,6 +70,32 @@ def KF_WorkOpInterface : OpInterface<"WorkOpInterface"> {
   ];
 }
 
+def KF_ProductOpInterface : OpInterface<"ProductOpInterface"> {
+  let cppNamespace = "::mlir::kf";
+  let description = [{
+    Products of rows with a weight: what kf.matmul and kf.expert_matmul, where
+    each row has weights of its own, have alike.
+  }];
+  let methods = [
+    InterfaceMethod<"Rows, or codes of rows with scales.", "::mlir::Value",
+      "getX">,
+    InterfaceMethod<"The weight.", "::mlir::Value", "getW">,
+    InterfaceMethod<"The weight, as the op's operand.", "::mlir::OpOperand &",
+      "getWMutable">,
+    InterfaceMethod<"What is added to sums; null: nothing.", "::mlir::Value",
+      "getBias">,
+    InterfaceMethod<"Scales of the codes of rows; null: rows are numbers.",
+      "::mlir::Value", "getScales">,
+    InterfaceMethod<"Sums of the codes of rows; null without scales.",
+      "::mlir::Value", "getSums">,
+    InterfaceMethod<"Scales of the rows of w; null where these are numbers.",
+      "::mlir::Value", "getWeightScales">,
+    InterfaceMethod<"The activation of a gate; none without one.",
+      "::std::optional<::mlir::kf::ActivationKind>", "getGlu">,
+    InterfaceMethod<"The product.", "::mlir::Value", "getResult">
+  ];
+}
+
 def KF_CacheAttentionInterface : OpInterface<"CacheAttentionInterface"> {
   let cppNamespace = "::mlir::kf";
   let description = [{

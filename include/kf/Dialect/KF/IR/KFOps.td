@@ -73,8 +73,8 @@ def KF_EmbeddingOp : KF_LoopOp<"embedding", [KF_IntegersInMemory]> {
 // Matrix products
 //===----------------------------------------------------------------------===//
 
-def KF_MatmulOp : KF_LoopOp<"matmul", [AttrSizedOperandSegments,
-                                       KF_IntegersInMemory]> {
+def KF_MatmulOp : KF_LoopOp<"matmul",
+    [AttrSizedOperandSegments, KF_IntegersInMemory, KF_ProductOpInterface]> {
   let summary = "x times W transposed, optionally with bias and gating";
   let description = [{
     `result = x W^T + bias`, accumulated in f32. With `glu(act)`, W holds a gate
@@ -531,6 +531,7 @@ def KF_DequantizeOp : KF_LoopOp<"dequantize"> {
   }];
 }
 
+include "kf/Dialect/KF/IR/KFExpertOps.td"
 include "kf/Dialect/KF/IR/KFTensorOps.td"
 include "kf/Dialect/KF/IR/KFStructureOps.td"
 include "kf/Dialect/KF/IR/KFVectorOps.td"

@@ -18,17 +18,21 @@ def KF_WeightOp : KF_Op<"weight", [Pure, KF_NonEmptyTensors]> {
   let description = [{
     Stands for tensors of the checkpoint; no data is in the IR. Several names
     are concatenated along the first dimension, or with `stacked` become the
-    slices of a new leading dimension. With `transposed` the checkpoint stores
+    slices of new leading dimensions, of which there are no more than it takes
+    for all names to have a place. With `transposed` the checkpoint stores
     [K, N] for a logical [N, K].
 
     - C1: at least one name, none empty.
     - C2: the result has a static shape.
-    - C3: with `stacked`, the leading dimension equals the number of names.
-    - C4: `transposed` needs rank 2, or rank 3 with `stacked`.
+    - C3: with `stacked`, the first leading dimensions, multiplied, are the
+      number of names.
+    - C4: `transposed` needs rank 2, and those of `stacked` more.
 
     ```mlir
     %0 = kf.weight ["model.norm.weight"] : tensor<256xbf16>
     %1 = kf.weight ["gate", "up"] {stacked} : tensor<2x704x256xbf16>
+    %2 = kf.weight ["gate0", "gate1", "up0", "up1"] {stacked}
+        : tensor<2x2x704x256xbf16>
     ```
   }];
   let arguments = (ins StrArrayAttr:$names, UnitAttr:$stacked,

@@ -1,0 +1,113 @@
+//===- KFExpertOps.td - Feed-forward blocks of several experts
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A mixture of experts (Shazeer et al., "Outrageously Large Neural Networks",
+// 2017): a router chooses a few of many feed-forward blocks for each row, and
+// adds up what they give by the weights that it chose them with.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_DIALECT_KF_IR_KFEXPERTOPS_TD
+#define KF_DIALECT_KF_IR_KFEXPERTOPS_TD
+
+def KF_RouteOp : KF_TensorOp<"route"> {
+  let summary = "the experts of each row, and how much each counts";
+  let description = [{
+    The `top` largest logits of each row, in descending order: `experts` are
+    their numbers, and `weights` their probabilities by a softmax over all
+    logits of the row, or with `normalized` over those that were chosen, which
+    is the same divided by its sum. Of equal logits the first one is larger. A
+    NaN is as large as -inf, and makes the row's weights NaN, or if `normalized`
+    those of a row that chose it. `kf-expand-route` makes reductions and
+    elementwise ops of it.
+
+    - C1: `logits` is a rank 2 tensor [T, E] of f32, f16 or bf16, E static and at
+      most 65536.
+    - C2: `top` is between 1 and E.
+    - C3: `experts` is [T, top] of i32, `weights` [T, top] of f32.
+
+    ```mlir
+    %experts, %weights = kf.route %logits top(2) normalized : tensor<?x8xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$logits, I64Attr:$top,
+                       UnitAttr:$normalized);
+  let results = (outs AnyRankedTensor:$experts, AnyRankedTensor:$weights);
+  let assemblyFormat = [{
+    $logits `top` `(` $top `)` (`normalized` $normalized^)? attr-dict
+    `:` type($logits)
+  }];
+}
+
+def KF_ExpertMatmulOp : KF_LoopOp<"expert_matmul",
+    [AttrSizedOperandSegments, KF_IntegersInMemory, KF_ProductOpInterface]> {
+  let summary = "products of each row with the weights of its experts";
+  let description = [{
+    `result[t, j] = x[t] W[e]^T + bias[e]`, or of `x[t, j]`, with e being
+    `experts[t, j]`, accumulated in f32. With `glu(act)`, each expert has a gate
+    and an up matrix: `result[t, j] = act(x[t] W[0, e]^T + bias[0, e]) * (x[t]
+    W[1, e]^T + bias[1, e])`. A number below 0 stands for expert 0, one above the
+    last expert's for that.
+
+    With `scales` and `sums`, `x` holds the codes of kf.quantize_rows, and
+    stands for codes times scales.
+
+    - C1: `x` is [T, K] or [T, k, K] of f32, f16 or bf16, or with `scales`
+      [T, K] of i8.
+    - C2: `experts` is [T, k] of i32, k static.
+    - C3: `w` is [1, E, N, K], or [2, E, N, K] with `glu`, of f32, f16, bf16 or a
+      quantized type; rows of blocks are whole blocks. E is at most 65536.
+    - C4: the last dimensions of `x` and `w` are equal and static.
+    - C5: `bias`, where present, has the shape of `w` without its last dimension
+      and float elements.
+    - C6: `scales` and `sums` come together. `w` is of a quantized type then,
+      `scales` [T, K / 32] of f32, and `sums` [T, K / G] of i32, G being the
+      elements of the type's blocks that share a scale.
+    - C7: the result is [T, k, N] with the element type of `x`, f32 with
+      `scales`.
+
+    ```mlir
+    %0 = kf.expert_matmul %x experts(%e), %w glu(silu)
+        : tensor<?x256xf32>, tensor<?x2xi32>, tensor<2x8x704x256xbf16>
+    %1 = kf.expert_matmul %0 experts(%e), %d
+        : tensor<?x2x704xf32>, tensor<?x2xi32>, tensor<1x8x256x704xbf16>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$experts,
+                       AnyRankedTensor:$w, Optional<AnyRankedTensor>:$bias,
+                       Optional<AnyRankedTensor>:$scales,
+                       Optional<AnyRankedTensor>:$sums,
+                       OptionalAttr<KF_ActivationKindAttr>:$glu);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $x (`scales` `(` $scales^ `:` type($scales) `)`)?
+    (`sums` `(` $sums^ `:` type($sums) `)`)? `experts` `(` $experts `)` `,` $w
+    (`bias` `(` $bias^ `)`)? (`glu` `` custom<Activation>($glu)^)? attr-dict
+    `:` type($x) `,` type($experts) `,` type($w) (`,` type($bias)^)?
+  }];
+  let builders = [
+    OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$experts,
+                   "::mlir::Value":$w, "::mlir::Value":$bias,
+                   "::mlir::kf::ActivationKindAttr":$glu), [{
+      build($_builder, $_state, x, experts, w, bias, /*scales=*/{}, /*sums=*/{},
+            glu);
+    }]>
+  ];
+  let extraClassDeclaration = [{
+    ResultChanges getResultChanges() { return ResultChanges::Elements; }
+    ElementWork getElementWork();
+    /// Scales of the rows of w: none.
+    ::mlir::Value getWeightScales() { return {}; }
+    /// How many experts there are.
+    int64_t countExperts();
+    /// Whether x has a row for each expert of a row.
+    bool hasRowForEach();
+  }];
+}
+
+#endif // KF_DIALECT_KF_IR_KFEXPERTOPS_TD

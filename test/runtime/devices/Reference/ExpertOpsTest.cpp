@@ -1,0 +1,152 @@
+//===- ExpertOpsTest.cpp - Feed-forward blocks of several experts ---------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/devices/Reference/ReferenceOps.h"
+
+#include "ReferenceTestUtils.h"
+
+namespace kf::reference {
+namespace {
+
+/// What route() makes of `logits`, whose experts have to be `experts`.
+std::vector<float> expectRoutes(const Tensor &logits, int64_t top,
+                                bool normalized,
+                                const std::vector<int32_t> &experts) {
+  Result<std::vector<Tensor>> routes = route(logits.view(), top, normalized);
+  EXPECT_TRUE(routes.ok()) << routes.message();
+  if (!routes.ok())
+    return {};
+  EXPECT_EQ(routes->size(), 2u);
+  const int64_t rows = logits.shape[0];
+  for (const Tensor &part : *routes)
+    EXPECT_EQ(part.shape, (std::vector<int64_t>{rows, top}));
+  Tensor &chosen = (*routes)[0];
+  EXPECT_EQ(std::vector<int32_t>(chosen.ints(), chosen.ints() + rows * top),
+            experts);
+  const float *weights = (*routes)[1].floats();
+  return {weights, weights + rows * top};
+}
+
+void expectNear(const std::vector<float> &found,
+                const std::vector<float> &expected) {
+  ASSERT_EQ(found.size(), expected.size());
+  for (size_t i = 0; i < found.size(); ++i)
+    EXPECT_NEAR(found[i], expected[i], 1e-6) << "at " << i;
+}
+
+TEST(Route, ChoosesTheLargest) {
+  // exp: 1, 4, 2, 1 of 8, and the other way.
+  const float log2 = std::log(2.0f), log4 = std::log(4.0f);
+  Tensor logits = makeTensor({2, 4}, {0, log4, log2, 0, 0, log2, log4, 0});
+  expectNear(expectRoutes(logits, 2, false, {1, 2, 2, 1}),
+             {0.5, 0.25, 0.5, 0.25});
+  expectNear(expectRoutes(logits, 2, true, {1, 2, 2, 1}),
+             {2 / 3.0f, 1 / 3.0f, 2 / 3.0f, 1 / 3.0f});
+}
+
+TEST(Route, OfEqualsTheFirstIsLarger) {
+  Tensor logits = makeTensor({1, 5}, {1, 7, 7, 1, 7});
+  expectNear(expectRoutes(logits, 4, true, {1, 2, 4, 0}),
+             {0.333058f, 0.333058f, 0.333058f, 0.000826f});
+}
+
+TEST(Route, LargeLogitsDoNotOverflow) {
+  Tensor logits = makeTensor({1, 3}, {-1e30f, 1e30f, 88});
+  expectNear(expectRoutes(logits, 2, false, {1, 2}), {1, 0});
+}
+
+TEST(Route, NaNIsSmall) {
+  Tensor logits = makeTensor({1, 4}, {kNan, -1, kNan, 2});
+  expectNear(expectRoutes(logits, 2, true, {3, 1}), {0.952574f, 0.047426f});
+  for (float weight : expectRoutes(logits, 2, false, {3, 1}))
+    EXPECT_TRUE(std::isnan(weight));
+  Tensor all = makeTensor({1, 2}, {kNan, kNan});
+  for (float weight : expectRoutes(all, 1, true, {0}))
+    EXPECT_TRUE(std::isnan(weight));
+}
+
+TEST(Route, RejectsWrongOperands) {
+  Tensor row = makeTensor({2}, {1, 2}), logits = makeTensor({1, 2}, {1, 2});
+  EXPECT_NE(route(row.view(), 1, false).message().find("kf.route C1"),
+            std::string::npos);
+  for (int64_t top : {0, 3})
+    EXPECT_NE(route(logits.view(), top, false).message().find("kf.route C2"),
+              std::string::npos);
+}
+
+/// Rows of i32.
+Tensor makeExperts(std::vector<int64_t> shape,
+                   const std::vector<int32_t> &values) {
+  Tensor tensor = makeInts(values);
+  tensor.shape = std::move(shape);
+  return tensor;
+}
+
+TEST(ExpertMatmul, EachRowHasItsExperts) {
+  Tensor x = makeTensor({2, 2}, {1, 2, 3, 4});
+  Tensor w = makeTensor({1, 3, 1, 2}, {1, 0, 0, 1, 1, 1});
+  Tensor experts = makeExperts({2, 2}, {0, 2, 1, 1});
+  Result<Tensor> product =
+      expertMatmul(x.view(), experts.view(), w.view(), nullptr, std::nullopt);
+  expectShape(product, {2, 2, 1});
+  expectFloats(product, {1, 3, 4, 4});
+  // A row for each of them.
+  Tensor each = makeTensor({2, 2, 2}, {1, 2, 3, 4, 5, 6, 7, 8});
+  expectFloats(expertMatmul(each.view(), experts.view(), w.view(), nullptr,
+                            std::nullopt),
+               {1, 7, 6, 8});
+}
+
+TEST(ExpertMatmul, GatesAndBiases) {
+  Tensor x = makeTensor({1, 1}, {2});
+  // Gates 1, -1; ups 3, 5.
+  Tensor w = makeTensor({2, 2, 1, 1}, {1, -1, 3, 5});
+  Tensor offsets = makeTensor({2, 2, 1}, {0, 5, 1, 0});
+  TensorView bias = offsets.view();
+  Tensor experts = makeExperts({1, 2}, {0, 1});
+  expectFloats(expertMatmul(x.view(), experts.view(), w.view(), nullptr,
+                            Activation::Relu),
+               {2 * 6, 0});
+  expectFloats(
+      expertMatmul(x.view(), experts.view(), w.view(), &bias, Activation::Relu),
+      {2 * 7, 3 * 10});
+}
+
+TEST(ExpertMatmul, TakesTheNearestExpert) {
+  Tensor x = makeTensor({1, 1}, {1});
+  Tensor w = makeTensor({1, 2, 1, 1}, {3, 5});
+  Tensor experts = makeExperts({1, 4}, {-1, INT32_MIN, 2, INT32_MAX});
+  expectFloats(
+      expertMatmul(x.view(), experts.view(), w.view(), nullptr, std::nullopt),
+      {3, 3, 5, 5});
+}
+
+TEST(ExpertMatmul, RejectsWrongOperands) {
+  Tensor x = makeTensor({2, 2}, {1, 2, 3, 4});
+  Tensor w = makeTensor({1, 1, 1, 2}, {1, 2});
+  Tensor experts = makeExperts({2, 1}, {0, 0});
+  auto product = [&](const Tensor &rows, const Tensor &chosen,
+                     const Tensor &weight, const TensorView *bias,
+                     std::optional<Activation> glu) {
+    return expertMatmul(rows.view(), chosen.view(), weight.view(), bias, glu);
+  };
+  Tensor vector = makeTensor({2}, {1, 2}), wide = makeTensor({2, 1}, {1, 2});
+  TensorView bias = vector.view();
+  expectError(product(vector, experts, w, nullptr, {}), "kf.expert_matmul C1");
+  expectError(product(x, makeExperts({1, 2}, {0, 0}), w, nullptr, {}),
+              "kf.expert_matmul C2");
+  expectError(product(x, wide, w, nullptr, {}), "kf.expert_matmul C2");
+  expectError(product(x, experts, x, nullptr, {}), "kf.expert_matmul C3");
+  expectError(product(x, experts, w, nullptr, Activation::Silu),
+              "kf.expert_matmul C3");
+  expectError(product(wide, experts, w, nullptr, {}), "kf.expert_matmul C4");
+  expectError(product(x, experts, w, &bias, {}), "kf.expert_matmul C5");
+}
+
+} // namespace
+} // namespace kf::reference
