@@ -23,6 +23,7 @@ void mlir::kf::buildFusePipeline(OpPassManager &passes,
   if (target.isInterpreted())
     return;
   passes.addNestedPass<func::FuncOp>(createExpandMlp());
+  passes.addNestedPass<func::FuncOp>(createExpandRoute());
   passes.addNestedPass<func::FuncOp>(createExpandTensors());
   passes.addNestedPass<func::FuncOp>(createFuseProjections());
 }

@@ -116,6 +116,11 @@ private:
   LogicalResult addOperand(BlockArgument argument) {
     SmallVector<RankedTensorType> parts;
     for (OpOperand &use : argument.getUses()) {
+      if (auto product = dyn_cast<ExpertMatmulOp>(use.getOwner());
+          product && product.getW() == argument) {
+        parts.push_back(readExperts(product));
+        continue;
+      }
       auto matmul = dyn_cast<MatmulOp>(use.getOwner());
       if (isa<tensor::DimOp>(use.getOwner()) ||
           (matmul && matmul.getOutliers() == use.get()))
@@ -135,6 +140,16 @@ private:
       if (failed(addBytes(part)))
         return failure();
     return success();
+  }
+
+  /// The weights of as many experts as rows choose, at most: of all, where the
+  /// number of rows is not known.
+  static RankedTensorType readExperts(ExpertMatmulOp op) {
+    auto w = tensorType(op.getW()), experts = tensorType(op.getExperts());
+    SmallVector<int64_t> shape(w.getShape());
+    if (experts.hasStaticShape())
+      shape[1] = std::min(shape[1], experts.getNumElements());
+    return w.clone(shape);
   }
 
   /// What is written to a cache.
@@ -167,7 +182,7 @@ private:
     return times(elements, cache.getType().getIntOrFloatBitWidth() / 8);
   }
 
-  LogicalResult addProduct(MatmulOp op) {
+  LogicalResult addProduct(ProductOpInterface op) {
     auto result = tensorType(op.getResult()), x = tensorType(op.getX());
     const uint64_t matrices = op.getGlu() ? 2 : 1;
     auto vector =
@@ -223,6 +238,7 @@ private:
         .Case([&](MatmulOp matmul) {
           return matmul.isOfMatrices() ? addProduct(matmul) : failure();
         })
+        .Case([&](ExpertMatmulOp product) { return addProduct(product); })
         .Case([&](MlpOp mlp) { return addMlp(mlp); })
         .Case([&](CacheAttentionInterface attention) {
           return addAttention(attention);

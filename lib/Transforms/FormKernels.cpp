@@ -45,7 +45,8 @@ bool isStructural(Operation *op) {
 
 /// The reference alone computes these; other targets have them expanded.
 bool isExpanded(Operation *op) {
-  return isa<MlpOp, ScaledDotProductAttentionOp, RotaryEmbeddingOp>(op);
+  return isa<MlpOp, RouteOp, ScaledDotProductAttentionOp, RotaryEmbeddingOp>(
+      op);
 }
 
 bool isNorm(Operation *op) { return isa<RmsNormOp, LayerNormOp>(op); }
@@ -127,7 +128,7 @@ private:
 /// reads.
 bool isEpilogue(Operation *op) {
   return llvm::any_of(op->getOperands(), [](Value operand) {
-    return operand.getDefiningOp<MatmulOp>() && operand.hasOneUse();
+    return operand.getDefiningOp<ProductOpInterface>() && operand.hasOneUse();
   });
 }
 

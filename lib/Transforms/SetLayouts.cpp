@@ -30,9 +30,9 @@ using namespace mlir::kf;
 namespace {
 
 /// The first matmul of `kernel`; null if there is none.
-MatmulOp findMatmul(KernelOp kernel) {
-  auto matmuls = kernel.getBody().getOps<MatmulOp>();
-  return matmuls.empty() ? MatmulOp() : *matmuls.begin();
+ProductOpInterface findMatmul(KernelOp kernel) {
+  auto matmuls = kernel.getBody().getOps<ProductOpInterface>();
+  return matmuls.empty() ? ProductOpInterface() : *matmuls.begin();
 }
 
 /// The views through which a kernel reads `value`, in order, and the arguments
@@ -76,7 +76,7 @@ struct SetLayoutsPass : mlir::kf::impl::SetLayoutsBase<SetLayoutsPass> {
     DenseMap<StringAttr, PackedArgument> packed; // by kernel
     for (auto kernel :
          llvm::make_early_inc_range(getOperation().getOps<KernelOp>())) {
-      MatmulOp matmul = findMatmul(kernel);
+      ProductOpInterface matmul = findMatmul(kernel);
       if (!matmul || tensorType(matmul.getW()).getEncoding()) {
         LDBG() << kernel.getSymName() << ": "
                << (matmul ? "its weight has a layout"
@@ -140,7 +140,7 @@ private:
   }
 
   /// Whether every weight of `matmul` is one that is packed at load.
-  bool isLoaded(KernelOp kernel, MatmulOp matmul) {
+  bool isLoaded(KernelOp kernel, ProductOpInterface matmul) {
     auto argument = dyn_cast<BlockArgument>(matmul.getW());
     if (!argument)
       return false;
@@ -155,7 +155,7 @@ private:
   }
 
   /// Makes the weight of `matmul` a packed argument of `kernel`.
-  PackedArgument packArgument(KernelOp kernel, MatmulOp matmul,
+  PackedArgument packArgument(KernelOp kernel, ProductOpInterface matmul,
                               Attribute layout) {
     auto argument = cast<BlockArgument>(matmul.getW());
     unsigned source = argument.getArgNumber();
@@ -166,7 +166,7 @@ private:
       argument.setType(packedType);
     else
       argument = kernel.getBody().addArgument(packedType, argument.getLoc());
-    matmul.getWMutable().assign(argument);
+    matmul.getWMutable().set(argument);
     kernel.setFunctionType(
         FunctionType::get(&getContext(), kernel.getBody().getArgumentTypes(),
                           kernel.getResultTypes()));
@@ -174,25 +174,26 @@ private:
   }
 
   /// Blocks cannot be taken apart, and f8E4M3FN is packed when it is loaded.
-  static LogicalResult checkViewed(MatmulOp matmul) {
+  static LogicalResult checkViewed(ProductOpInterface matmul) {
     Type element = tensorType(matmul.getW()).getElementType();
     if (isa<QuantType>(element))
-      return matmul.emitOpError(
+      return matmul->emitOpError(
           "kf-set-layouts: its weight is a view of blocks, and kernels read "
           "those of whole tensors alone; kf.dequantize the tensor and view "
           "that");
     if (isa<Float8E4M3FNType>(element))
-      return matmul.emitOpError("kf-set-layouts: its weight is a view of "
-                                "f8E4M3FN, which products take as it is loaded "
-                                "alone; have it in bf16, which holds the same "
-                                "numbers");
+      return matmul->emitOpError(
+          "kf-set-layouts: its weight is a view of "
+          "f8E4M3FN, which products take as it is loaded "
+          "alone; have it in bf16, which holds the same "
+          "numbers");
     return success();
   }
 
   /// Makes a weight that `matmul` reads through views a packed argument of
   /// `kernel`, behind the others: a kernel of its own packs what the views
   /// show.
-  void packView(KernelOp kernel, MatmulOp matmul, Attribute layout) {
+  void packView(KernelOp kernel, ProductOpInterface matmul, Attribute layout) {
     std::optional<ViewChain> chain = ViewChain::of(matmul.getW());
     if (!chain) // computed in the kernel; convert-kf-to-vector says so
       return;
@@ -200,10 +201,10 @@ private:
     auto packedType =
         RankedTensorType::get(type.getShape(), type.getElementType(), layout);
     KernelOp packKernel =
-        createViewKernel(matmul.getLoc(), *chain, matmul.getW(), packedType);
+        createViewKernel(matmul->getLoc(), *chain, matmul.getW(), packedType);
     BlockArgument argument =
-        kernel.getBody().addArgument(packedType, matmul.getLoc());
-    matmul.getWMutable().assign(argument);
+        kernel.getBody().addArgument(packedType, matmul->getLoc());
+    matmul.getWMutable().set(argument);
     for (Operation *op : llvm::reverse(chain->ops))
       if (op->use_empty())
         op->erase();

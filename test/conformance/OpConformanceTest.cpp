@@ -59,6 +59,8 @@ constexpr int64_t cachePages = 4;
 const std::string schedulesFile = "schedules.mlir";
 /// Products of blocks whose code is as other devices' of other formats.
 const std::string tilesFile = "block_tiles.mlir";
+/// The file of products whose rows choose their weights.
+const std::string expertsFile = "experts.mlir";
 /// The file of products whose rows have elements of all sizes.
 const std::string rangesFile = "ranges.mlir";
 
@@ -328,8 +330,9 @@ public:
   explicit RandomWeights(const Executable &program) {
     std::mt19937 random(11);
     for (WeightSpec spec : program.weights) {
-      if (spec.stacked)
-        spec.shape.erase(spec.shape.begin());
+      spec.shape.erase(spec.shape.begin(),
+                       spec.shape.begin() +
+                           static_cast<int64_t>(spec.stackedDims()));
       for (const std::string &name : spec.names)
         tensors[name] = isBlock(spec.type)
                             ? makeBlocks(spec, random)
@@ -482,6 +485,7 @@ TEST_P(OpConformance, MatchesReference) {
                          test.function.find("_iq") != std::string::npos;
   const bool isOfBlocks = test.file == "blocks.mlir" ||
                           (hasBlocks && (test.file == rangesFile ||
+                                         test.file == expertsFile ||
                                          test.function.starts_with("mma_"))),
              streamsBlocks =
                  test.file == "block_streams.mlir" || test.file == tilesFile ||
@@ -493,6 +497,10 @@ TEST_P(OpConformance, MatchesReference) {
   tolerance.roundsBlocks =
       test.device == "cuda" &&
       (isOfBlocks || test.function.starts_with("fragments_"));
+  // Both factors come from rows of 8 bits.
+  if (test.file == expertsFile && isOfBlocks &&
+      !test.function.starts_with("matmul_"))
+    tolerance.scale = 4;
   // Rows that norms compute are rounded to f16: a few to the next number, where
   // a norm's last bit differs.
   if (streamsBlocks && test.device == "cuda" && program->maxTokens > 4 &&
@@ -612,7 +620,7 @@ std::vector<Case> cases() {
         list.push_back({path.filename(), function, device});
       // What has code of its own for each width of vectors.
       if (path.filename() == "attention.mlir" ||
-          path.filename() == "blocks.mlir" ||
+          path.filename() == "blocks.mlir" || path.filename() == expertsFile ||
           path.filename() == "float8.mlir" || path.filename() == "sample.mlir")
         for (const char *cpu :
              {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"})
@@ -625,7 +633,7 @@ std::vector<Case> cases() {
         for (const char *cpu : {"x86-64-v3-f32", "cortex-a72", "neoverse-n2"})
           list.push_back({path.filename(), function, cpu});
       if (path.filename() == "attention.mlir" ||
-          path.filename() == "blocks.mlir" ||
+          path.filename() == "blocks.mlir" || path.filename() == expertsFile ||
           path.filename() == "float8.mlir" ||
           path.filename() == "matmul.mlir" || path.filename() == "rows.mlir" ||
           path.filename() == "sample.mlir")

@@ -68,6 +68,31 @@ def ExpandMlp : Pass<"kf-expand-mlp", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def ExpandRoute : Pass<"kf-expand-route", "::mlir::func::FuncOp"> {
+  let summary = "Rewrite kf.route to reductions and elementwise ops";
+  let description = [{
+    An expert's rank is how many others of its row come before it, and the one
+    of rank j is the j-th that is chosen. Of
+    ```mlir
+    %e, %w = kf.route %x top(2) normalized : tensor<?x8xf32>
+    ```
+    ranks, chosen numbers and chosen logits are sums over tensors that are never
+    in memory,
+    ```mlir
+    %rank = kf.reduce(sum) %before dims = [2] : tensor<?x8x8xi32>
+    %at = arith.cmpi eq, %ranks, %places : tensor<?x2x8xi32>
+    %1 = arith.select %at, %numbers, %zeros : tensor<?x2x8xi1>, tensor<?x2x8xi32>
+    %e = kf.reduce(sum) %1 dims = [2] : tensor<?x2x8xi32>
+    %2 = arith.select %at, %logits, %zeros2 : tensor<?x2x8xi1>, tensor<?x2x8xf32>
+    %3 = kf.reduce(sum) %2 dims = [2] : tensor<?x2x8xf32>
+    %w = kf.softmax %3 : tensor<?x2xf32>
+    ```
+    Without `normalized`, the softmax comes first.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def ExpandTensors : Pass<"kf-expand-tensors", "::mlir::func::FuncOp"> {
   let summary = "Rewrite ops on batches to ops that kernels compute";
   let description = [{

@@ -138,7 +138,7 @@ private:
   bool isWhole(Operation *op) {
     return isa<MatmulOp, CacheAttentionInterface, KVAppendOp, ArgmaxOp,
                SampleOp, QuantizeRowsOp, PackOp>(op) ||
-           (!gpu && isa<AttentionCombineOp>(op));
+           (!gpu && isa<AttentionCombineOp, ExpertMatmulOp>(op));
   }
 
   bool hasCode(Operation *op) {
@@ -148,8 +148,8 @@ private:
       return isa<PackOp>(op) == !gpu;
     return isElementwise(op) || isView(op) || isWhole(op) ||
            hasRowStatistics(op) ||
-           isa<EmbeddingOp, ReduceOp, BatchMatmulOp, RopeOp, AttentionCombineOp,
-               YieldOp, tensor::CastOp>(op);
+           isa<EmbeddingOp, ReduceOp, BatchMatmulOp, ExpertMatmulOp, RopeOp,
+               AttentionCombineOp, YieldOp, tensor::CastOp>(op);
   }
 
   /// GPUs compute with no f64, and read weights and keys row by row, or in the
@@ -316,7 +316,7 @@ private:
       isRow = !find<CacheAttentionInterface>();
     else if (isa<MatmulOp>(op))
       isRow &= !gpu || isNormOfElements(operand.get());
-    else if (isa<BatchMatmulOp>(op))
+    else if (isa<BatchMatmulOp, ExpertMatmulOp>(op))
       isRow &= !gpu;
     else
       isRow &=
@@ -343,9 +343,9 @@ private:
     if (isWhole(op) || isa<AttentionCombineOp>(op)) {
       if (!isInTile(op))
         return Access::Result;
-      return isa<MatmulOp>(op) ? Access::Sum
-             : isWhole(op)     ? Access::Result
-                               : Access::Element;
+      return isa<ProductOpInterface>(op) ? Access::Sum
+             : isWhole(op)               ? Access::Result
+                                         : Access::Element;
     }
     if (isa<RopeOp>(op) && !isInTile(op))
       return gpu ? Access::Row : Access::Result;
@@ -440,18 +440,18 @@ private:
       whole = op;
     }
     return unreadable ? failToRead(op, unreadable)
-                      : checkCodes(dyn_cast<MatmulOp>(op));
+                      : checkCodes(dyn_cast<ProductOpInterface>(op));
   }
 
   /// Codes of rows, their scales and sums go together.
-  LogicalResult checkCodes(MatmulOp op) {
+  LogicalResult checkCodes(ProductOpInterface op) {
     if (!op || gpu || !op.getScales())
       return success();
     auto x = rowOf(op.getX(), true), scales = rowOf(op.getScales(), true),
          sums = rowOf(op.getSums(), true);
     if (x && x == scales && x == sums)
       return success();
-    return fail(op.emitError())
+    return fail(op->emitError())
            << " for '" << op->getName()
            << "' of codes, scales and sums that are not the same whole rows of "
               "arguments; slice what kf.quantize_rows reads instead";

@@ -171,12 +171,29 @@ Value mlir::kf::normWeight(TileEmitter &e, RmsNormOp op, Value column,
                               : weight;
 }
 
-Value mlir::kf::finishProduct(TileEmitter &e, MatmulOp op, ValueRange sums,
-                              Value column, unsigned width, Value mask) {
+Value mlir::kf::nearestExpert(TileEmitter &e, ExpertMatmulOp op, Value token,
+                              Value place) {
+  auto limit = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(
+        e.b, e.loc, e.b.getI32IntegerAttr(static_cast<int32_t>(value)));
+  };
+  Value number = e.load(op.getExperts(), {token, place}, 0);
+  number = arith::MaxSIOp::create(e.b, e.loc, number, limit(0));
+  number =
+      arith::MinSIOp::create(e.b, e.loc, number, limit(op.countExperts() - 1));
+  return arith::IndexCastOp::create(e.b, e.loc, e.b.getIndexType(), number);
+}
+
+Value mlir::kf::finishProduct(TileEmitter &e, ProductOpInterface op,
+                              ValueRange sums, Value column, unsigned width,
+                              Value mask, Value expert) {
   auto finished = [&](int64_t group) -> Value {
-    SmallVector<Value> indices = {column};
-    if (op.getGlu())
-      indices.insert(indices.begin(), e.index(group));
+    SmallVector<Value> indices;
+    if (op.getGlu() || expert)
+      indices.push_back(e.index(group));
+    if (expert)
+      indices.push_back(expert);
+    indices.push_back(column);
     Value value = sums[group];
     if (Value scales = op.getWeightScales())
       value = e.mul(value, e.load(scales, indices, width, mask));

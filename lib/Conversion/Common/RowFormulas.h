@@ -36,10 +36,16 @@ Value normalize(TileEmitter &e, Operation *op, ValueRange statistics,
 Value normWeight(TileEmitter &e, RmsNormOp op, Value column, unsigned width,
                  Value mask = Value());
 
-/// Elements of the product from its sums, one a group: adds the bias and
-/// applies the gate.
-Value finishProduct(TileEmitter &e, MatmulOp op, ValueRange sums, Value column,
-                    unsigned width, Value mask = Value());
+/// Which of the experts there are is nearest to the one that `token` has in
+/// place `place`, an index.
+Value nearestExpert(TileEmitter &e, ExpertMatmulOp op, Value token,
+                    Value place);
+
+/// Elements of the product from its sums, one a group: adds the bias, that of
+/// `expert` where rows have experts, and applies the gate.
+Value finishProduct(TileEmitter &e, ProductOpInterface op, ValueRange sums,
+                    Value column, unsigned width, Value mask = Value(),
+                    Value expert = Value());
 
 } // namespace mlir::kf
 

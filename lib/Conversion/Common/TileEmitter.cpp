@@ -276,6 +276,8 @@ Value TileEmitter::loadProducer(Operation *op, ValueRange indices,
     assert(width == 0 && "loops compute one element");
     if (auto reduce = dyn_cast<ReduceOp>(op))
       return loadReduce(reduce, indices);
+    if (auto product = dyn_cast<ExpertMatmulOp>(op))
+      return loadExpertProduct(product, indices);
     return loadProduct(cast<BatchMatmulOp>(op), indices);
   }
   assert(isElementwise(op) && "asked for elements of a value without them");

@@ -192,6 +192,7 @@ private:
                      Value mask);
   Value loadReduce(ReduceOp op, ValueRange indices);
   Value loadProduct(BatchMatmulOp op, ValueRange indices);
+  Value loadExpertProduct(ExpertMatmulOp op, ValueRange indices);
   SmallVector<Value> reshapeIndices(Operation *op, ValueRange indices);
 
   /// What a call of `load` has computed on its way, by tensor, indices, width

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "RowFormulas.h"
 #include "TileEmitter.h"
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -301,6 +302,20 @@ Value TileEmitter::loadReduce(ReduceOp op, ValueRange indices) {
         arith::ConstantOp::create(
             b, loc, b.getFloatAttr(element, static_cast<double>(count))));
   return result;
+}
+
+Value TileEmitter::loadExpertProduct(ExpertMatmulOp op, ValueRange indices) {
+  Value expert = nearestExpert(*this, op, indices[0], indices[1]);
+  SmallVector<Value> row(indices.take_front(op.hasRowForEach() ? 2 : 1));
+  Value size = sizesOf(op.getX()).back();
+  SmallVector<Value> sums;
+  for (int64_t group = 0; group < (op.getGlu() ? 2 : 1); ++group)
+    sums.push_back(accumulate(*this, size, f32(0.0), [&](Value k, Value sum) {
+      Value w = load(op.getW(), {index(group), expert, indices[2], k}, 0);
+      return add(sum, mul(load(op.getX(), indicesAt(row, k), 0), w));
+    }));
+  return finishProduct(*this, op, sums, indices[2], /*width=*/0, Value(),
+                       expert);
 }
 
 Value TileEmitter::loadProduct(BatchMatmulOp op, ValueRange indices) {

@@ -163,10 +163,10 @@ public:
   void defineCombine(AttentionCombineOp op);
 
 protected:
-  /// A thread computes its elements of reductions and of products of batches
-  /// alone.
+  /// A thread computes its elements of reductions, and of products of batches
+  /// and of experts, alone.
   bool isElementLoop(Operation *op) override {
-    return isa<ReduceOp, BatchMatmulOp>(op);
+    return isa<ReduceOp, BatchMatmulOp, ExpertMatmulOp>(op);
   }
 
 private:

@@ -114,7 +114,8 @@ private:
 } // namespace
 
 void mlir::kf::emitBlockMatmulKernel(KernelEmitter &emitter) {
-  auto type = cast<RankedTensorType>(emitter.find<MatmulOp>().getW().getType());
+  auto type = cast<RankedTensorType>(
+      emitter.find<ProductOpInterface>().getW().getType());
   const ::kf::BlockFormat &format =
       getStorage(cast<QuantType>(type.getElementType()).getFormat());
   if (emitter.schedule.getDot() != DotKind::F32)

@@ -61,7 +61,7 @@ private:
     int64_t subBlocks = extent / format.subBlock;
     if (op.getScales()) {
       bindRows();
-      if (tileRows > 1)
+      if (tileRows > 1 || hasExperts())
         copyRows(most);
     } else {
       x.codes = e.scratch({most, rowStride(64)}, b.getI8Type());
@@ -69,7 +69,7 @@ private:
       x.sums = e.scratch({most, subBlocks}, b.getI32Type());
       x.firstRow = e.index(0);
       e.loop(rows, [&](Value row) {
-        quantizeRow(e, op.getX(), row, format.subBlock, x);
+        quantizeRow(e, op.getX(), xRow(row), row, format.subBlock, x);
       });
     }
     if (blocks.packed.zero && !isSigned())
@@ -89,13 +89,18 @@ private:
     x.sums = e.sourceMemref(op.getSums(), at);
   }
 
+  /// Of row `row`, in what holds its codes.
+  Value sourceRow(Value row) {
+    return e.add(x.firstRow, op.getScales() ? xRow(row).front() : row);
+  }
+
   /// Copies codes and scales to where rows of a register tile do not share sets
   /// of the nearest cache.
   void copyRows(int64_t most) {
     Value codes = e.scratch({most, rowStride(64)}, b.getI8Type());
     Value scales = e.scratch({most, extent / unit});
     e.loop(rows, [&](Value row) {
-      Value from = e.add(x.firstRow, row);
+      Value from = sourceRow(row);
       auto copy = [&](Value source, Value target, int64_t count) {
         Type element = cast<MemRefType>(source.getType()).getElementType();
         e.forPieces(e.index(count), [&](Value at, unsigned width) {
@@ -117,7 +122,7 @@ private:
   /// are multiplied by: the sum of (code - zero) * q is that of code * q less
   /// zero times that of q, which is in `x.sums`.
   void prepareSums(Value row) {
-    Value from = e.add(x.firstRow, row);
+    Value from = sourceRow(row);
     int64_t perUnit = blocks.subBlocksPerUnit();
     e.forPieces(e.index(extent / unit), [&](Value u, unsigned units) {
       unsigned width = units * perUnit;

@@ -49,8 +49,8 @@ static MemRefType storageType(Type type) {
     return MemRefType::get(shape, byte);
   }
   int64_t rank = tensor.getRank(), panel = layout.getPanel();
-  int64_t groups = rank == 3 ? shape[0] : 1;
-  int64_t panels = llvm::divideCeil(shape[rank - 2], panel);
+  int64_t groups = rank >= 3 ? shape[0] : 1, experts = rank == 4 ? shape[1] : 1;
+  int64_t panels = experts * llvm::divideCeil(shape[rank - 2], panel);
   if (!format)
     return MemRefType::get({panels, groups, shape[rank - 1], panel},
                            storedElement(tensor.getElementType()));
@@ -75,7 +75,7 @@ LogicalResult KernelEmitter::emit() {
   emitWorkgroupIndices(function.getArguments().back());
   cloneIndices();
 
-  if (find<MatmulOp>())
+  if (find<ProductOpInterface>())
     emitMatmul();
   else if (find<CacheAttentionInterface>())
     emitAttentionKernel(*this);
@@ -108,17 +108,17 @@ LogicalResult KernelEmitter::emit() {
 }
 
 LogicalResult KernelEmitter::checkWeight() {
-  auto op = find<MatmulOp>();
+  auto op = find<ProductOpInterface>();
   if (!op || getLayout(op.getW().getType()))
     return success();
-  return op.emitOpError("convert-kf-to-vector: weight is not packed; run "
-                        "kf-set-layouts first");
+  return op->emitOpError("convert-kf-to-vector: weight is not packed; run "
+                         "kf-set-layouts first");
 }
 
 void KernelEmitter::emitMatmul() {
   if (schedule.getDot() == DotKind::BF16)
     return emitTileMatmulKernel(*this);
-  Type weight = find<MatmulOp>().getW().getType();
+  Type weight = find<ProductOpInterface>().getW().getType();
   if (isa<QuantType>(cast<RankedTensorType>(weight).getElementType()))
     return emitBlockMatmulKernel(*this);
   return emitMatmulKernel(*this);

@@ -18,34 +18,54 @@ using namespace mlir::kf;
 
 void MatmulEmitter::emit() {
   readSchedule();
-  SmallVector<Value> sizes = e.sizesOf(op.getX());
-  rows = sizes[0];
   SmallVector<Value> offsets;
   weights = e.sourceMemref(op.getW(), offsets);
   Value firstPanel = arith::DivUIOp::create(b, loc, offsets[offsets.size() - 2],
                                             e.index(panel));
-
-  int64_t most =
-      e.schedule.getWorkgroup().empty() ? 0 : e.schedule.getWorkgroup()[0];
-  if (most == 0)
-    most = cast<RankedTensorType>(op.getX().getType()).getDimSize(0);
-  int64_t mostRows = llvm::alignTo(most, tileRows);
+  Value panels = e.ceilDiv(e.sizesOf(op.getResult()).back(), panel);
+  if (auto product = dyn_cast<ExpertMatmulOp>(op.getOperation()))
+    return emitExperts(product, firstPanel, panels);
+  rows = e.sizesOf(op.getX())[0];
+  int64_t mostRows = llvm::alignTo(mostRowsOfGroup(), tileRows);
   mostTiles = mostRows / tileRows;
   computeRows(mostRows);
+  computePanels(firstPanel, panels);
+}
 
-  computePanels(firstPanel, e.ceilDiv(e.sizesOf(op.getResult())[1], panel));
+/// The rows of one expert after those of another. Panels of an expert lie
+/// behind those of the one before.
+void MatmulEmitter::emitExperts(ExpertMatmulOp product, Value firstPanel,
+                                Value panels) {
+  const int64_t mostRows = e.schedule.getTile()[2];
+  mostTiles = mostRows / tileRows;
+  experts.emplace(e, product, mostRowsOfGroup());
+  Value panelsOfExpert = e.index(llvm::divideCeil(wholeColumns(), panel));
+  experts->forRows(mostRows, [&](Value of, Value count) {
+    expert = of;
+    rows = count;
+    computeRows(mostRows);
+    computePanels(e.add(e.mul(expert, panelsOfExpert), firstPanel), panels);
+  });
+}
+
+int64_t MatmulEmitter::mostRowsOfGroup() {
+  ArrayRef<int64_t> workgroup = e.schedule.getWorkgroup();
+  if (!workgroup.empty() && workgroup[0] != 0)
+    return workgroup[0];
+  return cast<RankedTensorType>(op.getX().getType()).getDimSize(0);
 }
 
 void MatmulEmitter::emitRow(Value row, KernelEmitter::StoreFn store) {
+  SmallVector<Value> line = xRow(row);
   if (!op.getScales())
-    return e.emitRow(op.getX(), row, store);
+    return e.emitRow(op.getX(), line, store);
   constexpr int64_t unit = ::kf::PackedBlock::unit;
   e.loop(e.index(extent / unit), [&](Value number) {
-    Value scale = e.load(op.getScales(), {row, number}, 0);
+    Value scale = e.load(op.getScales(), indicesAt(line, number), 0);
     Value first = e.mul(number, e.index(unit));
     e.forPiecesStatic(unit, [&](int64_t at, unsigned width) {
       Value column = e.add(first, e.index(at));
-      Value codes = e.load(op.getX(), {row, column}, width);
+      Value codes = e.load(op.getX(), indicesAt(line, column), width);
       Value floats =
           arith::SIToFPOp::create(b, loc, e.vectorType(width), codes);
       store(column, width, e.mul(floats, e.splat(scale, width)));
@@ -59,7 +79,7 @@ void MatmulEmitter::readSchedule() {
   panel = e.schedule.getTile()[1];
   lanes = e.lanes;
   groups = op.getGlu() ? 2 : 1;
-  extent = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
+  extent = cast<RankedTensorType>(op.getX().getType()).getShape().back();
   readLayout(getLayout(op.getW().getType()));
 }
 
@@ -67,23 +87,25 @@ void MatmulEmitter::storeRow(
     Value row, Value p,
     function_ref<Value(int64_t group, int64_t vector)> sumOf) {
   Value result = e.tileResult();
+  SmallVector<Value> at =
+      experts ? experts->resultRow(row) : SmallVector<Value>{row};
   for (int64_t v = 0; v < panel / lanes; ++v) {
     Value column = e.add(e.mul(p, e.index(panel)), e.index(v * lanes));
     Value mask = columnMask(column);
     SmallVector<Value> sums;
     for (int64_t group = 0; group < groups; ++group)
       sums.push_back(sumOf(group, v));
-    Value value = finishProduct(e, op, sums, column, lanes, mask);
+    Value value = finishProduct(e, op, sums, column, lanes, mask, expert);
     e.define(op.getResult(),
              [value](ValueRange, unsigned, Value) { return value; });
-    e.storeResult(e.load(result, {row, column}, lanes, mask), {row, column},
-                  mask);
+    SmallVector<Value> place = indicesAt(at, column);
+    e.storeResult(e.load(result, place, lanes, mask), place, mask);
   }
 }
 
 /// Which lanes are columns of the result; null where all are.
 Value MatmulEmitter::columnMask(Value column) {
-  Value columns = e.sizesOf(op.getResult())[1];
+  Value columns = e.sizesOf(op.getResult()).back();
   std::optional<int64_t> extent = getConstantIntValue(columns);
   if (extent && *extent % panel == 0)
     return Value();

@@ -8,24 +8,27 @@
 //
 // What matmuls share whatever their weight is stored as. Rows of x are computed
 // once for a workgroup into scratch (normalized, converted or rounded on the
-// way); the packed weight is read panel by panel.
+// way); the packed weight is read panel by panel. Where rows have experts, that
+// is done for those of one expert at a time.
 //
 //===----------------------------------------------------------------------===//
 
 #ifndef KF_LIB_CONVERSION_KFTOVECTOR_MATMULEMITTER_H
 #define KF_LIB_CONVERSION_KFTOVECTOR_MATMULEMITTER_H
 
+#include "ExpertRows.h"
 #include "KernelEmitter.h"
 #include "WeightPrefetch.h"
 
 #include <array>
+#include <optional>
 
 namespace mlir::kf {
 
 class MatmulEmitter {
 public:
   explicit MatmulEmitter(KernelEmitter &e)
-      : e(e), b(e.b), loc(e.loc), op(e.find<MatmulOp>()) {}
+      : e(e), b(e.b), loc(e.loc), op(e.find<ProductOpInterface>()) {}
   virtual ~MatmulEmitter() = default;
 
   void emit();
@@ -33,7 +36,7 @@ public:
 protected:
   /// Takes what else the schedule and the weight's layout say.
   virtual void readLayout(LayoutAttr) {}
-  /// Computes the workgroup's rows of x, `most` or fewer, into scratch.
+  /// Computes the rows of x, `most` or fewer, into scratch.
   virtual void computeRows(int64_t most) = 0;
   /// Computes `panels` panels of the result, from panel `firstPanel` of the
   /// weight on.
@@ -43,6 +46,12 @@ protected:
   /// of the result, whose sums `sumOf` yields by group and vector.
   void storeRow(Value row, Value p,
                 function_ref<Value(int64_t group, int64_t vector)> sumOf);
+  /// Indices, but the column's, of row `row` in the tile of x.
+  SmallVector<Value> xRow(Value row) {
+    return experts ? experts->xRow(row) : SmallVector<Value>{row};
+  }
+  /// Whether rows of the tile are taken in another order, by their experts.
+  bool hasExperts() const { return experts.has_value(); }
   /// Computes row `row` of x in floats, piece by piece; of codes, times their
   /// scales.
   void emitRow(Value row, KernelEmitter::StoreFn store);
@@ -69,15 +78,21 @@ protected:
   KernelEmitter &e;
   OpBuilder &b;
   Location loc;
-  MatmulOp op;
+  ProductOpInterface op;
   int64_t tileRows = 0, panel = 0, lanes = 0, groups = 1, extent = 0;
-  int64_t mostTiles = 0; // of rows, of a workgroup
-  Value rows;            // of the workgroup tile
+  int64_t mostTiles = 0; // of rows, that are computed into scratch
+  Value rows;            // that are
   Value weights;         // panels; see KernelEmitter's storageType
 
 private:
   void readSchedule();
+  /// Rows of x in the workgroup's tile, at most.
+  int64_t mostRowsOfGroup();
+  void emitExperts(ExpertMatmulOp product, Value firstPanel, Value panels);
   Value columnMask(Value column);
+
+  std::optional<ExpertRows> experts; // of kf.expert_matmul
+  Value expert;                      // of the rows
 };
 
 } // namespace mlir::kf

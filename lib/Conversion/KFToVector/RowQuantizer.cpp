@@ -24,10 +24,10 @@ constexpr int64_t unit = ::kf::PackedBlock::unit;
 
 class RowQuantizer {
 public:
-  RowQuantizer(KernelEmitter &e, Value x, Value row, int64_t group,
-               const QuantizedRows &into)
+  RowQuantizer(KernelEmitter &e, Value x, ValueRange row, Value number,
+               int64_t group, const QuantizedRows &into)
       : e(e), b(e.b), loc(e.loc), lanes(e.lanes), x(x), row(row), group(group),
-        into(into), target(e.add(into.firstRow, row)),
+        into(into), target(e.add(into.firstRow, number)),
         factors(e.scratch({unitsAtOnce()})),
         masks(e.scratch({unitsAtOnce()}, b.getI32Type())) {}
 
@@ -74,7 +74,7 @@ private:
     };
     Value magnitude = splatInt(lanes, 0x7fffffff);
     for (int64_t at = 0; at < count * unit; at += lanes) {
-      values.push_back(e.load(x, {row, column(u, at)}, lanes));
+      values.push_back(e.load(x, indicesAt(row, column(u, at)), lanes));
       Value bits = arith::AndIOp::create(
           b, loc, bitcast(ints(lanes), values.back()), magnitude);
       if (at % unit == 0)
@@ -103,13 +103,15 @@ private:
     if (!memref)
       return;
     int64_t bits = cast<MemRefType>(memref.getType()).getElementTypeBitWidth();
-    Value first = e.add(at[1], column(u, 8 * aheadBytes / bits));
-    for (int64_t bytes = 0; bytes < count * unit * bits / 8; bytes += lineBytes)
-      memref::PrefetchOp::create(
-          b, loc, memref,
-          ValueRange{e.add(at[0], row),
-                     e.add(first, e.index(8 * bytes / bits))},
-          /*isWrite=*/false, /*localityHint=*/3, /*isDataCache=*/true);
+    for (auto [offset, index] : llvm::zip(at, row))
+      offset = e.add(offset, index);
+    Value first = e.add(at.back(), column(u, 8 * aheadBytes / bits));
+    for (int64_t bytes = 0; bytes < count * unit * bits / 8;
+         bytes += lineBytes) {
+      at.back() = e.add(first, e.index(8 * bytes / bits));
+      memref::PrefetchOp::create(b, loc, memref, at, /*isWrite=*/false,
+                                 /*localityHint=*/3, /*isDataCache=*/true);
+    }
   }
 
   /// Codes of the units' `values`, and the sums of their groups.
@@ -193,7 +195,8 @@ private:
   OpBuilder &b;
   Location loc;
   int64_t lanes;
-  Value x, row;
+  Value x;
+  SmallVector<Value> row; // of x
   int64_t group;
   const QuantizedRows &into;
   Value target;         // the row of `into`
@@ -202,13 +205,14 @@ private:
 
 } // namespace
 
-void mlir::kf::quantizeRow(KernelEmitter &e, Value x, Value row, int64_t group,
+void mlir::kf::quantizeRow(KernelEmitter &e, Value x, ValueRange row,
+                           Value number, int64_t group,
                            const QuantizedRows &into) {
   // What is prepared holds in the body of the loop over rows alone.
   bool isPrepared = !e.isLoadable(x);
   e.prepareRow(x, row);
-  int64_t extent = cast<RankedTensorType>(x.getType()).getDimSize(1);
-  RowQuantizer(e, x, row, group, into).quantize(extent / unit);
+  int64_t extent = cast<RankedTensorType>(x.getType()).getShape().back();
+  RowQuantizer(e, x, row, number, group, into).quantize(extent / unit);
   if (isPrepared)
     e.undefine(x);
 }
@@ -218,6 +222,6 @@ void mlir::kf::emitQuantizeRowsKernel(KernelEmitter &e) {
   QuantizedRows rows = {e.resultStorage(0), e.resultStorage(1),
                         e.resultStorage(2), e.tileOffsets()[0]};
   e.loop(e.sizesOf(op.getX())[0], [&](Value row) {
-    quantizeRow(e, op.getX(), row, op.getGroup(), rows);
+    quantizeRow(e, op.getX(), row, row, op.getGroup(), rows);
   });
 }

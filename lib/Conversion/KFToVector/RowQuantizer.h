@@ -32,9 +32,10 @@ struct QuantizedRows {
   Value firstRow;
 };
 
-/// Rounds row `row` of `x` to row `row` of the tile of `into`.
-void quantizeRow(KernelEmitter &emitter, Value x, Value row, int64_t group,
-                 const QuantizedRows &into);
+/// Rounds the row of `x` that has the indices `row` to row `number` of the tile
+/// of `into`.
+void quantizeRow(KernelEmitter &emitter, Value x, ValueRange row, Value number,
+                 int64_t group, const QuantizedRows &into);
 
 } // namespace mlir::kf
 

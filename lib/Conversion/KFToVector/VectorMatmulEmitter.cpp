@@ -68,7 +68,8 @@ void VectorMatmulEmitter::computePanel(Value weightPanel, Value p) {
   if (unpacks())
     unpackPanel(weightPanel);
   forTiles([&](RegisterTile tile) {
-    if (mostTiles >= fewestUnpackedTiles && !prefetchesTileByTheWay())
+    if (mostTiles >= fewestUnpackedTiles && !hasExperts() &&
+        !prefetchesTileByTheWay())
       prefetchTile(tile, e.index(0), 1);
     storeTile(tile, p, sumTile(weightPanel, tile));
   });
@@ -170,7 +171,7 @@ SmallVector<Value> VectorMatmulEmitter::sumInTurn(
 void VectorMatmulEmitter::prefetchMeanwhile(Value p, RegisterTile tile,
                                             Value step, int64_t steps) {
   prefetchNext(p, tile, step, steps);
-  if (mostTiles >= fewestUnpackedTiles && !sharesParts() &&
+  if (mostTiles >= fewestUnpackedTiles && !sharesParts() && !hasExperts() &&
       prefetchesTileByTheWay())
     prefetchTile(tile, step, steps);
 }

@@ -31,8 +31,8 @@ public:
     if (schedule.getLanes() > 16 &&
         llvm::any_of(kernel.getArgumentTypes(), isRowsOfBlocks))
       return fail("rows of blocks are read in at most 16 lanes");
-    if (auto matmul = find<MatmulOp>())
-      return verifyMatmul(matmul);
+    if (auto product = find<ProductOpInterface>())
+      return verifyMatmul(product);
     if (schedule.getDot() != DotKind::F32)
       return fail(dot() + " is for matmuls");
     if (schedule.getUnroll() != 1)
@@ -89,7 +89,7 @@ private:
     return dim < sizes.size() ? sizes[dim] : 0;
   }
 
-  LogicalResult verifyMatmul(MatmulOp op) {
+  LogicalResult verifyMatmul(ProductOpInterface op) {
     auto weight = cast<RankedTensorType>(op.getW().getType());
     bool quantized = isa<QuantType>(weight.getElementType());
     int64_t lanes = schedule.getLanes();
@@ -134,8 +134,10 @@ private:
   }
 
   /// Tiles of AMX: a step of K is 32 elements, two of which share 32 bits.
-  LogicalResult verifyTiles(MatmulOp op, RankedTensorType weight) {
+  LogicalResult verifyTiles(ProductOpInterface op, RankedTensorType weight) {
     constexpr int64_t step = 2 * amxTile;
+    if (isa<ExpertMatmulOp>(op.getOperation()))
+      return fail(dot() + " is not for products of experts");
     if (!fitsTiles(weight))
       return fail("dot = bf16 is for weights of blocks, and of bf16 whose "
                   "layout interleaves " +
@@ -160,10 +162,15 @@ private:
     return success();
   }
 
-  LogicalResult verifySizes(MatmulOp op, RankedTensorType weight) {
+  LogicalResult verifySizes(ProductOpInterface op, RankedTensorType weight) {
     ArrayRef<int64_t> tile = schedule.getTile();
     int64_t lanes = schedule.getLanes();
-    if (tile.size() != 2)
+    const bool hasExperts = isa<ExpertMatmulOp>(op.getOperation());
+    if (hasExperts && (tile.size() != 3 || tile[2] % tile[0] != 0))
+      return fail(
+          "a product of experts needs tile = [rows, columns, rows of an "
+          "expert], the last a multiple of the first");
+    if (!hasExperts && tile.size() != 2)
       return fail("a matmul needs tile = [rows, columns]");
     if (tile[1] % lanes != 0)
       return fail("tile columns must be a multiple of lanes");
@@ -177,8 +184,9 @@ private:
       return fail("lanes (" + Twine(lanes) +
                   ") must be those that interleave the weight's layout (" +
                   Twine(layout.getInterleave()) + ")");
-    if (workgroup(1) % tile[1] != 0)
-      return fail("workgroup columns (" + Twine(workgroup(1)) +
+    const int64_t columns = workgroup(hasExperts ? 2 : 1);
+    if (columns % tile[1] != 0)
+      return fail("workgroup columns (" + Twine(columns) +
                   ") must be a multiple of tile columns (" + Twine(tile[1]) +
                   ")");
     return verifyRows(op.getX());

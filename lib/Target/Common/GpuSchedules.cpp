@@ -450,7 +450,8 @@ private:
   bool hasLongElements() {
     return llvm::any_of(kernel.getBody().front(),
                         [](Operation &op) {
-                          return isa<ReduceOp, BatchMatmulOp>(op);
+                          return isa<ReduceOp, BatchMatmulOp, ExpertMatmulOp>(
+                              op);
                         }) ||
            llvm::any_of(kernel.getArgumentTypes(), [](Type type) {
              auto tensor = dyn_cast<RankedTensorType>(type);

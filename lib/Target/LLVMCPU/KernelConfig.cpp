@@ -58,6 +58,8 @@ public:
   VectorScheduleAttr select(KernelOp kernel, int64_t rows) {
     if (auto matmul = find<MatmulOp>(kernel))
       return selectMatmul(matmul, rows);
+    if (auto product = find<ExpertMatmulOp>(kernel))
+      return selectExperts(product, rows);
     if (auto attention = find<CacheAttentionInterface>(kernel))
       return selectAttention(attention, rows);
     if (auto pack = find<PackOp>(kernel))
@@ -71,7 +73,7 @@ private:
     return ops.empty() ? OpTy() : *ops.begin();
   }
 
-  static bool isQuantized(MatmulOp op) {
+  static bool isQuantized(ProductOpInterface op) {
     return isa<QuantType>(
         cast<RankedTensorType>(op.getW().getType()).getElementType());
   }
@@ -115,27 +117,27 @@ private:
   /// Of a kernel with enough work for them.
   int64_t wantedGroups() { return groupsPerWorker * threads; }
 
-  /// Register tile: as many independent sums as registers hold, less two for
-  /// the panel row and one for the broadcast. Rows share a workgroup up to the
-  /// bytes and numbers above. Every workgroup makes the rows ready that it
-  /// reads, so columns are split no further than the workers ask.
-  VectorScheduleAttr selectMatmul(MatmulOp op, int64_t tokens) {
+  /// A weight that is packed by a person has its panels, and its halves.
+  int64_t panelOfWeight(RankedTensorType w) {
+    LayoutAttr layout = getLayout(w);
+    return layout ? layout.getPanel() : panelOf(target);
+  }
+
+  /// Register tile of a product of `rows` rows at a time, or where they are
+  /// `few` as many or fewer, and how it is computed: as many independent sums
+  /// as registers hold, less two for the panel row and one for the broadcast.
+  Draft draftTile(ProductOpInterface op, int64_t rows, bool few) {
     auto x = cast<RankedTensorType>(op.getX().getType());
     auto w = cast<RankedTensorType>(op.getW().getType());
-    int64_t extent = x.getDimSize(1), columns = w.getShape().end()[-2];
-    int64_t rows = x.isDynamicDim(0) ? tokens : x.getDimSize(0);
-    int64_t groups = op.getGlu() ? 2 : 1;
+    int64_t extent = x.getShape().back(), groups = op.getGlu() ? 2 : 1;
     Draft draft;
     draft.lanes = lanes;
-    // A weight that is packed by a person has its panels, and its halves.
     LayoutAttr layout = getLayout(w);
-    int64_t panel = layout ? layout.getPanel() : panelOf(target);
+    int64_t panel = panelOfWeight(w);
     if (layout && llvm::isPowerOf2_64(layout.getInterleave()))
       draft.lanes = std::min<int64_t>(lanes, layout.getInterleave());
     int64_t registers = manyRegisters ? 28 : 12;
     int64_t perRow = std::max<int64_t>(groups * panel / draft.lanes, 1);
-    if (usesTiles(target, w, rows))
-      return selectTiles(op, rows, panel);
     draft.prefetch = target.getPrefetch();
     if (isQuantized(op)) {
       // Codes, scales and minimums take registers too, and each sum of 8-bit
@@ -152,15 +154,12 @@ private:
     bool int8 = multipliesBytes(draft.dot);
     // Of 8-bit products, of one row, of a few at a time, and where registers
     // are few, a group after the other is summed up.
-    bool few = hasAnyFewRows(x, rows);
     if (int8 || rows == 1 || few || !manyRegisters)
       perRow = std::max<int64_t>(panel / draft.lanes, 1);
     int64_t tileRows =
         std::clamp<int64_t>(registers / perRow, 1,
                             int8 ? std::min(rows, int8RowsOf(w, rows)) : rows);
-    const bool shares = int8 && !manyRegisters && x.isDynamicDim(0) &&
-                        rows > mostRowsOfSharingTile;
-    if (shares)
+    if (sharesUnits(op, draft, rows))
       tileRows = mostRowsOfSharingTile;
     else // even tiles rather than a last one of few rows
       tileRows = llvm::divideCeil(rows, llvm::divideCeil(rows, tileRows));
@@ -170,9 +169,35 @@ private:
         std::clamp<int64_t>(8 / (tileRows * perRow), 1, draft.unroll);
     while (draft.unroll % draft.accumulators != 0)
       --draft.accumulators;
+    draft.tile = {tileRows, panel};
+    return draft;
+  }
+
+  /// Whether tiles are as high as share the units of a panel.
+  bool sharesUnits(ProductOpInterface op, const Draft &draft, int64_t rows) {
+    auto x = cast<RankedTensorType>(op.getX().getType());
+    return multipliesBytes(draft.dot) && !manyRegisters && x.isDynamicDim(0) &&
+           rows > mostRowsOfSharingTile;
+  }
+
+  /// Rows share a workgroup up to the bytes and numbers above. Every workgroup
+  /// makes the rows ready that it reads, so columns are split no further than
+  /// the workers ask.
+  VectorScheduleAttr selectMatmul(MatmulOp op, int64_t tokens) {
+    auto x = cast<RankedTensorType>(op.getX().getType());
+    auto w = cast<RankedTensorType>(op.getW().getType());
+    int64_t extent = x.getDimSize(1), columns = w.getShape().end()[-2];
+    int64_t rows = x.isDynamicDim(0) ? tokens : x.getDimSize(0);
+    int64_t groups = op.getGlu() ? 2 : 1;
+    int64_t panel = panelOfWeight(w);
+    if (usesTiles(target, w, rows))
+      return selectTiles(op, rows, panel);
+    Draft draft = draftTile(op, rows, hasAnyFewRows(x, rows));
+    const bool int8 = multipliesBytes(draft.dot);
+    const int64_t tileRows = draft.tile[0];
 
     int64_t rowTiles = llvm::divideCeil(rows, tileRows);
-    int64_t elementBytes = int8 ? 1 : pairs ? 2 : 4;
+    int64_t elementBytes = int8 ? 1 : draft.dot == DotKind::BF16Pairs ? 2 : 4;
     // Rows of x are in scratch: in 8 bits they stay in the second-level cache,
     // and floats stream through the third, as many for each panel of the
     // weight as there are.
@@ -200,10 +225,42 @@ private:
     panels = llvm::divideCeil(panels, columnGroups);
     // Steps of fewer rows have as few groups of columns, so that these are no
     // fewer where groups of rows become more.
-    if (shares)
+    if (sharesUnits(op, draft, rows))
       groupRows = std::min(groupRows, mostSharingRows / tileRows * tileRows);
-    draft.tile = {tileRows, panel};
     draft.workgroup = {groupRows, panels * panel};
+    return draft.get(context);
+  }
+
+  /// Of one token, a workgroup has columns of one of its experts. Of more, it
+  /// has columns of all experts of all tokens: each expert's weight is read
+  /// once, for those of its rows that there are. These are taken as many at a
+  /// time as an expert has if all have as many, four times over.
+  VectorScheduleAttr selectExperts(ExpertMatmulOp op, int64_t tokens) {
+    auto chosen = cast<RankedTensorType>(op.getExperts().getType());
+    auto w = cast<RankedTensorType>(op.getW().getType());
+    const int64_t groups = op.getGlu() ? 2 : 1, top = chosen.getDimSize(1);
+    const int64_t columns = w.getShape().end()[-2],
+                  extent = w.getShape().back();
+    const int64_t rows = chosen.isDynamicDim(0) ? tokens : chosen.getDimSize(0);
+    const int64_t each = llvm::divideCeil(rows * top, op.countExperts());
+    const int64_t most = rows == 1 ? 1 : std::min(4 * each, rows);
+    Draft draft =
+        draftTile(op, most, /*few=*/most > 1 && most < fewestUnpackedRows);
+    const int64_t tileRows = draft.tile[0], panel = draft.tile[1];
+    draft.tile.push_back(llvm::alignTo(most, tileRows));
+    const int64_t panels = llvm::divideCeil(columns, panel);
+    const int64_t work = extent * panel * groups * (rows == 1 ? 1 : rows * top);
+    const int64_t fewestPanels = llvm::divideCeil(workPerGroup, work);
+    const int64_t wanted =
+        rows == 1 ? llvm::divideCeil(wantedGroups(), top) : wantedGroups();
+    const int64_t columnGroups =
+        std::clamp<int64_t>(llvm::divideCeil(panels, fewestPanels), 1,
+                            std::max<int64_t>(wanted, 1));
+    const int64_t ofGroup = llvm::divideCeil(panels, columnGroups) * panel;
+    if (rows == 1)
+      draft.workgroup = {1, 1, ofGroup};
+    else
+      draft.workgroup = {rows, 0, ofGroup};
     return draft.get(context);
   }
 

@@ -38,6 +38,12 @@ struct QuantizeCpuRowsPass
     target = getCpuTarget(getOperation());
     if (!target)
       return signalPassFailure();
+    getOperation().walk([&](ExpertMatmulOp op) {
+      if (!op.getScales() && !op.hasRowForEach() &&
+          op.getX().getType().getElementType().isF32() && target.getInt8Dot() &&
+          isQuantized(op) && pays(op))
+        quantize(op);
+    });
     getOperation().walk([&](MatmulOp op) {
       if (op.getScales() || !op.isOfMatrices() ||
           !op.getX().getType().getElementType().isF32())
@@ -54,8 +60,9 @@ struct QuantizeCpuRowsPass
   }
 
 private:
-  static bool isQuantized(MatmulOp op) {
-    return isa<QuantType>(op.getW().getType().getElementType());
+  static bool isQuantized(ProductOpInterface op) {
+    return isa<QuantType>(
+        cast<RankedTensorType>(op.getW().getType()).getElementType());
   }
 
   /// Every group of columns takes the rows apart for tiles. Before it does,
@@ -93,8 +100,9 @@ private:
 
   /// Whether rounding in every group of columns takes longer than rounding
   /// once, in parallel if there are rows enough, and one more dispatch.
-  bool pays(MatmulOp op) {
-    RankedTensorType x = op.getX().getType(), w = op.getW().getType();
+  bool pays(ProductOpInterface op) {
+    auto x = cast<RankedTensorType>(op.getX().getType());
+    auto w = cast<RankedTensorType>(op.getW().getType());
     int64_t rows = getMostRows(getOperation(), x, maxTokens);
     int64_t columns = w.getShape().end()[-2] * (op.getGlu() ? 2 : 1);
     int64_t threads = threadsOf(target);
@@ -105,7 +113,7 @@ private:
     return threads > 1 && apart > once;
   }
 
-  void quantize(MatmulOp op) {
+  template <typename ProductOp> void quantize(ProductOp op) {
     OpBuilder b(op);
     auto quant = cast<QuantType>(op.getW().getType().getElementType());
     auto rows = QuantizeRowsOp::create(b, op.getLoc(), op.getX(),

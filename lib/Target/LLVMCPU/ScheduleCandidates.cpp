@@ -63,7 +63,7 @@ public:
       addMatmul(matmul);
     else if (auto attention = find<CacheAttentionInterface>())
       addAttention(attention);
-    else
+    else if (!find<ExpertMatmulOp>()) // which has the one that was chosen
       addRows();
     return schedules.takeVector();
   }

@@ -17,7 +17,7 @@ using namespace mlir::kf;
 /// or after.
 static bool multipliesCodesOf8Bits(KernelOp kernel) {
   return kernel
-      .walk([](MatmulOp op) {
+      .walk([](ProductOpInterface op) {
         auto w = cast<RankedTensorType>(op.getW().getType());
         return isa<QuantType>(w.getElementType()) && hasCodesOf8Bits(w)
                    ? WalkResult::interrupt()

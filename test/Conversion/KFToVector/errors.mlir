@@ -648,3 +648,30 @@ kf.kernel @transposed_product(%x: tensor<4x64xf32>, %w: tensor<96x64xf32, #kf.la
   }
   kf.yield %0 : tensor<96x4xf32>
 }
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: a product of experts needs tile = [rows, columns, rows of an expert], the last a multiple of the first}}
+kf.kernel @k(%x: tensor<?x64xf32>, %e: tensor<?x2xi32>, %w: tensor<1x4x32x64xf32, #kf.layout<panel = 32>>) -> tensor<?x2x32xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 0, 32], tile = [4, 32, 6], lanes = 16>} {
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x64xf32>, tensor<?x2xi32>, tensor<1x4x32x64xf32, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x2x32xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: workgroup rows must be given, as their number is dynamic}}
+kf.kernel @k(%x: tensor<?x64xf32>, %e: tensor<?x2xi32>, %w: tensor<1x4x32x64xf32, #kf.layout<panel = 32>>) -> tensor<?x2x32xf32>
+    attributes {schedule = #kf.vector<workgroup = [0, 0, 32], tile = [4, 32, 8], lanes = 16>} {
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x64xf32>, tensor<?x2xi32>, tensor<1x4x32x64xf32, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x2x32xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: dot = bf16 is not for products of experts}}
+kf.kernel @k(%x: tensor<?x64xf32>, %e: tensor<?x2xi32>, %w: tensor<1x4x32x64xbf16, #kf.layout<panel = 32, interleave = 16>>) -> tensor<?x2x32xf32>
+    attributes {schedule = #kf.vector<workgroup = [16, 0, 32], tile = [16, 32, 16], lanes = 16, dot = bf16>} {
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x64xf32>, tensor<?x2xi32>, tensor<1x4x32x64xbf16, #kf.layout<panel = 32, interleave = 16>>
+  kf.yield %0 : tensor<?x2x32xf32>
+}

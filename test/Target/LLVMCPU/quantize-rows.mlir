@@ -19,6 +19,19 @@ func.func @wide_row(%x: tensor<1x4096xf32>, %g: tensor<4096xf32>) -> tensor<1x51
   return %1 : tensor<1x512xf32>
 }
 
+// Of rows with experts, those that all experts of a token read.
+// CHECK-LABEL: func.func @experts(
+// CHECK:         %[[C:.*]], %[[S:.*]], %[[T:.*]] = kf.quantize_rows %{{.*}} group(32) : tensor<1x4096xf32>
+// CHECK:         %[[H:.*]] = kf.expert_matmul %[[C]] scales(%[[S]] : tensor<1x128xf32>) sums(%[[T]] : tensor<1x128xi32>) experts(%{{.*}}), %{{.*}} glu(silu)
+// CHECK:         kf.expert_matmul %[[H]] experts(
+func.func @experts(%x: tensor<1x4096xf32>, %e: tensor<1x2xi32>) -> tensor<1x2x4096xf32> {
+  %u = kf.weight ["a", "b", "c", "d"] {stacked} : tensor<2x2x512x4096x!kf.quant<q4_0>>
+  %d = kf.weight ["e", "f"] {stacked} : tensor<1x2x4096x512x!kf.quant<q4_0>>
+  %0 = kf.expert_matmul %x experts(%e), %u glu(silu) : tensor<1x4096xf32>, tensor<1x2xi32>, tensor<2x2x512x4096x!kf.quant<q4_0>>
+  %1 = kf.expert_matmul %0 experts(%e), %d : tensor<1x2x512xf32>, tensor<1x2xi32>, tensor<1x2x4096x512x!kf.quant<q4_0>>
+  return %1 : tensor<1x2x4096xf32>
+}
+
 // A dispatch takes longer than rounding a short row.
 // CHECK-LABEL: func.func @short_row(
 // CHECK-NOT:     kf.quantize_rows

@@ -55,8 +55,10 @@ def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
     - `workgroup`: tile of each parallel loop of the kernel's root op that one
       workgroup computes; 0 leaves the loop whole.
     - `tile`: register tile. matmul: [rows, columns], the columns being the
-      panel of the weight's `#kf.layout`; attention: [query rows], or [query
-      rows, those where a token is alone of its sequence].
+      panel of the weight's `#kf.layout`; expert_matmul: behind these, how many
+      rows of an expert are made ready before its weight is read; attention:
+      [query rows], or [query rows, those where a token is alone of its
+      sequence].
     - `reduction`: attention's keys of one softmax block; with `dot = bf16`, how
       far a matmul sums up before it goes on to other columns (0: whole).
     - `lanes`: lanes of a vector register, in f32 elements.

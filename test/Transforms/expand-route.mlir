@@ -1,0 +1,38 @@
+// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-expand-route))' | FileCheck %s
+// RUN: kf-opt %s --kf-set-target=target=cpu:x86-64-v4 --kf-fuse --kf-program | FileCheck %s --check-prefix=KERNELS
+
+// A column's rank is the number of those before it: larger ones, and equal ones
+// in front of it.
+// CHECK-LABEL: @normalized(
+// CHECK-SAME:    %[[X:.*]]: tensor<?x8xf32>)
+// CHECK:         kf.broadcast %{{.*}} : tensor<?x1x8xf32> to tensor<?x8x8xf32>
+// CHECK:         kf.broadcast %{{.*}} : tensor<?x8x1xf32> to tensor<?x8x8xf32>
+// CHECK:         %[[EARLIER:.*]] = arith.cmpi slt, %{{.*}}, %{{.*}} : tensor<?x8x8xi32>
+// CHECK:         %[[LARGER:.*]] = arith.cmpf ogt, %{{.*}}, %{{.*}} : tensor<?x8x8xf32>
+// CHECK:         %[[EQUAL:.*]] = arith.cmpf oeq, %{{.*}}, %{{.*}} : tensor<?x8x8xf32>
+// CHECK:         %[[TIE:.*]] = arith.andi %[[EQUAL]], %[[EARLIER]]
+// CHECK:         %[[BEFORE:.*]] = arith.ori %[[LARGER]], %[[TIE]]
+// CHECK:         %[[ONES:.*]] = arith.extui %[[BEFORE]] : tensor<?x8x8xi1> to tensor<?x8x8xi32>
+// CHECK:         kf.reduce(sum) %[[ONES]] dims = [2]
+// CHECK:         %[[NUMBERS:.*]] = kf.reduce(sum) %{{.*}} dims = [2] : tensor<?x2x8xi32>
+// CHECK:         %[[LOGITS:.*]] = kf.reduce(sum) %{{.*}} dims = [2] : tensor<?x2x8xf32>
+// CHECK:         %[[WEIGHTS:.*]] = kf.softmax %[[LOGITS]] : tensor<?x2xf32>
+// CHECK:         return %[[NUMBERS]], %[[WEIGHTS]]
+// KERNELS-LABEL: kf.program @normalized
+// KERNELS-COUNT-5: kf.dispatch
+// KERNELS-NEXT:  kf.yield
+func.func @normalized(%x: tensor<?x8xf32>) -> (tensor<?x2xi32>, tensor<?x2xf32>) {
+  %e, %w = kf.route %x top(2) normalized : tensor<?x8xf32>
+  return %e, %w : tensor<?x2xi32>, tensor<?x2xf32>
+}
+
+// CHECK-LABEL: @plain(
+// CHECK:         %[[WIDE:.*]] = arith.extf %{{.*}} : tensor<4x8xbf16> to tensor<4x8xf32>
+// CHECK:         %[[ALL:.*]] = kf.softmax %[[WIDE]] : tensor<4x8xf32>
+// CHECK:         tensor.expand_shape %[[ALL]]
+// CHECK:         %[[WEIGHTS:.*]] = kf.reduce(sum) %{{.*}} dims = [2] : tensor<4x2x8xf32>
+// CHECK:         return %{{.*}}, %[[WEIGHTS]]
+func.func @plain(%x: tensor<4x8xbf16>) -> (tensor<4x2xi32>, tensor<4x2xf32>) {
+  %e, %w = kf.route %x top(2) : tensor<4x8xbf16>
+  return %e, %w : tensor<4x2xi32>, tensor<4x2xf32>
+}

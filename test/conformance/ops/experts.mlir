@@ -1,0 +1,220 @@
+// Experts: which ones a router chooses, and products of rows with the weights of
+// theirs. Weights come from the test's own checkpoint.
+
+func.func @route(%logits: tensor<?x7xf32>) -> (tensor<?x3xi32>, tensor<?x3xf32>) attributes {kf.max_tokens = 40 : i64} {
+  %e, %w = kf.route %logits top(3) : tensor<?x7xf32>
+  return %e, %w : tensor<?x3xi32>, tensor<?x3xf32>
+}
+
+func.func @route_normalized(%logits: tensor<?x40xf32>) -> (tensor<?x8xi32>, tensor<?x8xf32>) attributes {kf.max_tokens = 40 : i64} {
+  %e, %w = kf.route %logits top(8) normalized : tensor<?x40xf32>
+  return %e, %w : tensor<?x8xi32>, tensor<?x8xf32>
+}
+
+// All, of rows with many equal elements.
+func.func @route_all_bf16(%x: tensor<4x9xi1>) -> (tensor<4x9xi32>, tensor<4x9xf32>) {
+  %logits = arith.uitofp %x : tensor<4x9xi1> to tensor<4x9xbf16>
+  %e, %w = kf.route %logits top(9) normalized : tensor<4x9xbf16>
+  return %e, %w : tensor<4x9xi32>, tensor<4x9xf32>
+}
+
+func.func @route_one(%logits: tensor<1x5xf16>) -> (tensor<1x1xi32>, tensor<1x1xf32>) {
+  %e, %w = kf.route %logits top(1) : tensor<1x5xf16>
+  return %e, %w : tensor<1x1xi32>, tensor<1x1xf32>
+}
+
+// A feed-forward block as models have it, added to its input.
+func.func @block(%x: tensor<?x64xf32>, %router: tensor<6x64xf32>) -> tensor<?x64xf32> attributes {kf.max_tokens = 40 : i64} {
+  %l = kf.matmul %x, %router : tensor<?x64xf32>, tensor<6x64xf32>
+  %e, %w = kf.route %l top(2) normalized : tensor<?x6xf32>
+  %gu = kf.weight ["g0", "g1", "g2", "g3", "g4", "g5", "u0", "u1", "u2", "u3", "u4", "u5"] {stacked} : tensor<2x6x48x64xbf16>
+  %d = kf.weight ["d0", "d1", "d2", "d3", "d4", "d5"] {stacked} : tensor<1x6x64x48xbf16>
+  %h = kf.expert_matmul %x experts(%e), %gu glu(silu) : tensor<?x64xf32>, tensor<?x2xi32>, tensor<2x6x48x64xbf16>
+  %y = kf.expert_matmul %h experts(%e), %d : tensor<?x2x48xf32>, tensor<?x2xi32>, tensor<1x6x64x48xbf16>
+  %c0 = arith.constant 0 : index
+  %t = tensor.dim %x, %c0 : tensor<?x64xf32>
+  %w3 = tensor.expand_shape %w [[0], [1, 2]] output_shape [%t, 2, 1] : tensor<?x2xf32> into tensor<?x2x1xf32>
+  %wb = kf.broadcast %w3 : tensor<?x2x1xf32> to tensor<?x2x64xf32>
+  %s = arith.mulf %y, %wb : tensor<?x2x64xf32>
+  %o = kf.reduce(sum) %s dims = [1] : tensor<?x2x64xf32>
+  %r = arith.addf %x, %o : tensor<?x64xf32>
+  return %r : tensor<?x64xf32>
+}
+
+// Numbers that no expert has stand for the nearest.
+func.func @clamped(%x: tensor<?x33xf32>, %e: tensor<?x2xi32>, %w: tensor<1x4x45x33xf32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 40 : i64} {
+  %c = arith.constant dense<-3> : tensor<1xi32>
+  %cb = kf.broadcast %c : tensor<1xi32> to tensor<?x2xi32>
+  %e2 = arith.addi %e, %cb : tensor<?x2xi32>
+  %0 = kf.expert_matmul %x experts(%e2), %w : tensor<?x33xf32>, tensor<?x2xi32>, tensor<1x4x45x33xf32>
+  return %0 : tensor<?x2x45xf32>
+}
+
+// Biases, and more rows than a workgroup makes ready at a time.
+func.func @biased_f16(%x: tensor<?x3x64xf32>, %l: tensor<?x5xf32>, %b: tensor<2x5x40xf32>, %w: tensor<2x5x40x64xf16>) -> tensor<?x3x40xf32> attributes {kf.max_tokens = 70 : i64} {
+  %e, %p = kf.route %l top(3) : tensor<?x5xf32>
+  %0 = kf.expert_matmul %x experts(%e), %w bias(%b) glu(silu) : tensor<?x3x64xf32>, tensor<?x3xi32>, tensor<2x5x40x64xf16>, tensor<2x5x40xf32>
+  return %0 : tensor<?x3x40xf32>
+}
+
+func.func @one_expert_for_all(%x: tensor<?x64xf32>, %w: tensor<1x30x40x64xf32>) -> tensor<?x2x40xf32> attributes {kf.max_tokens = 70 : i64} {
+  %c = arith.constant dense<17> : tensor<1xi32>
+  %cb = kf.broadcast %c : tensor<1xi32> to tensor<?x2xi32>
+  %e = kf.copy %cb : tensor<?x2xi32>
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x64xf32>, tensor<?x2xi32>, tensor<1x30x40x64xf32>
+  return %0 : tensor<?x2x40xf32>
+}
+
+func.func @one_row_bf16(%x: tensor<1x64xbf16>, %e: tensor<1x4xi32>, %w: tensor<1x6x45x64xbf16>) -> tensor<1x4x45xbf16> {
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<1x64xbf16>, tensor<1x4xi32>, tensor<1x6x45x64xbf16>
+  return %0 : tensor<1x4x45xbf16>
+}
+
+func.func @gated_q8_0(%x: tensor<?x256xf32>, %l: tensor<?x4xf32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 40 : i64} {
+  %e, %p = kf.route %l top(2) normalized : tensor<?x4xf32>
+  %w = kf.weight ["g0", "g1", "g2", "g3", "u0", "u1", "u2", "u3"] {stacked} : tensor<2x4x45x256x!kf.quant<q8_0>>
+  %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<?x256xf32>, tensor<?x2xi32>, tensor<2x4x45x256x!kf.quant<q8_0>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @matmul_q8_0(%x: tensor<?x2x256xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w0", "w1", "w2", "w3"] {stacked} : tensor<1x4x45x256x!kf.quant<q8_0>>
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x2x256xf32>, tensor<?x2xi32>, tensor<1x4x45x256x!kf.quant<q8_0>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @gated_q4_0(%x: tensor<?x256xf32>, %l: tensor<?x4xf32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 40 : i64} {
+  %e, %p = kf.route %l top(2) normalized : tensor<?x4xf32>
+  %w = kf.weight ["g0", "g1", "g2", "g3", "u0", "u1", "u2", "u3"] {stacked} : tensor<2x4x45x256x!kf.quant<q4_0>>
+  %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<?x256xf32>, tensor<?x2xi32>, tensor<2x4x45x256x!kf.quant<q4_0>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @matmul_q4_0(%x: tensor<?x2x256xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w0", "w1", "w2", "w3"] {stacked} : tensor<1x4x45x256x!kf.quant<q4_0>>
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x2x256xf32>, tensor<?x2xi32>, tensor<1x4x45x256x!kf.quant<q4_0>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @gated_q4_1(%x: tensor<?x256xf32>, %l: tensor<?x4xf32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 40 : i64} {
+  %e, %p = kf.route %l top(2) normalized : tensor<?x4xf32>
+  %w = kf.weight ["g0", "g1", "g2", "g3", "u0", "u1", "u2", "u3"] {stacked} : tensor<2x4x45x256x!kf.quant<q4_1>>
+  %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<?x256xf32>, tensor<?x2xi32>, tensor<2x4x45x256x!kf.quant<q4_1>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @matmul_q4_1(%x: tensor<?x2x256xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w0", "w1", "w2", "w3"] {stacked} : tensor<1x4x45x256x!kf.quant<q4_1>>
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x2x256xf32>, tensor<?x2xi32>, tensor<1x4x45x256x!kf.quant<q4_1>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @gated_q5_0(%x: tensor<?x256xf32>, %l: tensor<?x4xf32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 40 : i64} {
+  %e, %p = kf.route %l top(2) normalized : tensor<?x4xf32>
+  %w = kf.weight ["g0", "g1", "g2", "g3", "u0", "u1", "u2", "u3"] {stacked} : tensor<2x4x45x256x!kf.quant<q5_0>>
+  %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<?x256xf32>, tensor<?x2xi32>, tensor<2x4x45x256x!kf.quant<q5_0>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @matmul_q5_0(%x: tensor<?x2x256xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w0", "w1", "w2", "w3"] {stacked} : tensor<1x4x45x256x!kf.quant<q5_0>>
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x2x256xf32>, tensor<?x2xi32>, tensor<1x4x45x256x!kf.quant<q5_0>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @gated_q5_1(%x: tensor<?x256xf32>, %l: tensor<?x4xf32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 40 : i64} {
+  %e, %p = kf.route %l top(2) normalized : tensor<?x4xf32>
+  %w = kf.weight ["g0", "g1", "g2", "g3", "u0", "u1", "u2", "u3"] {stacked} : tensor<2x4x45x256x!kf.quant<q5_1>>
+  %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<?x256xf32>, tensor<?x2xi32>, tensor<2x4x45x256x!kf.quant<q5_1>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @matmul_q5_1(%x: tensor<?x2x256xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w0", "w1", "w2", "w3"] {stacked} : tensor<1x4x45x256x!kf.quant<q5_1>>
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x2x256xf32>, tensor<?x2xi32>, tensor<1x4x45x256x!kf.quant<q5_1>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @gated_q2_k(%x: tensor<?x256xf32>, %l: tensor<?x4xf32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 40 : i64} {
+  %e, %p = kf.route %l top(2) normalized : tensor<?x4xf32>
+  %w = kf.weight ["g0", "g1", "g2", "g3", "u0", "u1", "u2", "u3"] {stacked} : tensor<2x4x45x256x!kf.quant<q2_k>>
+  %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<?x256xf32>, tensor<?x2xi32>, tensor<2x4x45x256x!kf.quant<q2_k>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @matmul_q2_k(%x: tensor<?x2x256xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w0", "w1", "w2", "w3"] {stacked} : tensor<1x4x45x256x!kf.quant<q2_k>>
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x2x256xf32>, tensor<?x2xi32>, tensor<1x4x45x256x!kf.quant<q2_k>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @gated_q3_k(%x: tensor<?x256xf32>, %l: tensor<?x4xf32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 40 : i64} {
+  %e, %p = kf.route %l top(2) normalized : tensor<?x4xf32>
+  %w = kf.weight ["g0", "g1", "g2", "g3", "u0", "u1", "u2", "u3"] {stacked} : tensor<2x4x45x256x!kf.quant<q3_k>>
+  %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<?x256xf32>, tensor<?x2xi32>, tensor<2x4x45x256x!kf.quant<q3_k>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @matmul_q3_k(%x: tensor<?x2x256xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w0", "w1", "w2", "w3"] {stacked} : tensor<1x4x45x256x!kf.quant<q3_k>>
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x2x256xf32>, tensor<?x2xi32>, tensor<1x4x45x256x!kf.quant<q3_k>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @gated_q4_k(%x: tensor<?x256xf32>, %l: tensor<?x4xf32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 40 : i64} {
+  %e, %p = kf.route %l top(2) normalized : tensor<?x4xf32>
+  %w = kf.weight ["g0", "g1", "g2", "g3", "u0", "u1", "u2", "u3"] {stacked} : tensor<2x4x45x256x!kf.quant<q4_k>>
+  %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<?x256xf32>, tensor<?x2xi32>, tensor<2x4x45x256x!kf.quant<q4_k>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @matmul_q4_k(%x: tensor<?x2x256xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w0", "w1", "w2", "w3"] {stacked} : tensor<1x4x45x256x!kf.quant<q4_k>>
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x2x256xf32>, tensor<?x2xi32>, tensor<1x4x45x256x!kf.quant<q4_k>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @gated_q5_k(%x: tensor<?x256xf32>, %l: tensor<?x4xf32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 40 : i64} {
+  %e, %p = kf.route %l top(2) normalized : tensor<?x4xf32>
+  %w = kf.weight ["g0", "g1", "g2", "g3", "u0", "u1", "u2", "u3"] {stacked} : tensor<2x4x45x256x!kf.quant<q5_k>>
+  %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<?x256xf32>, tensor<?x2xi32>, tensor<2x4x45x256x!kf.quant<q5_k>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @matmul_q5_k(%x: tensor<?x2x256xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w0", "w1", "w2", "w3"] {stacked} : tensor<1x4x45x256x!kf.quant<q5_k>>
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x2x256xf32>, tensor<?x2xi32>, tensor<1x4x45x256x!kf.quant<q5_k>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @gated_q6_k(%x: tensor<?x256xf32>, %l: tensor<?x4xf32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 40 : i64} {
+  %e, %p = kf.route %l top(2) normalized : tensor<?x4xf32>
+  %w = kf.weight ["g0", "g1", "g2", "g3", "u0", "u1", "u2", "u3"] {stacked} : tensor<2x4x45x256x!kf.quant<q6_k>>
+  %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<?x256xf32>, tensor<?x2xi32>, tensor<2x4x45x256x!kf.quant<q6_k>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @matmul_q6_k(%x: tensor<?x2x256xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w0", "w1", "w2", "w3"] {stacked} : tensor<1x4x45x256x!kf.quant<q6_k>>
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x2x256xf32>, tensor<?x2xi32>, tensor<1x4x45x256x!kf.quant<q6_k>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @gated_iq4_nl(%x: tensor<?x256xf32>, %l: tensor<?x4xf32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 40 : i64} {
+  %e, %p = kf.route %l top(2) normalized : tensor<?x4xf32>
+  %w = kf.weight ["g0", "g1", "g2", "g3", "u0", "u1", "u2", "u3"] {stacked} : tensor<2x4x45x256x!kf.quant<iq4_nl>>
+  %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<?x256xf32>, tensor<?x2xi32>, tensor<2x4x45x256x!kf.quant<iq4_nl>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @matmul_iq4_nl(%x: tensor<?x2x256xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w0", "w1", "w2", "w3"] {stacked} : tensor<1x4x45x256x!kf.quant<iq4_nl>>
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x2x256xf32>, tensor<?x2xi32>, tensor<1x4x45x256x!kf.quant<iq4_nl>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @one_row_q4_k(%x: tensor<1x256xf32>, %e: tensor<1x3xi32>) -> tensor<1x3x64xf32> {
+  %w = kf.weight ["a", "b", "c", "d", "e", "f"] {stacked} : tensor<2x3x64x256x!kf.quant<q4_k>>
+  %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<1x256xf32>, tensor<1x3xi32>, tensor<2x3x64x256x!kf.quant<q4_k>>
+  return %0 : tensor<1x3x64xf32>
+}
