@@ -70,11 +70,15 @@ private:
           auto table = cast<RankedTensorType>(lookup.getTable().getType());
           setRange(lookup.getIds(), 0, extentOf(table));
         })
-        .Case([&](MatmulOp matmul) {
-          setRange(matmul.getScales(), 0.002, 0.01);
-          setRange(matmul.getWeightScales(), 0.0002, 0.001);
-          if (std::optional<size_t> codes = find(matmul.getX()))
-            set(matmul.getSums(), {.role = Role::CodeSums, .codes = *codes});
+        .Case([&](ProductOpInterface product) {
+          setRange(product.getScales(), 0.002, 0.01);
+          setRange(product.getWeightScales(), 0.0002, 0.001);
+          if (std::optional<size_t> codes = find(product.getX()))
+            set(product.getSums(), {.role = Role::CodeSums, .codes = *codes});
+          // Rows choose all experts alike.
+          if (auto experts = dyn_cast<ExpertMatmulOp>(product.getOperation()))
+            setRange(experts.getExperts(), 0,
+                     static_cast<double>(experts.countExperts()));
         })
         .Case([&](AttentionCombineOp combine) {
           setRange(combine.getTotals(), 0.5, 2);

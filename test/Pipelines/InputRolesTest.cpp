@@ -62,6 +62,22 @@ TEST(InputRolesTest, RowsOfCodesAndTheirSums) {
   EXPECT_EQ(roles[1].codes, 2u);
 }
 
+TEST(InputRolesTest, ExpertsOfRows) {
+  const auto roles = rolesOf(R"(
+    kf.program @p(%x: tensor<?x64xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x8xf32> attributes {max_tokens = 4 : i64} {
+      %w = kf.weight ["a", "b", "c"] {stacked} : tensor<1x3x8x64xf32>
+      %0 = kf.dispatch @k(%x, %e, %w) : (tensor<?x64xf32>, tensor<?x2xi32>, tensor<1x3x8x64xf32>) -> tensor<?x2x8xf32>
+      kf.yield %0 : tensor<?x2x8xf32>
+    }
+    kf.kernel @k(%x: tensor<?x64xf32>, %e: tensor<?x2xi32>, %w: tensor<1x3x8x64xf32>) -> tensor<?x2x8xf32> {
+      %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x64xf32>, tensor<?x2xi32>, tensor<1x3x8x64xf32>
+      kf.yield %0 : tensor<?x2x8xf32>
+    })");
+  ASSERT_EQ(roles.size(), 2u);
+  EXPECT_EQ(roles[0], KernelInput());
+  EXPECT_EQ(roles[1], (KernelInput{Role::Numbers, 0, 3, 0}));
+}
+
 TEST(InputRolesTest, RowsOfTables) {
   const auto roles = rolesOf(R"(
     kf.program @p(%i: tensor<?xi32>, %j: tensor<?xi32>, %x: tensor<?x4xf32>) -> (tensor<?x4xf32>, tensor<?x4xf32>) attributes {max_tokens = 4 : i64} {

@@ -130,21 +130,22 @@ struct Parts {
 
 class MatmulCost {
 public:
-  MatmulCost(MatmulOp op, VectorScheduleAttr schedule, const Core &core,
-             int64_t tokens)
+  MatmulCost(ProductOpInterface op, VectorScheduleAttr schedule,
+             const Core &core, int64_t tokens)
       : op(op), schedule(schedule), core(core),
         weight(cast<RankedTensorType>(op.getW().getType())),
         quant(dyn_cast<QuantType>(weight.getElementType())) {
     auto x = cast<RankedTensorType>(op.getX().getType());
     rows = x.isDynamicDim(0) ? tokens : x.getDimSize(0);
-    extent = x.getDimSize(1);
+    extent = x.getShape().back();
     columns = weight.getShape().end()[-2];
     tileRows = schedule.getTile()[0];
     panel = schedule.getTile()[1];
     vectors = (op.getGlu() ? 2 : 1) * panel / schedule.getLanes();
     ArrayRef<int64_t> workgroup = schedule.getWorkgroup();
-    const int64_t groupRows =
-        workgroup.empty() || workgroup[0] == 0 ? rows : workgroup[0];
+    groupRows = workgroup.empty() || workgroup[0] == 0 ? rows : workgroup[0];
+    if (auto product = dyn_cast<ExpertMatmulOp>(op.getOperation()))
+      setExperts(product);
     int8 = multipliesBytes(schedule.getDot());
     inTiles = schedule.getDot() == DotKind::BF16;
     inPairs = schedule.getDot() == DotKind::BF16Pairs;
@@ -163,13 +164,14 @@ public:
       int64_t size = loop < sizes.size() ? sizes[loop] : 0;
       return size ? std::min(size, whole) : whole;
     };
-    Parts rowGroups(rows, sizeOf(0, rows));
+    Parts rowGroups(rows, std::min(groupRows, rows));
     // As MatmulEmitter decides it.
     const int64_t mostTiles = llvm::divideCeil(rowGroups.size, tileRows);
     unpacks = mostTiles >= fewestUnpackedTiles &&
               !hasFewRows(schedule.getDot(), tileRows, mostTiles * tileRows) &&
               (quant || weight.getElementTypeBitWidth() < 32);
-    Parts columnGroups(columns, sizeOf(1, llvm::alignTo(columns, panel)));
+    Parts columnGroups(columns,
+                       sizeOf(experts ? 2 : 1, llvm::alignTo(columns, panel)));
     // The first group of rows has panels from memory, others from where the
     // weight stays.
     double all = columns * vectors * schedule.getLanes() / panel * extent *
@@ -182,10 +184,23 @@ public:
         return ofGroup(groupRows, llvm::divideCeil(groupColumns, panel));
       });
     });
+    if (experts)
+      return core.seconds(slots * experts, columnGroups.count() * placesApart);
     return core.seconds(slots, rowGroups.count() * columnGroups.count());
   }
 
 private:
+  /// Rows are those of one expert then, of as many experts as rows choose, all
+  /// alike.
+  void setExperts(ExpertMatmulOp product) {
+    const int64_t top =
+        cast<RankedTensorType>(product.getExperts().getType()).getDimSize(1);
+    experts = std::min(rows * top, product.countExperts());
+    placesApart = schedule.getWorkgroup()[1] == 1 ? top : 1;
+    groupRows = schedule.getTile()[2];
+    rows = llvm::divideCeil(rows * top, experts);
+  }
+
   double ofGroup(int64_t groupRows, int64_t panels) {
     if (inTiles)
       return ofTiles(groupRows, panels);
@@ -394,12 +409,15 @@ private:
                      unit * kLatency, subBlocks * 2);
   }
 
-  MatmulOp op;
+  ProductOpInterface op;
   VectorScheduleAttr schedule;
   const Core &core;
   RankedTensorType weight;
   QuantType quant; // null: floats
   int64_t rows, extent, columns;
+  int64_t groupRows;               // that are made ready at once
+  int64_t experts = 0;             // that rows choose; 0: there are none
+  int64_t placesApart = 1;         // workgroups of a token's experts
   double tileRows, panel, vectors; // of a row of the tile
   double turns = 1;     // in which groups, as gate and up, are summed up
   double freshRate = 1; // bytes a slot, of panels that come from afar
@@ -542,8 +560,8 @@ double mlir::kf::predictCpuSeconds(KernelOp kernel, VectorScheduleAttr schedule,
                                    const CpuCosts &costs) {
   Core core(machine, rates, costs);
   for (Operation &op : kernel.getBody().front()) {
-    if (auto matmul = dyn_cast<MatmulOp>(op))
-      return MatmulCost(matmul, schedule, core, rows).seconds();
+    if (auto product = dyn_cast<ProductOpInterface>(op))
+      return MatmulCost(product, schedule, core, rows).seconds();
     if (auto attention = dyn_cast<CacheAttentionInterface>(op))
       return AttentionCost(attention, schedule, core, rows).seconds();
   }

@@ -63,7 +63,9 @@ public:
       addMatmul(matmul);
     else if (auto attention = find<CacheAttentionInterface>())
       addAttention(attention);
-    else if (!find<ExpertMatmulOp>()) // which has the one that was chosen
+    else if (auto product = find<ExpertMatmulOp>())
+      addExperts(product);
+    else
       addRows();
     return schedules.takeVector();
   }
@@ -108,13 +110,11 @@ private:
       VectorDraft draft = first;
       draft.tile[0] = tileRows;
       if (!quantized)
-        draft.accumulators =
-            std::clamp<int64_t>(8 / (tileRows * vectors), 1, draft.unroll);
-      while (draft.unroll % draft.accumulators != 0)
-        --draft.accumulators;
+        setAccumulators(draft, tileRows * vectors);
       for (int64_t groupRows : rowsOfGroups(rows, tileRows, rowBytes)) {
         draft.workgroup[0] = groupRows;
-        for (int64_t groupPanels : panelsOfGroups(panels)) {
+        for (int64_t groupPanels :
+             panelsOfGroups(panels, first.workgroup[1] / first.tile[1])) {
           draft.workgroup[1] = groupPanels * draft.tile[1];
           add(draft);
         }
@@ -124,6 +124,37 @@ private:
                     first.dot == DotKind::BF16Pairs ? extent / 2 : extent,
                     vectors);
     }
+  }
+
+  /// As many sums of each element as keep units busy beside `vectors` others.
+  static void setAccumulators(VectorDraft &draft, int64_t vectors) {
+    draft.accumulators = std::clamp<int64_t>(8 / vectors, 1, draft.unroll);
+    while (draft.unroll % draft.accumulators != 0)
+      --draft.accumulators;
+  }
+
+  /// Rows of an expert that are made ready at once, their tiles, and columns of
+  /// a workgroup.
+  void addExperts(ExpertMatmulOp op) {
+    auto w = cast<RankedTensorType>(op.getW().getType());
+    const int64_t vectors = (op.getGlu() ? 2 : 1) * first.tile[1] / first.lanes;
+    const int64_t panels =
+        llvm::divideCeil(w.getShape().end()[-2], first.tile[1]);
+    for (int64_t tileRows : tileHeights(first.tile[2], vectors))
+      for (int64_t most :
+           {first.tile[2], first.tile[2] / 2, first.tile[2] * 2}) {
+        VectorDraft draft = first;
+        draft.tile[0] = tileRows;
+        draft.tile[2] = llvm::alignTo(
+            std::clamp<int64_t>(most, 1, rowsOf(op.getExperts())), tileRows);
+        if (!isa<QuantType>(w.getElementType()))
+          setAccumulators(draft, tileRows * vectors);
+        for (int64_t ofGroup :
+             panelsOfGroups(panels, first.workgroup[2] / first.tile[1])) {
+          draft.workgroup[2] = ofGroup * draft.tile[1];
+          add(draft);
+        }
+      }
   }
 
   /// Parts of K, and workgroups of as many rows as share a panel.
@@ -137,7 +168,8 @@ private:
         draft.reduction = reduction;
         for (int64_t groupRows : rowsOfGroups(rows, tileRows, extent * 2)) {
           draft.workgroup[0] = groupRows;
-          for (int64_t groupPanels : panelsOfGroups(panels)) {
+          for (int64_t groupPanels :
+               panelsOfGroups(panels, first.workgroup[1] / first.tile[1])) {
             draft.workgroup[1] = groupPanels * draft.tile[1];
             add(draft);
           }
@@ -177,9 +209,10 @@ private:
     return groupRows;
   }
 
-  /// Panels of a workgroup for one, two, and more groups a worker.
-  std::set<int64_t> panelsOfGroups(int64_t panels) {
-    std::set<int64_t> counts = {first.workgroup[1] / first.tile[1]};
+  /// Panels of a workgroup: `chosen`, and those for one, two, and more groups a
+  /// worker.
+  std::set<int64_t> panelsOfGroups(int64_t panels, int64_t chosen) {
+    std::set<int64_t> counts = {chosen};
     for (int64_t groups :
          {int64_t(1), workers, 4 * workers, 16 * workers, 64 * workers})
       counts.insert(std::max<int64_t>(llvm::divideCeil(panels, groups), 1));
