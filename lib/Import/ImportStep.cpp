@@ -215,7 +215,7 @@ private:
     KVAppendOp::create(b, loc, cache, k, v, positions, sequences, pageTable,
                        /*kv_head=*/Value(), b.getI64IntegerAttr(layer));
     Value attended = AttentionOp::create(
-        b, loc, q, cache, positions, sequences, pageTable,
+        b, loc, q, cache, positions, sequences, pageTable, /*sinks=*/Value(),
         /*kv_head=*/Value(), b.getI64IntegerAttr(layer), attentionScale(own),
         own.window ? b.getI64IntegerAttr(own.window) : IntegerAttr(),
         config.attentionCap

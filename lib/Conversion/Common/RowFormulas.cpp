@@ -171,6 +171,12 @@ Value mlir::kf::normWeight(TileEmitter &e, RmsNormOp op, Value column,
                               : weight;
 }
 
+Value mlir::kf::addSink(TileEmitter &e, Value total, Value sinks, Value head,
+                        Value maximum) {
+  Value sink = e.load(sinks, head, 0);
+  return e.add(total, math::ExpOp::create(e.b, e.loc, e.sub(sink, maximum)));
+}
+
 Value mlir::kf::nearestExpert(TileEmitter &e, ExpertMatmulOp op, Value token,
                               Value place) {
   auto limit = [&](int64_t value) -> Value {

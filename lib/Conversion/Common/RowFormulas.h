@@ -36,6 +36,12 @@ Value normalize(TileEmitter &e, Operation *op, ValueRange statistics,
 Value normWeight(TileEmitter &e, RmsNormOp op, Value column, unsigned width,
                  Value mask = Value());
 
+/// `total`, the sum of a row's exponentials less `maximum`, with that of the
+/// sink of `head`, which may be larger than the maximum: then the sum may be
+/// infinite, and what is divided by it 0.
+Value addSink(TileEmitter &e, Value total, Value sinks, Value head,
+              Value maximum);
+
 /// Which of the experts there are is nearest to the one that `token` has in
 /// place `place`, an index.
 Value nearestExpert(TileEmitter &e, ExpertMatmulOp op, Value token,

@@ -178,7 +178,7 @@ getShape(KernelOp kernel, FlashScheduleAttr schedule, FailFn fail) {
 
 bool mlir::kf::isForMatrixUnits(CacheAttentionInterface op) {
   KVCacheType cache = op.getCache().getType();
-  if (op.getSoftcap())
+  if (op.getSoftcap() || op.getSinks())
     return false;
   if (cache.getHeadDim() % 8 != 0 || cache.getHeadDim() > flashMmaColumns)
     return false;
@@ -204,6 +204,8 @@ getShape(KernelOp kernel, FlashMmaScheduleAttr schedule, FailFn fail) {
                 Twine(tile->headDim));
   if (tile->op.getSoftcap())
     return fail("#kf.flash_mma has no softcap; use #kf.flash");
+  if (tile->op.getSinks())
+    return fail("#kf.flash_mma has no sinks; use #kf.flash");
   if (!isForMatrixUnits(tile->op))
     return fail("#kf.flash_mma is for caches of f16, bf16 and q8_0");
   KernelShape shape;

@@ -24,6 +24,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Common/RowFormulas.h"
 #include "KeyTile.h"
 #include "VisibleKeys.h"
 
@@ -495,6 +496,9 @@ private:
       e.loop(e.index(heads), [&](Value h) {
         Value row = e.add(e.mul(local, e.index(heads)), h);
         Value total = e.loadMemref(totals, row, 0);
+        if (op.getSinks())
+          total =
+              addSink(e, total, op.getSinks(), h, e.loadMemref(maxima, row, 0));
         Value inverse = e.select(
             visible.seesAny(row, limit),
             arith::DivFOp::create(b, loc, e.f32(1.0), total), e.f32(0.0));

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Common/RowFormulas.h"
 #include "KernelEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -62,6 +63,8 @@ private:
           return e.mul(e.loadMemref(weights, part, width),
                        ofPart(op.getTotals(), part, width));
         });
+    if (op.getSinks())
+      total = addSink(e, total, op.getSinks(), row.back(), largest);
     Value inverse = e.select(isEmpty, e.f32(0.0),
                              arith::DivFOp::create(b, loc, e.f32(1.0), total));
     e.forPieces(e.index(dim), [&](Value column, unsigned width) {

@@ -28,8 +28,9 @@ void mlir::kf::splitAttention(AttentionOp op, int64_t splits) {
       op.getSequences(), op.getPageTable(), /*tile=*/ValueRange(),
       b.getI64IntegerAttr(splits), op.getLayerAttr(), op.getScaleAttr(),
       op.getWindowAttr(), op.getSoftcapAttr());
-  auto combined = AttentionCombineOp::create(
-      b, op.getLoc(), parts.getMaxima(), parts.getTotals(), parts.getValues());
+  auto combined = AttentionCombineOp::create(b, op.getLoc(), parts.getMaxima(),
+                                             parts.getTotals(),
+                                             parts.getValues(), op.getSinks());
   op.replaceAllUsesWith(combined.getResult());
   op.erase();
 }

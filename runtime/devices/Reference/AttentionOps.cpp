@@ -147,15 +147,20 @@ float scoreOf(const float *q, const float *k, int64_t d,
              : score;
 }
 
-/// Softmax of `scale * q k^T` over entries [first, last] of `rows`, then the
-/// weighted sum of v. q [D], result [D].
+/// Softmax of `scale * q k^T` over entries [first, last] of `rows` and, where
+/// there is one, a sink, then the weighted sum of v. q [D], result [D].
 void attendRow(const float *q, const HeadRows &rows, int64_t d, int64_t first,
-               int64_t last, const AttentionOptions &options, float *result) {
+               int64_t last, const AttentionOptions &options, const float *sink,
+               float *result) {
   std::vector<float> weights(last - first + 1);
   for (int64_t p = first; p <= last; ++p)
     weights[p - first] = scoreOf(q, rows.keys.data() + p * d, d, options);
   float largest = *std::max_element(weights.begin(), weights.end());
-  double sum = 0;
+  // A sink that is much larger leaves nothing of the others, and takes all
+  // where these are -inf.
+  if (sink)
+    largest = std::max(largest, std::numeric_limits<float>::lowest());
+  double sum = sink ? std::exp(double(*sink) - largest) : 0;
   for (float &weight : weights) {
     weight = std::exp(weight - largest);
     sum += weight;
@@ -188,6 +193,18 @@ void attendPart(const float *q, const HeadRows &rows, int64_t d,
       values[i] += weight * rows.values[p * d + i];
   }
   total = static_cast<float>(sum);
+}
+
+/// `sinks` [heads], or nothing where they are null.
+Result<std::vector<float>> readSinks(const std::string &constraint,
+                                     const TensorView *sinks, int64_t heads) {
+  if (!sinks)
+    return std::vector<float>();
+  if (sinks->rank() != 1 || sinks->shape[0] != heads || !isFloat(sinks->type))
+    return Status::error(constraint + ": sinks are " +
+                         describe(sinks->type, sinks->shape) + ", not [" +
+                         std::to_string(heads) + "] of float elements");
+  return widen(*sinks);
 }
 
 /// Checks what kf.attention and kf.attention_partial, `op`, ask of their
@@ -343,10 +360,13 @@ Status kvAppend(const CacheView &cache, const TensorView &k,
 
 Result<Tensor> attention(const TensorView &q, const CacheView &cache,
                          const CacheRows &cacheRows,
-                         const AttentionOptions &options) {
+                         const AttentionOptions &options,
+                         const TensorView *sinks) {
   KF_ASSIGN_OR_RETURN(RowPlaces places, readAttention("kf.attention", q, cache,
                                                       cacheRows, options));
   int64_t rows = q.shape[0], heads = q.shape[1], d = q.shape[2];
+  KF_ASSIGN_OR_RETURN(std::vector<float> sinkOf,
+                      readSinks("kf.attention C10", sinks, heads));
   int64_t kvHeads = cache.spec.kvHeads;
   KF_ASSIGN_OR_RETURN(std::vector<float> queries, widen(q)); // [T, heads, D]
   KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(DataType::F32, q.shape));
@@ -386,6 +406,7 @@ Result<Tensor> attention(const TensorView &q, const CacheView &cache,
         for (int64_t h = kvHead * group; h < (kvHead + 1) * group; ++h)
           attendRow(queries.data() + (row * heads + h) * d, cached, d,
                     own.begin - begin, own.end - 1 - begin, options,
+                    sinks ? &sinkOf[h] : nullptr,
                     result.floats() + (row * heads + h) * d);
       }
     }
@@ -447,7 +468,8 @@ Result<std::vector<Tensor>> attentionPartial(const TensorView &q,
 
 Result<Tensor> attentionCombine(const TensorView &maxima,
                                 const TensorView &totals,
-                                const TensorView &values) {
+                                const TensorView &values,
+                                const TensorView *sinks) {
   if (values.rank() != 4 || !(values.type == DataType::F32))
     return Status::error("kf.attention_combine C1: values are " +
                          describe(values.type, values.shape) +
@@ -459,7 +481,10 @@ Result<Tensor> attentionCombine(const TensorView &maxima,
                            describe(part->type, part->shape) +
                            " for values of " +
                            describe(values.type, values.shape));
-  int64_t splits = values.shape[2], d = values.shape[3];
+  int64_t heads = values.shape[1], splits = values.shape[2],
+          d = values.shape[3];
+  KF_ASSIGN_OR_RETURN(std::vector<float> sinkOf,
+                      readSinks("kf.attention_combine C4", sinks, heads));
   KF_ASSIGN_OR_RETURN(std::vector<float> largest, widen(maxima));
   KF_ASSIGN_OR_RETURN(std::vector<float> sums, widen(totals));
   KF_ASSIGN_OR_RETURN(std::vector<float> parts, widen(values));
@@ -477,7 +502,8 @@ Result<Tensor> attentionCombine(const TensorView &maxima,
     }
     if (maximum == none)
       continue;
-    double total = 0;
+    // One that is larger than the others leaves nothing of them.
+    double total = sinks ? std::exp(double(sinkOf[row % heads]) - maximum) : 0;
     std::vector<float> weights;
     for (int64_t s = 0; s < splits; ++s) {
       weights.push_back(std::exp(largest[row * splits + s] - maximum));

@@ -352,9 +352,12 @@ Result<AttentionOptions> parseAttention(const Attributes &attributes) {
 Result<Evaluate> prepareAttention(const OpSite &site) {
   KF_ASSIGN_OR_RETURN(AttentionOptions options,
                       parseAttention(site.attributes));
-  return Evaluate([options](const OpCall &call) {
+  // Behind what there is always: sinks, and no KV head of a tile.
+  KF_ASSIGN_OR_RETURN(auto places, operandPlaces(site, "tctttTT"));
+  return Evaluate([options, sinks = places[5]](const OpCall &call) {
     return attention(call.tensor(0), call.cache(1),
-                     {call.tensor(2), call.tensor(3), call.tensor(4)}, options);
+                     {call.tensor(2), call.tensor(3), call.tensor(4)}, options,
+                     sinks ? &call.tensor(*sinks) : nullptr);
   });
 }
 
@@ -371,7 +374,8 @@ Result<Evaluate> prepareAttentionPartial(const OpSite &site) {
 
 Result<Evaluate> prepareAttentionCombine(const OpSite &) {
   return Evaluate([](const OpCall &call) {
-    return attentionCombine(call.tensor(0), call.tensor(1), call.tensor(2));
+    return attentionCombine(call.tensor(0), call.tensor(1), call.tensor(2),
+                            call.optionalTensor(3));
   });
 }
 
@@ -639,9 +643,9 @@ constexpr OpEntry kOps[] = {
     {"kf.softmax", "t", 1, prepareSoftmax},
     {"kf.activation", "t", 1, prepareActivation},
     {"kf.rope", "ttT", 1, prepareRope},
-    {"kf.attention", "tcttt", 1, prepareAttention},
+    {"kf.attention", "tctttT", 1, prepareAttention},
     {"kf.attention_partial", "tcttt", 3, prepareAttentionPartial},
-    {"kf.attention_combine", "ttt", 1, prepareAttentionCombine},
+    {"kf.attention_combine", "tttT", 1, prepareAttentionCombine},
     {"kf.kv_append", "cttttt", 0, prepareKVAppend},
     {"kf.argmax", "t", 1, prepareArgmax},
     {"kf.sample", "tttttttTTTTTTTTTT", 1, prepareSample},

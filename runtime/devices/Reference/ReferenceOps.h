@@ -201,14 +201,15 @@ struct AttentionOptions {
 
 /// kf.attention: query row t of head h attends to its sequence's positions p
 /// with p <= positions[t], p > positions[t] - window and p < P * page, of KV
-/// head h / (heads / kv heads); zeros where there are none. q [T, heads, D] ->
+/// head h / (heads / kv heads); zeros where there are none. `sinks` [heads], or
+/// null: one more score of each head, of no key. q [T, heads, D] ->
 /// [T, heads, D]. Vaswani et al., "Attention Is All You Need", 2017; grouped
 /// heads: Ainslie et al., "GQA", 2023; pages: Kwon et al., "Efficient Memory
 /// Management for Large Language Model Serving with PagedAttention", 2023.
 /// Errors: a sequence or a page that there is not where a row needs it.
 Result<Tensor> attention(const TensorView &q, const CacheView &cache,
-                         const CacheRows &rows,
-                         const AttentionOptions &options);
+                         const CacheRows &rows, const AttentionOptions &options,
+                         const TensorView *sinks = nullptr);
 
 struct PlainAttentionOptions {
   float scale = 1;
@@ -247,10 +248,11 @@ Result<std::vector<Tensor>> attentionPartial(const TensorView &q,
 
 /// kf.attention_combine: attention's result from its parts; zeros where no part
 /// has keys. maxima, totals [T, heads, splits], values [T, heads, splits, D] of
-/// f32 -> [T, heads, D].
+/// f32, sinks [heads] or null -> [T, heads, D].
 Result<Tensor> attentionCombine(const TensorView &maxima,
                                 const TensorView &totals,
-                                const TensorView &values);
+                                const TensorView &values,
+                                const TensorView *sinks = nullptr);
 
 //===----------------------------------------------------------------------===//
 // Token selection (SelectionOps.cpp)

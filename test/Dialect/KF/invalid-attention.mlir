@@ -218,7 +218,7 @@ func.func @f(%q: tensor<?x4x8xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: 
 func.func @f(%q: tensor<?x4x8xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache) {
   // expected-error @+2 {{inferred type(s) 'tensor<?x4x8xf32>' are incompatible with return type(s) of operation 'tensor<?x4x8xf16>'}}
   // expected-error @+1 {{failed to infer returned types}}
-  %0 = "kf.attention"(%q, %c, %p, %sp, %pt) <{layer = 0 : i64, scale = 1.0 : f32}> : (tensor<?x4x8xf32>, !cache, tensor<?xi32>, tensor<?xi32>, tensor<1x4xi32>) -> tensor<?x4x8xf16>
+  %0 = "kf.attention"(%q, %c, %p, %sp, %pt) <{layer = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0>, scale = 1.0 : f32}> : (tensor<?x4x8xf32>, !cache, tensor<?xi32>, tensor<?xi32>, tensor<1x4xi32>) -> tensor<?x4x8xf16>
   return
 }
 
@@ -336,7 +336,7 @@ func.func @f(%x: tensor<4x8xf32>) {
 !cache = !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 8, type = f32>
 func.func @f(%q: tensor<?x4x8xf32>, %p: tensor<?xi32>, %s: tensor<4xi32>, %pt: tensor<1x4xi32>, %c: !cache) -> tensor<?x4x8xf32> {
   // expected-error @+1 {{failed to verify that all of {positions, sequences} have same type}}
-  %0 = "kf.attention"(%q, %c, %p, %s, %pt) <{layer = 0 : i64, scale = 1.0 : f32}> : (tensor<?x4x8xf32>, !cache, tensor<?xi32>, tensor<4xi32>, tensor<1x4xi32>) -> tensor<?x4x8xf32>
+  %0 = "kf.attention"(%q, %c, %p, %s, %pt) <{layer = 0 : i64, operandSegmentSizes = array<i32: 1, 1, 1, 1, 1, 0, 0>, scale = 1.0 : f32}> : (tensor<?x4x8xf32>, !cache, tensor<?xi32>, tensor<4xi32>, tensor<1x4xi32>) -> tensor<?x4x8xf32>
   return %0 : tensor<?x4x8xf32>
 }
 
@@ -373,5 +373,22 @@ func.func @f(%q: tensor<?x4x8xf32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %pt: t
 func.func @f(%k: tensor<?x2x8xf32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %pt: tensor<1x4xi64>, %c: !cache) {
   // expected-error @+1 {{C5: page_table must be [S, P] of i32, P static, found 'tensor<1x4xi64>'}}
   kf.kv_append %c, %k, %k, %p, %s, %pt {layer = 0 : i64} : !cache, tensor<?x2x8xf32>, tensor<?xi32>, tensor<1x4xi64>
+  return
+}
+
+// -----
+
+!cache = !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 8, type = f32>
+func.func @f(%q: tensor<?x4x8xf32>, %c: !cache, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %s: tensor<2xf32>) {
+  // expected-error @+1 {{C10: sinks must be [4] of a float type, found 'tensor<2xf32>'}}
+  %0 = kf.attention %q, %c, %p, %sp, %pt sinks(%s : tensor<2xf32>) {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x8xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
+  return
+}
+
+// -----
+
+func.func @f(%m: tensor<?x4x3xf32>, %v: tensor<?x4x3x8xf32>, %s: tensor<4xi32>) {
+  // expected-error @+1 {{C4: sinks must be [4] of a float type, found 'tensor<4xi32>'}}
+  %0 = kf.attention_combine %m, %m, %v sinks(%s : tensor<4xi32>) : tensor<?x4x3xf32>, tensor<?x4x3x8xf32>
   return
 }

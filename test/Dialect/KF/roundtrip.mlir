@@ -108,6 +108,10 @@ func.func @attention(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %p: tensor<
   // CHECK: kf.attention %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} {layer = 1 : i64, scale = 1.250000e-01 : f32} : tensor<?x4x32xf32>, <{{.*}}>, tensor<?xi32>, tensor<1x4xi32>
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.125 : f32}
       : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
+  // CHECK: kf.attention %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} sinks(%{{.*}} : tensor<4xf32>) {layer = 1
+  %sink = arith.constant dense<1.0> : tensor<4xf32>
+  %s0 = kf.attention %q, %c, %p, %sp, %pt sinks(%sink : tensor<4xf32>) {layer = 1 : i64, scale = 0.125 : f32}
+      : tensor<?x4x32xf32>, !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 32, type = f32>, tensor<?xi32>, tensor<1x4xi32>
   // CHECK: kf.attention %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} kv_head(%{{.*}}) {layer = 0 : i64, scale = 1.250000e-01 : f32, window = 8 : i64}
   %1 = kf.attention %q, %c, %p, %sp, %pt kv_head(%h) {layer = 0 : i64, scale = 0.125 : f32, window = 8 : i64}
       : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>

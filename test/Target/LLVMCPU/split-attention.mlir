@@ -27,6 +27,16 @@ func.func @decode(%q: tensor<?x8x64xf32>, %c: !cache, %p: tensor<?xi32>, %s: ten
   return %0 : tensor<?x8x64xf32>
 }
 
+// Sinks are of no part.
+// CHECK-LABEL: func.func @sinks(
+// CHECK-SAME:    %[[SINKS:[a-z0-9]+]]: tensor<8xf32>)
+// CHECK:         kf.attention_partial {{.*}} splits(8) {layer = 3
+// CHECK:         kf.attention_combine {{.*}} sinks(%[[SINKS]] : tensor<8xf32>)
+func.func @sinks(%q: tensor<?x8x64xf32>, %c: !cache, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x64xi32>, %k: tensor<8xf32>) -> tensor<?x8x64xf32> attributes {kf.max_tokens = 1 : i64} {
+  %0 = kf.attention %q, %c, %p, %s, %t sinks(%k : tensor<8xf32>) {layer = 3 : i64, scale = 0.125 : f32} : tensor<?x8x64xf32>, !cache, tensor<?xi32>, tensor<1x64xi32>
+  return %0 : tensor<?x8x64xf32>
+}
+
 // A short context has fewer parts.
 // CHECK-LABEL: func.func @short(
 // CHECK:         splits(2)

@@ -204,6 +204,17 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
 
 // -----
 
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  // expected-error @below {{schedule cannot run on a GPU: #kf.flash_mma has no sinks; use #kf.flash}}
+  kf.kernel @k(%q: tensor<1x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x4xi32>, %sink: tensor<4xf32>) -> tensor<1x4x64xf32>
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 2], unit = mma_sync, rows = split, held = registers>} {
+    %0 = kf.attention %q, %c, %p, %s, %t sinks(%sink : tensor<4xf32>) {layer = 0 : i64, scale = 1.0 : f32} : tensor<1x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, tensor<1xi32>, tensor<1x4xi32>
+    kf.yield %0 : tensor<1x4x64xf32>
+  }
+}
+
+// -----
+
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
   // expected-error @below {{schedule cannot run on a GPU: #kf.flash_mma is for caches of f16, bf16 and q8_0}}
   kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f32, page = 48>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x64xf32>

@@ -16,6 +16,13 @@ kf.kernel @softcap(%q: tensor<1x8x128xf32>, %c: !cache, %p: tensor<1xi32>, %s: t
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32, softcap = 50.0 : f32} : tensor<1x8x128xf32>, !cache, tensor<1xi32>, tensor<1x3xi32>
   kf.yield %0 : tensor<1x8x128xf32>
 }
+// So are rows with sinks.
+// CHECK-LABEL: kf.kernel @sinks
+// CHECK-SAME:    #kf.flash<
+kf.kernel @sinks(%q: tensor<1x8x128xf32>, %c: !cache, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x3xi32>, %sink: tensor<8xf32>) -> tensor<1x8x128xf32> {
+  %0 = kf.attention %q, %c, %p, %s, %t sinks(%sink : tensor<8xf32>) {layer = 0 : i64, scale = 1.0 : f32} : tensor<1x8x128xf32>, !cache, tensor<1xi32>, tensor<1x3xi32>
+  kf.yield %0 : tensor<1x8x128xf32>
+}
 // Of a long context, the workgroups of a cluster divide the keys.
 // CHECK-LABEL: kf.kernel @long
 // CHECK-SAME:    #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8], unit = mma_sync, rows = split, held = registers, parts = 8>

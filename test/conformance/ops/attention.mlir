@@ -41,6 +41,34 @@ func.func @softcap_partial(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %v: t
   return %m, %t, %o : tensor<?x4x3xf32>, tensor<?x4x3xf32>, tensor<?x4x3x32xf32>
 }
 
+// One more score of each head, of no key.
+func.func @sinks(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %v: tensor<?x2x32xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %s: tensor<4xf32>, %c: !cache) -> tensor<?x4x32xf32> attributes {kf.max_tokens = 100 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt sinks(%s : tensor<4xf32>) {layer = 1 : i64, scale = 0.17 : f32} : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x4x32xf32>
+}
+
+func.func @sinks_window(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %v: tensor<?x2x32xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %s: tensor<4xbf16>, %c: !cache) -> tensor<?x4x32xf32> attributes {kf.max_tokens = 128 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 0 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt sinks(%s : tensor<4xbf16>) {layer = 0 : i64, scale = 1.7 : f32, window = 8 : i64, softcap = 2.0 : f32} : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x4x32xf32>
+}
+
+func.func @sinks_half(%q: tensor<?x6x64xf32>, %k: tensor<?x2x64xf32>, %v: tensor<?x2x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %s: tensor<6xf32>, %c: !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f16>) -> tensor<?x6x64xf32> attributes {kf.max_tokens = 100 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f16>, tensor<?x2x64xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt sinks(%s : tensor<6xf32>) {layer = 1 : i64, scale = 0.12 : f32} : tensor<?x6x64xf32>, !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f16>, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x6x64xf32>
+}
+
+func.func @sinks_combined(%m: tensor<?x4x3xf32>, %t: tensor<?x4x3xf32>, %v: tensor<?x4x3x32xf32>, %s: tensor<4xf32>) -> tensor<?x4x32xf32> attributes {kf.max_tokens = 20 : i64} {
+  %c = arith.constant dense<2.0> : tensor<1xf32>
+  %cb = kf.broadcast %c : tensor<1xf32> to tensor<?x4x3xf32>
+  %total = arith.addf %t, %cb : tensor<?x4x3xf32>
+  %made = kf.copy %total : tensor<?x4x3xf32>
+  %0 = kf.attention_combine %m, %made, %v sinks(%s : tensor<4xf32>) : tensor<?x4x3xf32>, tensor<?x4x3x32xf32>
+  return %0 : tensor<?x4x32xf32>
+}
+
 func.func @wide_heads(%q: tensor<?x4x40xf32>, %k: tensor<?x1x40xf32>, %v: tensor<?x1x40xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !wide) -> tensor<?x4x40xf32> attributes {kf.max_tokens = 20 : i64} {
   kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 0 : i64} : !wide, tensor<?x1x40xf32>, tensor<?xi32>, tensor<1x4xi32>
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.158 : f32} : tensor<?x4x40xf32>, !wide, tensor<?xi32>, tensor<1x4xi32>

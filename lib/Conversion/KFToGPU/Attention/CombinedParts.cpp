@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../../Common/RowFormulas.h"
 #include "../GPUEmitter.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -47,7 +48,10 @@ static Value combineAt(GPUEmitter &e, AttentionCombineOp op,
             e.add(args[0], total),
             math::FmaOp::create(b, loc, weight, value, args[1])};
       });
-  Value inverse = arith::DivFOp::create(b, loc, e.f32(1.0), sums.getResult(0));
+  Value total = sums.getResult(0);
+  if (op.getSinks())
+    total = addSink(e, total, op.getSinks(), row.back(), largest);
+  Value inverse = arith::DivFOp::create(b, loc, e.f32(1.0), total);
   return e.mul(sums.getResult(1), e.select(isEmpty, zero, inverse));
 }
 

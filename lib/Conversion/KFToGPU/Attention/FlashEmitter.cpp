@@ -28,6 +28,8 @@
 
 #include "FlashEmitter.h"
 
+#include "../../Common/RowFormulas.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -421,14 +423,19 @@ void FlashEmitter::forColumns(
 
 /// Stores the rows' results, of which `sums` are the sums of all keys.
 void FlashEmitter::writeResult(ArrayRef<Value> sums) {
+  const Value sinks = run.op.getSinks();
+  if (sinks) // threads have left the last maxima
+    e.barrier();
   for (int64_t r = 0; r < shape.rows; ++r) {
     AttentionRows::Row row = run.find(e.index(r));
     Value position =
         arith::IndexCastOp::create(b, loc, b.getIndexType(), positionOf[r]);
     Value isAny = window.seesAny(position, run.limit);
+    Value total = sums[valueSums() + r];
+    if (sinks)
+      total = addSink(e, total, sinks, row.head, load(maxima, e.index(r)));
     Value inverse = e.select(
-        isAny, arith::DivFOp::create(b, loc, e.f32(1.0), sums[valueSums() + r]),
-        e.f32(0.0));
+        isAny, arith::DivFOp::create(b, loc, e.f32(1.0), total), e.f32(0.0));
     forColumns(r, row, [&](int64_t number, Value at) {
       e.storeResult(e.mul(sums[number], inverse), {row.token, row.head, at});
     });

@@ -182,7 +182,15 @@ static LogicalResult verifyCacheAttention(CacheAttentionInterface op) {
   return success();
 }
 
-LogicalResult AttentionOp::verify() { return verifyCacheAttention(*this); }
+LogicalResult AttentionOp::verify() {
+  if (failed(verifyCacheAttention(*this)))
+    return failure();
+  const int64_t heads = tensorType(getQ()).getDimSize(1);
+  if (getSinks() && !isFloatOfShape(getSinks().getType(), {heads}))
+    return emitOpError("C10: sinks must be [")
+           << heads << "] of a float type, found " << getSinks().getType();
+  return success();
+}
 
 SmallVector<utils::IteratorType> AttentionOp::getLoopTypes() {
   return {parallel(), parallel()};
@@ -193,6 +201,8 @@ SmallVector<AffineMap> AttentionOp::getLoopMaps() {
   SmallVector<AffineMap> maps = {loopMap(c, 2, {0, 1, -1}), loopMap(c, 2, {}),
                                  loopMap(c, 2, {0}), loopMap(c, 2, {0}),
                                  loopMap(c, 2, {-1, -1})};
+  if (getSinks())
+    maps.push_back(loopMap(c, 2, {1}));
   if (getKvHead())
     maps.push_back(loopMap(c, 2, {}));
   maps.push_back(loopMap(c, 2, {0, 1, -1}));
@@ -270,6 +280,11 @@ LogicalResult AttentionCombineOp::verify() {
   if (getMaxima().getType() != wanted)
     return emitOpError("C2: maxima and totals must be ")
            << wanted << ", found " << getMaxima().getType();
+  if (getSinks() &&
+      !isFloatOfShape(getSinks().getType(), {values.getDimSize(1)}))
+    return emitOpError("C4: sinks must be [")
+           << values.getDimSize(1) << "] of a float type, found "
+           << getSinks().getType();
   return success();
 }
 
@@ -279,8 +294,13 @@ SmallVector<utils::IteratorType> AttentionCombineOp::getLoopTypes() {
 
 SmallVector<AffineMap> AttentionCombineOp::getLoopMaps() {
   MLIRContext *c = getContext();
-  return {loopMap(c, 2, {0, 1, -1}), loopMap(c, 2, {0, 1, -1}),
-          loopMap(c, 2, {0, 1, -1, -1}), loopMap(c, 2, {0, 1, -1})};
+  SmallVector<AffineMap> maps = {loopMap(c, 2, {0, 1, -1}),
+                                 loopMap(c, 2, {0, 1, -1}),
+                                 loopMap(c, 2, {0, 1, -1, -1})};
+  if (getSinks())
+    maps.push_back(loopMap(c, 2, {1}));
+  maps.push_back(loopMap(c, 2, {0, 1, -1}));
+  return maps;
 }
 
 LogicalResult KVAppendOp::verify() {

@@ -142,6 +142,8 @@ FailureOr<TilingResult> tile(Operation *op, OpBuilder &builder,
     }
   }
   Operation *tiled = mlir::clone(builder, op, types, operands);
+  if (auto whole = dyn_cast<AttentionOp>(tiled)) // its KV head is an operand
+    whole.getProperties().operandSegmentSizes.back() = 1;
   return TilingResult{{tiled}, SmallVector<Value>(tiled->getResults()), slices};
 }
 

@@ -407,6 +407,42 @@ TEST(AttentionParts, DivideThePagesThatARowSees) {
                1e-2f);
 }
 
+TEST(Attention, SinksTakeAShare) {
+  // Keys 0, so that scores are: values 1, 10, 100 and 1000.
+  Cache cache({DataType::F32, 1, 1, 1, 1, 4});
+  float value = 1, zero = 0;
+  for (int64_t slot = 0; slot < 4; ++slot) {
+    cache.view.writeKey(0, 0, slot, &zero);
+    cache.view.writeValue(0, 0, slot, &value);
+    value *= 10;
+  }
+  Tensor q = makeTensor({3, 2, 1}, {1, 1, 1, 1, 1, 1});
+  Tensor at = makeInts({0, 1, -1}), of = makeInts({0, 0, 0});
+  const CacheRows rows = {at.view(), of.view(), cache.table.view()};
+  // Shares of 1 and of 3 beside those of the keys.
+  Tensor own = makeTensor({2}, {0, std::log(3.0f)});
+  TensorView sinks = own.view();
+  Result<Tensor> whole = attention(q.view(), cache.view, rows, {}, &sinks);
+  expectFloats(whole, {0.5, 0.25, 11 / 3.0f, 11 / 5.0f, 0, 0}, 1e-6f);
+  auto parts = attentionPartial(q.view(), cache.view, rows, {}, 1);
+  ASSERT_TRUE(parts.ok()) << parts.message();
+  expectFloats(attentionCombine((*parts)[0].view(), (*parts)[1].view(),
+                                (*parts)[2].view(), &sinks),
+               {0.5, 0.25, 11 / 3.0f, 11 / 5.0f, 0, 0}, 1e-6f);
+  // Far larger than all scores, nothing is left of them.
+  Tensor large = makeTensor({2}, {1e30f, kInf});
+  sinks = large.view();
+  expectFloats(attention(q.view(), cache.view, rows, {}, &sinks),
+               {0, 0, 0, 0, 0, 0});
+  Tensor three = makeTensor({3}, {0, 0, 0});
+  sinks = three.view();
+  expectError(attention(q.view(), cache.view, rows, {}, &sinks),
+              "kf.attention C10");
+  expectError(attentionCombine((*parts)[0].view(), (*parts)[1].view(),
+                               (*parts)[2].view(), &sinks),
+              "kf.attention_combine C4");
+}
+
 TEST(AttentionParts, RejectWrongOperands) {
   Cache cache = countingCache(2, 1);
   Tensor q = makeTensor({1, 2, 1}, {1, 1}), at = makeInts({0});

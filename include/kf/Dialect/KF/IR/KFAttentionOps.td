@@ -64,7 +64,7 @@ def KF_RopeOp : KF_LoopOp<"rope", [KF_IntegersInMemory]> {
   }];
 }
 
-def KF_AttentionOp : KF_Op<"attention", [
+def KF_AttentionOp : KF_Op<"attention", [AttrSizedOperandSegments,
     KF_NonEmptyTensors, KF_IntegersInMemory, InferTypeOpAdaptor,
     AllTypesMatch<["positions", "sequences"]>, KF_CacheAttentionInterface,
     DeclareOpInterfaceMethods<KF_LoopOpInterface>, KF_FusionOpInterface,
@@ -79,6 +79,11 @@ def KF_AttentionOp : KF_Op<"attention", [
     page `page_table[s, p / page]` of the cache. Other positions, pages and
     sequences have no part in it, whatever the cache holds there, and their
     entries of the table may be anything; a row without any position is zeros.
+
+    With `sinks`, the softmax of head h has one more score, `sinks[h]`, whose
+    value is zeros, also where it is infinite: a head may attend to nothing (Xiao et al., "Efficient
+    Streaming Language Models with Attention Sinks", 2024; as a learned number,
+    in gpt-oss).
 
     Rows may come in any order. Those of one sequence that are neighbours, as
     the rows of a step are, share the work.
@@ -106,6 +111,7 @@ def KF_AttentionOp : KF_Op<"attention", [
     - C7: the result has the type of `q`.
     - C8: `sequences` has the type of `positions`.
     - C9: `page_table` is [S, P] of i32, P static.
+    - C10: `sinks`, where present, is [heads] of a float type.
 
     ```mlir
     %0 = kf.attention %q, %cache, %positions, %sequences, %page_table
@@ -119,6 +125,7 @@ def KF_AttentionOp : KF_Op<"attention", [
                        Arg<KF_KVCacheType, "", [MemRead]>:$cache,
                        AnyRankedTensor:$positions, AnyRankedTensor:$sequences,
                        AnyRankedTensor:$page_table,
+                       Optional<AnyRankedTensor>:$sinks,
                        Optional<Index>:$kv_head,
                        I64Attr:$layer, F32Attr:$scale,
                        OptionalAttr<I64Attr>:$window,
@@ -126,6 +133,7 @@ def KF_AttentionOp : KF_Op<"attention", [
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $q `,` $cache `,` $positions `,` $sequences `,` $page_table
+    (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
     (`kv_head` `(` $kv_head^ `)`)? attr-dict
     `:` type($q) `,` type($cache) `,` type($positions) `,` type($page_table)
   }];
@@ -195,6 +203,8 @@ def KF_AttentionPartialOp : KF_Op<"attention_partial", [
   }];
   let extraClassDeclaration = [{
     OperandReads getOperandReads() { return OperandReads::Heads; }
+    /// Scores of no key: none, for kf.attention_combine has them.
+    ::mlir::Value getSinks() { return {}; }
     /// The KV head of all heads of a tile; null outside of one.
     ::mlir::Value getKvHead() {
       return getTile().empty() ? ::mlir::Value() : getTile().front();
@@ -212,11 +222,13 @@ def KF_AttentionCombineOp : KF_LoopOp<"attention_combine",
   let description = [{
     With m the largest of a row's `maxima`, and w_s = exp(maxima[s] - m):
     the sum of w_s * values[s], divided by that of w_s * totals[s]; zeros where
-    m is -inf, as no part has keys.
+    m is -inf, as no part has keys. `sinks` adds exp(sinks[h] - m) to the divisor
+    of head h.
 
     - C1: `values` is [T, heads, splits, D] of f32, all but T static.
     - C2: `maxima` and `totals` are [T, heads, splits] of f32.
     - C3: the result is [T, heads, D] of f32.
+    - C4: `sinks`, where present, is [heads] of a float type.
 
     ```mlir
     %0 = kf.attention_combine %m, %t, %v
@@ -224,11 +236,12 @@ def KF_AttentionCombineOp : KF_LoopOp<"attention_combine",
     ```
   }];
   let arguments = (ins AnyRankedTensor:$maxima, AnyRankedTensor:$totals,
-                       AnyRankedTensor:$values);
+                       AnyRankedTensor:$values,
+                       Optional<AnyRankedTensor>:$sinks);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
-    $maxima `,` $totals `,` $values attr-dict `:` type($maxima) `,`
-    type($values)
+    $maxima `,` $totals `,` $values (`sinks` `(` $sinks^ `:` type($sinks) `)`)?
+    attr-dict `:` type($maxima) `,` type($values)
   }];
   let extraClassDeclaration = [{
     ResultChanges getResultChanges() { return ResultChanges::RoundingAtTheEnd; }

@@ -110,6 +110,8 @@ def KF_CacheAttentionInterface : OpInterface<"CacheAttentionInterface"> {
     InterfaceMethod<"Sequence of each row.", "::mlir::Value", "getSequences">,
     InterfaceMethod<"Pages of the sequences, [S, P].", "::mlir::Value",
       "getPageTable">,
+    InterfaceMethod<"Scores of no key, one a head; null where there are none.",
+      "::mlir::Value", "getSinks">,
     InterfaceMethod<"The KV head of all heads of a tile; null outside of one.",
       "::mlir::Value", "getKvHead">,
     InterfaceMethod<"Layer of the cache.", "uint64_t", "getLayer">,
