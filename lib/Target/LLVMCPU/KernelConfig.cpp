@@ -180,6 +180,15 @@ private:
            rows > mostRowsOfSharingTile;
   }
 
+  /// Rows of x that are ready in scratch at once: in 8 bits they stay in the
+  /// second-level cache, and floats stream through the third, as many for each
+  /// panel of the weight as there are.
+  int64_t rowsOfCaches(const Draft &draft, int64_t extent) {
+    const bool int8 = multipliesBytes(draft.dot);
+    const int64_t bytes = int8 ? 1 : draft.dot == DotKind::BF16Pairs ? 2 : 4;
+    return (int8 ? caches.second : caches.third) / (extent * bytes);
+  }
+
   /// Rows share a workgroup up to the bytes and numbers above. Every workgroup
   /// makes the rows ready that it reads, so columns are split no further than
   /// the workers ask.
@@ -193,17 +202,10 @@ private:
     if (usesTiles(target, w, rows))
       return selectTiles(op, rows, panel);
     Draft draft = draftTile(op, rows, hasAnyFewRows(x, rows));
-    const bool int8 = multipliesBytes(draft.dot);
     const int64_t tileRows = draft.tile[0];
 
     int64_t rowTiles = llvm::divideCeil(rows, tileRows);
-    int64_t elementBytes = int8 ? 1 : draft.dot == DotKind::BF16Pairs ? 2 : 4;
-    // Rows of x are in scratch: in 8 bits they stay in the second-level cache,
-    // and floats stream through the third, as many for each panel of the
-    // weight as there are.
-    int64_t mostTiles = llvm::divideCeil((int8 ? caches.second : caches.third) /
-                                             (extent * elementBytes),
-                                         tileRows);
+    int64_t mostTiles = llvm::divideCeil(rowsOfCaches(draft, extent), tileRows);
     int64_t wantedRows = rowsOfGroup(rows, columns * groups, tileRows);
     int64_t groupTiles = std::clamp<int64_t>(
         mostTiles, 1,
@@ -215,7 +217,7 @@ private:
     // Each group makes its rows ready anew: in 8 bits, unless somebody did
     // before, that takes long.
     int64_t wanted = wantedGroups();
-    if (int8 && !op.getScales())
+    if (multipliesBytes(draft.dot) && !op.getScales())
       wanted = int8ColumnGroups(rows, columns * groups, threads);
     else if (threads == 1 && rows > 1)
       wanted = 1;
@@ -247,9 +249,12 @@ private:
     Draft draft =
         draftTile(op, most, /*few=*/most > 1 && most < fewestUnpackedRows);
     const int64_t tileRows = draft.tile[0], panel = draft.tile[1];
-    draft.tile.push_back(llvm::alignTo(most, tileRows));
+    const int64_t ready =
+        std::clamp<int64_t>(rowsOfCaches(draft, extent), 1, most);
+    draft.tile.push_back(llvm::alignTo(ready, tileRows));
     const int64_t panels = llvm::divideCeil(columns, panel);
-    const int64_t work = extent * panel * groups * (rows == 1 ? 1 : rows * top);
+    const int64_t work = extent * panel * groups *
+                         (rows == 1 ? 1 : std::min(rows * top, workPerGroup));
     const int64_t fewestPanels = llvm::divideCeil(workPerGroup, work);
     const int64_t wanted =
         rows == 1 ? llvm::divideCeil(wantedGroups(), top) : wantedGroups();
