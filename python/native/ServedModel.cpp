@@ -37,7 +37,8 @@ Status ServedModel::open() {
                                            openEmbeddedModel));
   KF_RETURN_IF_ERROR(session->start({.parallel = options.parallel}));
   const ModelFiles &files = session->files();
-  Result<PromptEncoder> made = openPromptEncoder(files, options.templateFile);
+  Result<PromptEncoder> made =
+      openPromptEncoder(files, {.file = options.templateFile});
   if (made.ok()) {
     encoder.emplace(made.take());
     endOfTurn = encoder->endOfTurnIds();

@@ -45,6 +45,7 @@ constexpr const char *kKeys[] = {"prompt",
                                  "response_format",
                                  "json_schema",
                                  "grammar",
+                                 "chat_template_kwargs",
                                  "id",
                                  "model",
                                  "stream"};
@@ -129,6 +130,8 @@ Status readStart(const ConfigReader &reader, BatchRequest &request) {
   } else {
     KF_ASSIGN_OR_RETURN(request.messages, readMessages(reader));
   }
+  if (!request.messages && reader.contains("chat_template_kwargs"))
+    return Status::error("'chat_template_kwargs' is for 'messages'");
   return Status();
 }
 
@@ -158,6 +161,7 @@ Result<BatchRequest> readRequest(const json &object, std::string_view line) {
   const ConfigReader reader(object);
   BatchRequest request;
   KF_RETURN_IF_ERROR(readStart(reader, request));
+  KF_ASSIGN_OR_RETURN(request.variables, readTemplateVariables(reader, line));
   KF_RETURN_IF_ERROR(readInteger(reader,
                                  {"n", "max_tokens", "max_completion_tokens",
                                   "max_new_tokens", "n_predict"},

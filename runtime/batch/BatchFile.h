@@ -41,6 +41,7 @@
 #ifndef KF_RUNTIME_BATCH_BATCHFILE_H
 #define KF_RUNTIME_BATCH_BATCHFILE_H
 
+#include "runtime/batch/TemplateFields.h"
 #include "runtime/chat/ChatTemplate.h"
 #include "runtime/constraint/OutputFormat.h"
 #include "runtime/core/Status.h"
@@ -62,6 +63,7 @@ struct BatchRequest {
   std::optional<std::string> prompt;       ///< UTF-8; maybe empty
   std::optional<std::vector<int32_t>> ids; ///< at least one, none below 0
   std::optional<std::vector<ChatMessage>> messages; ///< at least one
+  TemplateVariables variables; ///< chat_template_kwargs: of messages
 
   std::optional<int64_t> tokens; ///< n: the most to generate; -1: no limit
   std::optional<bool> ignoreEos;

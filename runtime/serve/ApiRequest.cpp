@@ -12,6 +12,7 @@
 #include "runtime/batch/JsonSlice.h"
 #include "runtime/batch/LogProbFields.h"
 #include "runtime/batch/RequestFields.h"
+#include "runtime/batch/TemplateFields.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Json.h"
 #include "runtime/core/JsonText.h"
@@ -386,20 +387,10 @@ Status readTools(const ConfigReader &reader, std::string_view body,
 
 Status readTemplateOptions(const ConfigReader &reader, std::string_view body,
                            GenerationRequest &request) {
-  if (const json *given = reader.find("chat_template_kwargs")) {
-    constexpr size_t most = 64;
-    if (!given->is_object() || given->size() > most)
-      return reader.unexpected("chat_template_kwargs",
-                               "an object of at most 64 variables");
-    for (auto &[name, text] :
-         memberTexts(memberText(body, "chat_template_kwargs"))) {
-      for (const char *own : {"messages", "tools", "add_generation_prompt"})
-        if (name == own)
-          return Status::error("'chat_template_kwargs." + name +
-                               "' is not the request's to say there");
-      request.chat->variables[name] = std::string(text);
-    }
-  }
+  KF_ASSIGN_OR_RETURN(TemplateVariables variables,
+                      readTemplateVariables(reader, body));
+  for (auto &[name, text] : variables)
+    request.chat->variables[name] = std::move(text);
   if (reader.contains("reasoning_effort")) {
     KF_ASSIGN_OR_RETURN(const std::string effort,
                         reader.text("reasoning_effort"));

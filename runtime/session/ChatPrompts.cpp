@@ -42,15 +42,16 @@ static Result<TemplateText> findTemplate(const ModelFiles &model,
 
 Result<PromptEncoder>
 kf::openPromptEncoder(const ModelFiles &model,
-                      const std::string &templateFile) try {
+                      const TemplateOptions &options) try {
   if (!model.tokenizer)
     return Status::error("model " + quotePath(model.name) +
                          " has no tokenizer; chats need one");
-  KF_ASSIGN_OR_RETURN(TemplateText text, findTemplate(model, templateFile));
+  KF_ASSIGN_OR_RETURN(TemplateText text, findTemplate(model, options.file));
   Result<ChatTemplate> parsed = ChatTemplate::parse(text.source);
   if (!parsed.ok())
     return parsed.status().in(text.origin);
   ChatRenderOptions rendering;
+  rendering.variables = options.variables;
   if (!model.chat.bosToken.empty())
     rendering.bosToken = model.chat.bosToken;
   if (!model.chat.eosToken.empty())

@@ -12,15 +12,22 @@
 #include "runtime/chat/PromptEncoder.h"
 #include "runtime/engine/ModelFiles.h"
 
+#include <map>
 #include <string>
 
 namespace kf {
 
-/// What makes prompts of conversations for `model`, which must outlive it: by
-/// the template in the file `templateFile`, or by the model's own if that is
-/// empty. Errors: no tokenizer, no template, one that cannot be read.
+/// Which chat template there is, and what it is told.
+struct TemplateOptions {
+  std::string file = {}; ///< empty: the model's own
+  /// Variables by name, each a JSON document, before those of a ChatPrompt.
+  std::map<std::string, std::string> variables = {};
+};
+
+/// What makes prompts of conversations for `model`, which must outlive it.
+/// Errors: no tokenizer, no template, one that cannot be read.
 Result<PromptEncoder> openPromptEncoder(const ModelFiles &model,
-                                        const std::string &templateFile);
+                                        const TemplateOptions &options = {});
 
 } // namespace kf
 

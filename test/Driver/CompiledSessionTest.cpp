@@ -133,7 +133,7 @@ TEST_F(CompiledSession, ReadsTheModelsChatTemplate) {
   Result<std::unique_ptr<Session>> session =
       openSession({}, {}, openEmbeddedModel);
   ASSERT_TRUE(session.ok()) << session.message();
-  Result<PromptEncoder> encoder = openPromptEncoder((*session)->files(), "");
+  Result<PromptEncoder> encoder = openPromptEncoder((*session)->files());
   ASSERT_TRUE(encoder.ok()) << encoder.message();
   const std::vector<ChatMessage> messages = {{"user", "A story, please."}};
   Result<std::vector<int32_t>> ids = encoder->encode(messages, true, nullptr);

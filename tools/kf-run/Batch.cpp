@@ -48,9 +48,7 @@ void BatchOptions::addTo(OptionParser &parser) {
   addStopFlag(parser, stops);
   parser.flag({"ignore-eos"}, ignoreEos,
               "goes on after tokens that end a text");
-  parser.text({"template", 0, "FILE"}, templateFile,
-              "a chat template (Jinja) for \"messages\", instead of the "
-              "model's own");
+  chatTemplate.addTo(parser, "for \"messages\": ");
   addSamplerFlags(parser, sampler, ModelSampling::WhenDrawing);
   format.addTo(parser);
   embedding.addTo(parser);
@@ -271,7 +269,7 @@ private:
     } else if (request.prompt) {
       KF_ASSIGN_OR_RETURN(job.prompt, model->encodePrompt(*request.prompt));
     } else {
-      KF_RETURN_IF_ERROR(prepareChat(*request.messages, job));
+      KF_RETURN_IF_ERROR(prepareChat(request, job));
     }
     if (request.format || format)
       return prepareFormat(request.format ? *request.format : *format, job);
@@ -283,7 +281,7 @@ private:
       // Ends of turns end texts, too, where the model has a template.
       std::vector<int64_t> ends;
       if (Result<PromptEncoder> made =
-              openPromptEncoder(model->files(), options.templateFile);
+              openPromptEncoder(model->files(), options.chatTemplate.options);
           made.ok())
         ends = made->endOfTurnIds();
       KF_ASSIGN_OR_RETURN(compiler,
@@ -294,16 +292,18 @@ private:
     return Status();
   }
 
-  Status prepareChat(const std::vector<ChatMessage> &messages, Job &job) {
+  Status prepareChat(const BatchRequest &request, Job &job) {
     if (!encoder) {
       KF_ASSIGN_OR_RETURN(
           PromptEncoder made,
-          openPromptEncoder(model->files(), options.templateFile));
+          openPromptEncoder(model->files(), options.chatTemplate.options));
       encoder.emplace(std::move(made));
       endOfTurn = encoder->endOfTurnIds();
     }
     KF_ASSIGN_OR_RETURN(job.prompt,
-                        encoder->encode(messages, true, &interruptFlag()));
+                        encoder->encode({.messages = *request.messages,
+                                         .variables = request.variables},
+                                        &interruptFlag()));
     if (!job.settings.stopIds.empty())
       job.settings.stopIds.insert(job.settings.stopIds.end(), endOfTurn.begin(),
                                   endOfTurn.end());

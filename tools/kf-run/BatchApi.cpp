@@ -114,7 +114,7 @@ public:
                                  ? kMostInputs
                                  : kMostChoices; // of a request
     KF_RETURN_IF_ERROR(api.open(
-        options.model, options.templateFile,
+        options.model, options.chatTemplate.options,
         {.parallel = options.parallel, .embedding = options.embedding.choice()},
         options.parallel * static_cast<int64_t>(mostTexts),
         {.access = {},

@@ -13,6 +13,7 @@
 #include "FormatFlags.h"
 #include "ModelFlags.h"
 #include "SamplerFlags.h"
+#include "TemplateFlags.h"
 
 #include <cstdint>
 #include <optional>
@@ -24,7 +25,8 @@ namespace kf {
 
 struct BatchOptions {
   ModelFlags model;
-  std::string file, json, templateFile;
+  std::string file, json;
+  TemplateFlags chatTemplate;
   /// Of a request that does not say; -1: no limit; none: 256.
   std::optional<int64_t> tokens;
   int64_t parallel = 16;

@@ -323,8 +323,7 @@ int kf::runChat(Arguments arguments) {
   parser.text({"system", 0, "TEXT"}, options.system,
               "the system message, which tells the model how to be",
               OptionParser::Empty::Allowed);
-  parser.text({"template", 0, "FILE"}, options.templateFile,
-              "a chat template (Jinja) instead of the model's own");
+  options.chatTemplate.addTo(parser);
   parser.integer({"tokens", 'n', "N"}, options.tokens, 1, int64_t(1) << 24,
                  "the most tokens of an answer; by default what the model "
                  "recommends (generation_config.json's max_new_tokens), or as "

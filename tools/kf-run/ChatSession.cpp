@@ -53,7 +53,7 @@ ChatSession::open(const ChatOptions &options) {
   KF_RETURN_IF_ERROR(sampling.options.validateIds(model.config.vocabSize));
   KF_RETURN_IF_ERROR(Sampler::create(sampling.options).status());
   KF_ASSIGN_OR_RETURN(PromptEncoder encoder,
-                      openPromptEncoder(model, options.templateFile));
+                      openPromptEncoder(model, options.chatTemplate.options));
   KF_RETURN_IF_ERROR(run->start({}));
   std::unique_ptr<ChatSession> chat(
       new ChatSession(std::move(run), std::move(encoder), options));

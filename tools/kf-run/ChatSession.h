@@ -12,6 +12,7 @@
 #include "FormatFlags.h"
 #include "ModelFlags.h"
 #include "SamplerFlags.h"
+#include "TemplateFlags.h"
 
 #include "runtime/chat/PromptEncoder.h"
 #include "runtime/core/Cancellation.h"
@@ -27,7 +28,7 @@ namespace kf {
 
 struct ChatOptions {
   ModelFlags model;
-  std::string templateFile;      ///< empty: the model's own template
+  TemplateFlags chatTemplate;
   std::string system;            ///< empty: no system message
   int64_t tokens = 0;            ///< the most of an answer; 0: the model's
                                  ///< max_new_tokens, or what fits

@@ -12,6 +12,7 @@
 #include "Progress.h"
 #include "Prompt.h"
 #include "Report.h"
+#include "TemplateFlags.h"
 
 #include "runtime/core/Quote.h"
 #include "runtime/engine/PartialSamplerOptions.h"
@@ -39,7 +40,8 @@ std::vector<std::string> splitList(std::string_view text) {
 
 struct CompareOptions {
   ModelFlags model;
-  std::string against, file, json, templateFile, output = "md";
+  std::string against, file, json, output = "md";
+  TemplateFlags chatTemplate;
   std::optional<std::string> names, keys, inputPrices, outputPrices;
   int64_t tokens = 256, parallel = 4, retries = 4;
   double temperature = 0, timeout = 600;
@@ -93,8 +95,7 @@ void CompareOptions::addTo(OptionParser &parser) {
                  "how often a request is sent again where a server is busy "
                  "(429), fails (500 and above) or is not reached; 4 by "
                  "default");
-  parser.text({"template", 0, "FILE"}, templateFile,
-              "a chat template (Jinja) for the model, instead of its own");
+  chatTemplate.addTo(parser);
   parser.choice({"output", 'o', "FORMAT"}, output, {"md", "jsonl"},
                 "md (the default) or jsonl, an object a line");
   parser.json(json, "the figures and all texts");
@@ -259,8 +260,8 @@ Result<bool> compareAll(const CompareOptions &options,
   };
   {
     Progress progress("generating");
-    KF_RETURN_IF_ERROR(askModel(options.model, options.templateFile, requests,
-                                options.parallel, show(progress),
+    KF_RETURN_IF_ERROR(askModel(options.model, options.chatTemplate.options,
+                                requests, options.parallel, show(progress),
                                 runs.front()));
   }
   // One after the other, and the model has ended: nobody takes from others what

@@ -56,9 +56,9 @@ struct Going {
 /// Asks the model, without a server.
 class OwnModel {
 public:
-  Status open(const ModelFlags &flags, const std::string &templateFile,
+  Status open(const ModelFlags &flags, const TemplateOptions &chatTemplate,
               int64_t parallel) {
-    return api.open(flags, templateFile, {.parallel = parallel}, parallel,
+    return api.open(flags, chatTemplate, {.parallel = parallel}, parallel,
                     {.access = {}, .names = {"model"}});
   }
 
@@ -120,12 +120,13 @@ private:
 
 } // namespace
 
-Status kf::askModel(const ModelFlags &flags, const std::string &templateFile,
+Status kf::askModel(const ModelFlags &flags,
+                    const TemplateOptions &chatTemplate,
                     const std::vector<RemoteRequest> &requests,
                     int64_t parallel, const OnCompared &onDone,
                     TargetRun &run) {
   OwnModel model;
-  KF_RETURN_IF_ERROR(model.open(flags, templateFile, parallel));
+  KF_RETURN_IF_ERROR(model.open(flags, chatTemplate, parallel));
   run.outcomes.assign(requests.size(), {});
   const Stopwatch watch;
   model.ask(requests, static_cast<size_t>(parallel), onDone, run.outcomes);

@@ -12,6 +12,7 @@
 #include "ModelFlags.h"
 
 #include "runtime/client/RemoteServer.h"
+#include "runtime/session/ChatPrompts.h"
 
 #include <functional>
 #include <optional>
@@ -37,7 +38,7 @@ using OnCompared = std::function<void(size_t done)>;
 /// Has the model that `flags` say answer, `parallel` requests at once, by what
 /// 'kf-run serve' answers with, but for HTTP. An interrupt ends what is not
 /// done. An error is one of opening the model.
-Status askModel(const ModelFlags &flags, const std::string &templateFile,
+Status askModel(const ModelFlags &flags, const TemplateOptions &chatTemplate,
                 const std::vector<RemoteRequest> &requests, int64_t parallel,
                 const OnCompared &onDone, TargetRun &run);
 

@@ -9,6 +9,7 @@
 #include "Commands.h"
 #include "Generate.h"
 #include "ModelFlags.h"
+#include "TemplateFlags.h"
 
 #include "runtime/core/Quote.h"
 #include "runtime/session/EmbeddedModel.h"
@@ -29,7 +30,8 @@ struct CommandOptions {
   ModelFlags model;
   std::vector<std::string> programs; ///< files; none: they are compiled
   bool conversation = false, noConversation = false;
-  std::optional<std::string> system, templateFile; ///< chat's
+  std::optional<std::string> system; ///< chat's
+  TemplateFlags chatTemplate;        ///< likewise
 
   void addTo(OptionParser &parser);
 };
@@ -63,8 +65,7 @@ void CommandOptions::addTo(OptionParser &parser) {
   parser.text({"system", 0, "TEXT"}, system,
               "implies --conversation: the system message",
               OptionParser::Empty::Allowed);
-  parser.text({"template", 0, "FILE"}, templateFile,
-              "implies --conversation: a chat template (Jinja)");
+  chatTemplate.addTo(parser, "implies --conversation: ");
   parser.flag({"no-conversation"}, noConversation,
               "a MODEL without a command continues a text, also on a "
               "terminal without a prompt, where it would chat");
@@ -81,7 +82,7 @@ void CommandOptions::addTo(OptionParser &parser) {
 /// was given.
 bool isForChat(const GenerateOptions &options, const CommandOptions &command,
                bool isImplied) {
-  if (command.conversation || command.system || command.templateFile)
+  if (command.conversation || command.system || command.chatTemplate.isGiven())
     return true;
   const bool hasPrompt =
       options.prompt || !options.file.empty() || !options.ids.empty();

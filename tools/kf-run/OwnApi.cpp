@@ -37,12 +37,13 @@ private:
   bool hasRung = false;
 };
 
-Status OwnApi::open(const ModelFlags &flags, const std::string &templateFile,
+Status OwnApi::open(const ModelFlags &flags,
+                    const TemplateOptions &chatTemplate,
                     const ServedOptions &wanted, int64_t queued,
                     ApiOptions options) {
   bell = std::make_shared<Bell>();
   api = std::make_unique<Api>(std::move(options));
-  KF_RETURN_IF_ERROR(served.open(flags, templateFile, wanted));
+  KF_RETURN_IF_ERROR(served.open(flags, chatTemplate, wanted));
   return served.serve(queued, *api);
 }
 

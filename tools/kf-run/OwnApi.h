@@ -23,7 +23,7 @@ class OwnApi {
 public:
   /// Opens the model that `flags` say and makes its programs ready, for
   /// `queued` more texts than are worked on at once.
-  Status open(const ModelFlags &flags, const std::string &templateFile,
+  Status open(const ModelFlags &flags, const TemplateOptions &chatTemplate,
               const ServedOptions &wanted, int64_t queued, ApiOptions options);
 
   /// Begins to answer `body`, which is sent to `path`. The answer has to be

@@ -13,6 +13,7 @@
 #include "Report.h"
 #include "SamplerFlags.h"
 #include "ServedSession.h"
+#include "TemplateFlags.h"
 
 #include "runtime/core/MappedFile.h"
 #include "runtime/serve/HttpServer.h"
@@ -31,7 +32,8 @@ namespace {
 
 struct ServeOptions {
   ModelFlags model;
-  std::string host = "127.0.0.1", keyFile, templateFile;
+  std::string host = "127.0.0.1", keyFile;
+  TemplateFlags chatTemplate;
   int64_t port = 8080, parallel = 8, queue = 128, tokens = -1, drain = 30;
   int64_t connections = 1024;
   int64_t stepMilliseconds = std::lround(1e3 * kLongestServedStep);
@@ -67,8 +69,7 @@ struct ServeOptions {
     parser.integer({"tokens", 'n', "N"}, tokens, -1, kMostTokens,
                    "the most tokens of an answer; -1, the default: until the "
                    "context is full");
-    parser.text({"template", 0, "FILE"}, templateFile,
-                "a chat template (Jinja), instead of the model's own");
+    chatTemplate.addTo(parser);
     addSamplerFlags(parser, sampler, ModelSampling::Always,
                     "1, as OpenAI has it");
     embedding.addTo(parser);
@@ -144,7 +145,7 @@ public:
     if (!options.keyFile.empty())
       KF_RETURN_IF_ERROR(readKeys(options.keyFile, settings.access.keys));
     return served.open(
-        options.model, options.templateFile,
+        options.model, options.chatTemplate.options,
         {.parallel = options.parallel,
          .longestStep = 1e-3 * static_cast<double>(options.stepMilliseconds),
          .embedding = options.embedding.choice()});

@@ -18,31 +18,31 @@
 
 using namespace kf;
 
-Status ServedSession::openTemplate(const std::string &file) {
+Status ServedSession::openTemplate(const TemplateOptions &wanted) {
   const ModelFiles &files = opened->files();
-  chatTemplate = files.chat.chatTemplate;
-  if (!file.empty()) {
-    KF_ASSIGN_OR_RETURN(const MappedFile text, MappedFile::open(file));
-    chatTemplate = text.text();
+  templateText = files.chat.chatTemplate;
+  if (!wanted.file.empty()) {
+    KF_ASSIGN_OR_RETURN(const MappedFile text, MappedFile::open(wanted.file));
+    templateText = text.text();
   } else if (files.chat.templateOrigin.empty()) {
     printNote("the model has no chat template: /v1/chat/completions is "
               "refused; --template FILE gives one");
     return Status();
   }
-  KF_ASSIGN_OR_RETURN(PromptEncoder made, openPromptEncoder(files, file));
+  KF_ASSIGN_OR_RETURN(PromptEncoder made, openPromptEncoder(files, wanted));
   made.nameOrigin("the chat template"); // strangers see no paths
   encoder.emplace(std::move(made));
   return Status();
 }
 
 Status ServedSession::open(const ModelFlags &flags,
-                           const std::string &templateFile,
+                           const TemplateOptions &chatTemplate,
                            ServedOptions given) {
   options = given;
   KF_ASSIGN_OR_RETURN(opened, openSession(flags, /*withTokenizer=*/true));
   KF_RETURN_IF_ERROR(opened->start(
       {.parallel = options.parallel, .longestStep = options.longestStep}));
-  return openTemplate(templateFile);
+  return openTemplate(chatTemplate);
 }
 
 Status ServedSession::serve(int64_t queued, Api &api) {
@@ -52,7 +52,7 @@ Status ServedSession::serve(int64_t queued, Api &api) {
   ServedModel model = {.service = texts.get(),
                        .files = &opened->files(),
                        .chat = encoder ? &*encoder : nullptr,
-                       .chatTemplate = chatTemplate,
+                       .chatTemplate = templateText,
                        .parallel = options.parallel};
   if (Result<EmbeddingOptions> chosen =
           chooseEmbedding(options.embedding, opened->files().pooling);

@@ -12,6 +12,7 @@
 #include "ModelFlags.h"
 
 #include "runtime/serve/Api.h"
+#include "runtime/session/ChatPrompts.h"
 
 #include <memory>
 #include <optional>
@@ -32,7 +33,7 @@ public:
   /// Opens the model that `flags` say: finds what is wrong with files, options
   /// and the device, and takes no time beside serve(). A note says where there
   /// is no chat template.
-  Status open(const ModelFlags &flags, const std::string &templateFile,
+  Status open(const ModelFlags &flags, const TemplateOptions &chatTemplate,
               ServedOptions options);
   /// Makes its programs ready, for `queued` more texts that wait, and opens
   /// `api` with it. A note says where there can be no embeddings.
@@ -44,11 +45,11 @@ public:
   const Service &service() const { return *texts; }
 
 private:
-  Status openTemplate(const std::string &file);
+  Status openTemplate(const TemplateOptions &wanted);
 
   std::unique_ptr<Session> opened;
   std::optional<PromptEncoder> encoder; ///< where there is a template
-  std::string chatTemplate;             ///< its text
+  std::string templateText;             ///< its text
   ServedOptions options;
   std::unique_ptr<Service> texts;
 };

@@ -41,7 +41,7 @@ TEST(Allocation, ChatPrompts) {
       KF_SOURCE_DIR "/models/kf-stories-gguf/kf-stories-Q4_0.gguf";
   const ModelFiles model =
       openModel({.path = path}, true, nullptr, nullptr).take();
-  failEverywhere([&] { return openPromptEncoder(model, "").status(); });
+  failEverywhere([&] { return openPromptEncoder(model).status(); });
 }
 
 /// Opens a model and starts it twice, with programs that are there and ones

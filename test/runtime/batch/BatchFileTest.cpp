@@ -57,6 +57,23 @@ TEST(BatchFile, StartsOfText) {
   EXPECT_EQ((*chat.messages)[1].role, "user");
 }
 
+TEST(BatchFile, TemplateVariables) {
+  const std::string chat =
+      R"({"messages": [{"role": "user", "content": "a"}], )"
+      R"("chat_template_kwargs": )";
+  EXPECT_EQ(
+      parse(chat + R"({"think": false, "b": {"z": 1, "a": 2}}})").variables,
+      (TemplateVariables{{"think", "false"}, {"b", R"({"z": 1, "a": 2})"}}));
+  EXPECT_TRUE(parse(chat + "null}").variables.empty());
+  EXPECT_EQ(errorOf(chat + "[1]}"),
+            "'chat_template_kwargs': an object of at most 64 variables is "
+            "expected, not [1]");
+  EXPECT_EQ(errorOf(chat + R"({"tools": []}})"),
+            "'chat_template_kwargs': 'tools' is told to the template anyway");
+  EXPECT_EQ(errorWith(R"("chat_template_kwargs": {})"),
+            "'chat_template_kwargs' is for 'messages'");
+}
+
 TEST(BatchFile, SaysNothingOfTheRest) {
   BatchRequest request = parse(R"({"prompt": "a", "temp": null})");
   EXPECT_FALSE(request.tokens || request.ignoreEos || request.stops);

@@ -51,16 +51,15 @@ TEST(SamplingChoice, CountsPenaltiesThatPenalize) {
 TEST(ChatPrompts, NeedsATokenizerAndATemplate) {
   ModelFiles model;
   model.name = "a model";
-  EXPECT_TRUE(
-      failsWith(openPromptEncoder(model, "").status(), "has no tokenizer"));
+  EXPECT_TRUE(failsWith(openPromptEncoder(model).status(), "has no tokenizer"));
   ASSERT_TRUE(succeeds(
       openTokenizer(KF_SOURCE_DIR "/models/kf-stories/tokenizer.json", model)));
   EXPECT_TRUE(
-      failsWith(openPromptEncoder(model, "").status(), "has no chat template"));
-  EXPECT_TRUE(
-      succeeds(openPromptEncoder(model, KF_SOURCE_DIR
-                                 "/models/kf-stories/chat_template.jinja")
-                   .status()));
+      failsWith(openPromptEncoder(model).status(), "has no chat template"));
+  EXPECT_TRUE(succeeds(
+      openPromptEncoder(model, {.file = KF_SOURCE_DIR
+                                "/models/kf-stories/chat_template.jinja"})
+          .status()));
 }
 
 } // namespace

@@ -261,6 +261,13 @@ def templates():
         # What the template refuses, or cannot be given, is an error without paths.
         s.error("/v1/chat/completions", 400,
                 {**chat, "chat_template_kwargs": {"tools": []}})
+    # What all requests tell it, unless they say so themselves.
+    with Server("--template", "tools.jinja",
+                "--chat-template-kwargs", '{"enable_thinking": true}') as s:
+        for said, prompt in (({}, "user:Hi<think>"),
+                             ({"enable_thinking": False}, "user:Hi</think>")):
+            assert s.post("/apply-template", messages=say("Hi"),
+                          chat_template_kwargs=said)["prompt"] == prompt
     with open("refuses.jinja", "w") as file:
         file.write("{{ raise_exception('roles must alternate') }}")
     with Server("--template", "refuses.jinja") as s:

@@ -144,7 +144,7 @@ COMMANDS = f"""
 2 kf-run serve -m absent --top-n-sigma 1 | tokens are chosen by --temp
 2 kf-run serve -m absent --dynatemp-range 0.5 | tokens are chosen by --temp
 2 kf-run serve -m absent --reasoning-budget 0 | chat_template_kwargs
-2 kf-run serve -m absent --chat-template-kwargs '{{"enable_thinking":false}}' | is said by requests: chat_template_kwargs
+1 kf-run serve -m absent --chat-template-kwargs '{{"enable_thinking":false}}' | cannot open model 'absent'
 2 kf-run serve -m absent --ignore-eos | is said by requests: ignore_eos
 2 kf-run serve -m absent -r STOP | is said by requests: stop
 2 kf-run serve -m absent --system-prompt x | is said by requests: prompt, or messages
