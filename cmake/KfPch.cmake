@@ -8,7 +8,7 @@
 #   test     tests of the runtime: the same and GoogleTest (test_pch.h)
 #
 # Sources include what they use all the same: the preset `nopch` builds without
-# the headers, and .ci/run compiles with it what a submission changes.
+# the headers, and .ci/check_changes compiles with it what a submission changes.
 
 option(KF_PRECOMPILED_HEADERS
   "Compile with precompiled headers (clang only); OFF shows missing includes" ON)
