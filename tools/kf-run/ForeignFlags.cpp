@@ -19,6 +19,12 @@ namespace {
 using enum ForeignFlag::Meaning;
 using enum ForeignFlag::Takes;
 
+constexpr std::string_view kSamplers =
+    "is not supported: tokens are chosen by --temp, --top-k, --top-p, --min-p, "
+    "penalties and --logit-bias";
+constexpr std::string_view kNoDrafts =
+    "is not supported: there is no speculative decoding";
+
 /// Of entries with the same spelling, the first one that fits counts. Notes and
 /// errors begin with the option as it was typed: "-ngl ...".
 constexpr ForeignFlag kFlags[] = {
@@ -35,6 +41,7 @@ constexpr ForeignFlag kFlags[] = {
     {"-ctk --cache-type-k -ctv --cache-type-v --kv-cache-dtype", "", Same,
      Value, "cache-type"},
     {"-r --reverse-prompt", "", Same, Value, "stop"},
+    {"-l", "", Same, Value, "logit-bias"},
     {"-np --n-parallel", "", Same, Value, "parallel"},
     {"--chat-template-file", "", Same, Value, "template"},
     {"-jf --json-schema-file --guided-json", "", Same, Value, "json-schema"},
@@ -46,7 +53,8 @@ constexpr ForeignFlag kFlags[] = {
     {"-no-cnv --no-conversation -st --single-turn", "generate", Same, Nothing,
      "no-conversation"},
     {"--no-parse-special", "", Same, Nothing, "plain"},
-    {"--log-disable", "generate batch", Same, Nothing, "quiet"},
+    {"--log-disable --no-show-timings", "generate batch", Same, Nothing,
+     "quiet"},
     {"-e --entry-point", "", Same, Value, "function"},
     {"--ftype --outtype", "quantize", Same, Value, "type"},
 
@@ -61,8 +69,15 @@ constexpr ForeignFlag kFlags[] = {
     {"--max-num-seqs", "", Same, Value, "parallel"},
     {"--no-display-prompt --stream --streaming --warmup --no-warmup "
      "--no-context-shift --no-mmproj --no-perf --offline --repack "
-     "--kv-offload -kvo --op-offload --log-prefix --log-timestamps",
+     "--kv-offload -kvo --op-offload --log-prefix --log-timestamps "
+     "--no-log-prefix --no-log-timestamps --no-log-jsonl --show-timings "
+     "--backend-sampling -bs --mmproj-auto --no-mmproj-auto",
      "", Already, Nothing, ""},
+    // They say how samplers work that are refused below.
+    {"--mirostat-lr --mirostat-ent --dynatemp-exp --xtc-threshold --dry-base "
+     "--dry-allowed-length --dry-penalty-last-n --dry-sequence-breaker "
+     "--adaptive-decay",
+     "", Already, Value, ""},
     {"--log-disable --simple-io --no-bos --stdin --allow-requantize", "",
      Already, Nothing, ""},
 
@@ -78,6 +93,9 @@ constexpr ForeignFlag kFlags[] = {
     {"--mlock --mmap --no-mmap -dio --direct-io -ndio --no-direct-io "
      "--no-repack -nr --no-host",
      "", NoEffect, Nothing,
+     "has no effect: weights are packed into memory of their own once, and "
+     "mapped where they lie as kernels want them"},
+    {"-lm --load-mode -lzm --lazy-mode", "", NoEffect, Value,
      "has no effect: weights are packed into memory of their own once, and "
      "mapped where they lie as kernels want them"},
     {"-mmp", "", NoEffect, Switch,
@@ -100,6 +118,20 @@ constexpr ForeignFlag kFlags[] = {
      "has no effect: messages have no colours"},
     {"--check-tensors", "", NoEffect, Nothing,
      "has no effect: a number that is not finite is an error where it is met"},
+    {"--verbose-prompt", "", NoEffect, Nothing,
+     "has no effect: 'kf-run tokenize' shows a prompt's tokens"},
+    {"-ptc --print-token-count", "", NoEffect, Value,
+     "has no effect: a line at the end says how many tokens there were"},
+    {"-sp --special", "generate chat", NoEffect, Nothing,
+     "has no effect: special tokens are not shown ('kf-run generate --json' "
+     "has all ids)"},
+    {"-mli --multiline-input", "", NoEffect, Nothing,
+     "has no effect: a line that ends with \\ goes on in the next one"},
+    {"-np --n-parallel --parallel", "generate chat", NoEffect, Value,
+     "has no effect: this is one text; 'kf-run batch' and 'kf-run serve' "
+     "generate many"},
+    {"-dt --defrag-thold", "", NoEffect, Value,
+     "has no effect: the KV cache is made of pages, which can lie anywhere"},
     {"--swa-full", "", NoEffect, Nothing,
      "has no effect: the cache keeps all positions anyway"},
     {"-ctxcp --ctx-checkpoints --swa-checkpoints -cram --cache-ram", "",
@@ -125,25 +157,44 @@ constexpr ForeignFlag kFlags[] = {
      "answer"},
     {"--reasoning-format", "serve", NoEffect, Value,
      "has no effect: thoughts in <think> tags are reasoning_content"},
+    {"--reasoning-format", "generate chat", NoEffect, Value,
+     "has no effect: thoughts are shown as the model writes them"},
     {"--progress", "bench", NoEffect, Nothing,
      "has no effect: a terminal shows it anyway"},
     {"--trust-remote-code", "", NoEffect, Nothing,
      "has no effect: no code of a model is run"},
 
     // Errors.
-    {"-p --prompt", "chat", Refused, Value,
+    {"-p --prompt -f --file -bf --binary-file", "chat", Refused, Value,
      "is not of chats: type the message, or pipe it in; --system TEXT is the "
      "system message"},
     {"-st --single-turn", "chat", Refused, Nothing,
      "is not needed: a message that is piped in ends the chat, as in echo "
      "Hello | kf-run chat MODEL"},
+    {"-r --reverse-prompt --stop", "chat", Refused, Value,
+     "is not of chats: answers end where the model ends them, or after -n "
+     "tokens"},
+    {"--ignore-eos", "chat", Refused, Nothing,
+     "is not of chats: answers end where the model ends them, or after -n "
+     "tokens"},
+    {"-sysf --system-prompt-file", "", Refused, Value,
+     "is not supported: --system \"$(cat FILE)\" takes the text of a file"},
+    {"--in-prefix --in-suffix", "", Refused, Value,
+     "is not supported: the chat template says what stands around messages, "
+     "and --template FILE takes another one"},
+    {"--in-prefix-bos", "", Refused, Nothing,
+     "is not supported: the chat template says what stands around messages, "
+     "and --template FILE takes another one"},
+    {"--usage", "", Refused, Nothing, "is --help here"},
+    {"--version", "", Refused, Nothing, "is of no command: 'kf-run --version'"},
     {"-hf -hfr --hf-repo -hff --hf-file -hft --hf-token -mu --model-url -dr "
      "--docker-repo",
      "", Refused, Value,
      "names a model to download, which kf-run does not: 'hf "
      "download REPO --local-dir DIR', and give DIR or its .gguf file"},
-    {"--mmproj -mm --mmproj-url -mmu --image --images --audio", "", Refused,
-     Value,
+    {"--mmproj -mm --mmproj-url -mmu --image --images --audio --video "
+     "--image-min-tokens --image-max-tokens",
+     "", Refused, Value,
      "is not supported: prompts are text alone, without images and audio"},
     {"--api-key --key", "compare", Refused, Value,
      "is not for command lines, which others on this machine see: --key-env "
@@ -162,11 +213,14 @@ constexpr ForeignFlag kFlags[] = {
      "--port of its own"},
     {"--tools", "serve", Refused, Value,
      "is said by requests: tools (docs/Server.md)"},
-    {"--reasoning-budget", "serve", Refused, Value,
-     "is not supported: max_tokens bounds an answer, and templates that can "
-     "leave thoughts out say so by chat_template_kwargs (docs/Server.md)"},
-    {"--chat-template-kwargs", "serve", Refused, Value,
-     "is said by requests: chat_template_kwargs (docs/Server.md)"},
+    {"-rea --reasoning --reasoning-budget --reasoning-budget-message", "",
+     Refused, Value,
+     "is not supported: --chat-template-kwargs '{\"enable_thinking\": false}' "
+     "leaves thoughts out where the template can, and -n bounds an answer",
+     "on auto -1"},
+    {"--reasoning-effort", "", Refused, Value,
+     "is not supported: --chat-template-kwargs '{\"reasoning_effort\": "
+     "\"low\"}' tells it to templates that know it"},
     {"--ignore-eos", "serve", Refused, Nothing,
      "is said by requests: ignore_eos (docs/Server.md)"},
     {"-r --reverse-prompt --stop", "serve", Refused, Value,
@@ -188,15 +242,20 @@ constexpr ForeignFlag kFlags[] = {
      "is --normalize here: l2 for 2, none for -1; others are not supported"},
     {"--pooling --embd-normalize", "", Refused, Value,
      "is of embeddings, which this command does not make"},
-    {"-sm --split-mode -ts --tensor-split --tensor-parallel-size -tp "
-     "--pipeline-parallel-size --device-map",
-     "", Refused, Value,
+    {"-sm --split-mode -ts --tensor-split --device-map", "", Refused, Value,
      "is not supported: a model is computed by one device, which --device "
-     "names, as in cuda:1"},
+     "names, as in cuda:1",
+     "none layer auto"},
+    {"--tensor-parallel-size -tp --pipeline-parallel-size", "", Refused, Value,
+     "is not supported: a model is computed by one device, which --device "
+     "names, as in cuda:1",
+     "1"},
     {"-mg --main-gpu", "", Refused, Value,
-     "is --device here, as in --device cuda:1"},
-    {"-ot --override-tensor -ncmoe --n-cpu-moe", "", Refused, Value,
+     "is --device here, as in --device cuda:1", "0"},
+    {"-ot --override-tensor", "", Refused, Value,
      "is not supported: all tensors are on one device"},
+    {"-ncmoe --n-cpu-moe -ncffn --n-cpu-ffn", "", Refused, Value,
+     "is not supported: all tensors are on one device", "0"},
     {"-cmoe --cpu-moe --no-op-offload", "", Refused, Nothing,
      "is not supported: all tensors are on one device"},
     {"-nkvo --no-kv-offload", "", Refused, Switch,
@@ -216,7 +275,7 @@ constexpr ForeignFlag kFlags[] = {
      "--n-gpu-layers-draft -devd --device-draft -td --threads-draft -tbd "
      "--threads-batch-draft -hfd --hf-repo-draft -lcs --lookup-cache-static "
      "-lcd --lookup-cache-dynamic --spec-type --speculative-config",
-     "", Refused, Value, "is not supported: there is no speculative decoding"},
+     "", Refused, Value, kNoDrafts},
     {"--lora --lora-scaled --control-vector --control-vector-scaled "
      "--control-vector-layer-range --lora-modules",
      "", Refused, Value,
@@ -228,14 +287,12 @@ constexpr ForeignFlag kFlags[] = {
      "serve", Refused, Value,
      "is said by requests: response_format, json_schema and grammar "
      "(docs/Server.md)"},
-    {"--mirostat --mirostat-lr --mirostat-ent --typical --typical-p "
-     "--dynatemp-range --dynatemp-exp --xtc-probability --xtc-threshold "
-     "--dry-multiplier --dry-base --dry-allowed-length --dry-penalty-last-n "
-     "--dry-sequence-breaker --adaptive-target --adaptive-decay --top-nsigma "
-     "--top-n-sigma --samplers --sampler-seq --sampling-seq --num-beams",
-     "", Refused, Value,
-     "is not supported: tokens are chosen by --temp, --top-k, --top-p, "
-     "--min-p, penalties and --logit-bias"},
+    {"--mirostat --dynatemp-range --xtc-probability --dry-multiplier", "",
+     Refused, Value, kSamplers, "0"},
+    {"--typical --typical-p --num-beams", "", Refused, Value, kSamplers, "1"},
+    {"--top-nsigma --top-n-sigma --adaptive-target", "", Refused, Value,
+     kSamplers, "-1"},
+    {"--samplers --sampler-seq --sampling-seq", "", Refused, Value, kSamplers},
     {"--do-sample", "", Refused, Switch,
      "is not needed: tokens are drawn where --temp is above 0, or --top-k, "
      "--top-p or --min-p is given"},
@@ -246,14 +303,19 @@ constexpr ForeignFlag kFlags[] = {
      "is not supported: the model says how positions are rotated"},
     {"-gan --grp-attn-n -gaw --grp-attn-w", "", Refused, Value,
      "is not supported: a context has the positions that the model was made "
-     "for, at most"},
+     "for, at most",
+     "1"},
     {"--keep --n-keep", "", Refused, Value,
      "is not supported: a context that is full ends the text; -c N makes it "
-     "longer"},
+     "longer",
+     "0"},
     {"--context-shift", "", Refused, Nothing,
      "is not supported: a context that is full ends the text; -c N makes it "
      "longer"},
     {"--prompt-cache --slot-save-path", "", Refused, Value,
+     "is not supported: keys and values are not kept in files; chat and batch "
+     "compute what prompts have in common once"},
+    {"--prompt-cache-all --prompt-cache-ro", "", Refused, Nothing,
      "is not supported: keys and values are not kept in files; chat and batch "
      "compute what prompts have in common once"},
     {"--chat-template", "", Refused, Value,
@@ -265,7 +327,8 @@ constexpr ForeignFlag kFlags[] = {
     {"--dtype --torch-dtype", "", Refused, Value,
      "is not supported: weights stay of the type that they are stored in; "
      "'kf-run quantize' writes them in another one, and --activation-type and "
-     "--cache-type say what is computed"},
+     "--cache-type say what is computed",
+     "auto"},
     {"--load-in-4bit --load-in-8bit", "", Refused, Nothing,
      "is not supported: 'kf-run quantize MODEL OUT.gguf q4_0' (or q8_0) writes "
      "such a model once"},
@@ -308,12 +371,21 @@ constexpr ForeignFlag kFlags[] = {
      "is not needed: kernels call no libraries"},
 };
 
-/// Whatever begins so is of MLIR's tools.
-constexpr std::string_view kMlirPrefix = "--mlir-";
-constexpr ForeignFlag kMlirFlag = {
-    "", "", Refused, Switch,
-    "is of kf-opt, which runs passes on a file as mlir-opt does; 'kf-run "
-    "emit-mlir --compile-to=PHASE' prints a phase"};
+/// Whatever begins and ends so.
+struct FlagFamily {
+  std::string_view begin, end;
+  ForeignFlag flag;
+};
+
+constexpr FlagFamily kFamilies[] = {
+    {"--mlir-",
+     "",
+     {"", "", Refused, Switch,
+      "is of kf-opt, which runs passes on a file as mlir-opt does; 'kf-run "
+      "emit-mlir --compile-to=PHASE' prints a phase"}},
+    {"--spec-", "", {"", "", Refused, Switch, kNoDrafts}},
+    {"--", "-draft", {"", "", Refused, Switch, kNoDrafts}},
+};
 
 struct ForeignCommand {
   std::string_view words, advice;
@@ -365,6 +437,15 @@ bool contains(std::string_view list, std::string_view word) {
   return std::ranges::find(words, word) != words.end();
 }
 
+/// The number that `word` is, if it is one.
+std::optional<double> numberOf(std::string_view word) {
+  double number = 0;
+  const char *last = word.data() + word.size();
+  auto [end, code] = std::from_chars(word.data(), last, number);
+  return code == std::errc() && end == last ? std::optional(number)
+                                            : std::nullopt;
+}
+
 /// Whether `flag` means something to `command`.
 bool isOf(const ForeignFlag &flag, std::string_view command,
           const std::function<bool(std::string_view)> &hasOption) {
@@ -388,7 +469,20 @@ kf::findForeignFlag(std::string_view spelling, std::string_view command,
   for (const ForeignFlag &flag : kFlags)
     if (contains(flag.spellings, spelling) && isOf(flag, command, hasOption))
       return &flag;
-  return spelling.starts_with(kMlirPrefix) ? &kMlirFlag : nullptr;
+  for (const FlagFamily &family : kFamilies)
+    if (spelling.starts_with(family.begin) && spelling.ends_with(family.end))
+      return &family.flag;
+  return nullptr;
+}
+
+bool kf::isRefused(const ForeignFlag &flag,
+                   std::optional<std::string_view> value) {
+  if (flag.meaning != Refused || !value)
+    return flag.meaning == Refused;
+  const std::optional<double> number = numberOf(*value);
+  return std::ranges::none_of(wordsOf(flag.off), [&](std::string_view word) {
+    return word == *value || (number && number == numberOf(word));
+  });
 }
 
 std::vector<std::string_view>

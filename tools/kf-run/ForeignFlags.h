@@ -16,6 +16,7 @@
 #define KF_TOOLS_KF_RUN_FOREIGNFLAGS_H
 
 #include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -41,10 +42,14 @@ struct ForeignFlag {
   Meaning meaning;
   Takes takes;
   std::string_view text;
+  std::string_view off = {}; ///< of Refused: values that ask for nothing
 };
 
 /// Whether `word` can be the value of a Switch.
 bool isSwitchValue(std::string_view word);
+
+/// Whether `flag` is an error although its value is `value`, if it is known.
+bool isRefused(const ForeignFlag &flag, std::optional<std::string_view> value);
 
 /// What `spelling` ("-ngl", "--ctx-size") means to `command`; null where nobody
 /// knows it. Of Same, one whose option `hasOption(text)`.

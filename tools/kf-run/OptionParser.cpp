@@ -543,7 +543,10 @@ Status OptionParser::takeForeign(std::string_view argument,
   if (flag->meaning == ForeignFlag::Same)
     return takeSame(flag->text, argument.substr(0, equals), rest, attached);
   const std::string said = spelling + " " + std::string(flag->text);
-  if (flag->meaning == ForeignFlag::Refused)
+  std::optional<std::string_view> value = attached;
+  if (!value && flag->takes == ForeignFlag::Value && !rest.empty())
+    value = rest.front();
+  if (isRefused(*flag, value))
     return Status::error(said);
   const bool takesNext =
       !attached && !rest.empty() &&

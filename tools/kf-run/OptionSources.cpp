@@ -53,7 +53,9 @@ OptionParser::findKey(const ConfigEntry &entry) {
         inQuotes(entry.key) + " " + std::string(flag->text);
     if (flag->meaning == ForeignFlag::Same)
       return findNamed(flag->text);
-    if (flag->meaning == ForeignFlag::Refused)
+    if (isRefused(*flag, entry.value->is_string()
+                             ? entry.value->get<std::string>()
+                             : entry.value->dump()))
       return Status::error(said);
     if (flag->meaning == ForeignFlag::NoEffect)
       notes.push_back(said);

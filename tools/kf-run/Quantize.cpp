@@ -24,6 +24,7 @@
 #include "runtime/session/EmbeddedModel.h"
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -204,7 +205,7 @@ Result<WriteSummary> quantize(const QuantizeOptions &options) {
 
 int kf::runQuantize(Arguments arguments) {
   QuantizeOptions options;
-  std::string type, typeBehind;
+  std::string type, typeBehind, threadsBehind;
   OptionParser parser(
       "quantize [MODEL] OUT.gguf --type TYPE [options]",
       "Writes a model as a GGUF file whose matrices are of another type, which "
@@ -217,6 +218,8 @@ int kf::runQuantize(Arguments arguments) {
   parser.positional("OUT.gguf", false, options.out, "the file to write");
   parser.positional("TYPE", false, typeBehind,
                     "the same as --type, behind MODEL and OUT.gguf");
+  parser.positional("THREADS", false, threadsBehind,
+                    "the same as --threads, behind TYPE");
   parser.text({"type", 0, "TYPE"}, type,
               "q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k, "
               "iq4_nl, bf16, f16 or f32, in capitals or not. q3_k, q4_k and "
@@ -236,6 +239,16 @@ int kf::runQuantize(Arguments arguments) {
           "the type is given twice: " + inQuotes(typeBehind) + " and --type " +
           inQuotes(type));
     type = typeBehind;
+  }
+  if (!threadsBehind.empty()) {
+    const char *last = threadsBehind.data() + threadsBehind.size();
+    auto [end, code] =
+        std::from_chars(threadsBehind.data(), last, options.threads);
+    if (code != std::errc() || end != last || options.threads < 0 ||
+        options.threads > ThreadPool::maxThreads)
+      return parser.usageError("THREADS takes an integer from 0 to " +
+                               std::to_string(ThreadPool::maxThreads) +
+                               ", not " + inQuotes(threadsBehind));
   }
   if (type.empty() && parseFileType(options.out).ok())
     return parser.usageError("OUT.gguf is missing: give MODEL, OUT.gguf and " +

@@ -84,6 +84,24 @@ COMMANDS = f"""
 0 kf-run -m {model} -p Hi -jf schema.json | complete
 2 kf-run serve -m {model} --grammar-file x.gbnf | is said by requests: response_format
 2 kf-run -m {model} -p Hi --mirostat 2 | tokens are chosen by --temp
+0 kf-run -m {model} -p Once -n 4 --mirostat 0 --mirostat-lr 0.1 --typical 1.0 --xtc-probability 0.0 | decode 3 tokens
+0 kf-run -m {model} -p Once -n 4 --dry-multiplier 0 --keep 0 -sm layer -mg 0 -ncmoe 0 | decode 3 tokens
+2 kf-run -m {model} -p Hi --keep -1 | -c N makes it longer
+0 kf-run -m {model} -p Once -n 1 -l 11-inf -mli -sp -ptc 8 -np 1 -dt 0.1 -lm mmap --verbose-prompt | note: -dt has no effect: the KV cache is made of pages
+0 kf-run -m {model} -p Once -n 1 --no-show-timings --no-log-prefix -bs | upon
+2 kf-run -m {model} -p Hi --spec-draft-n-max 8 | there is no speculative decoding
+2 kf-run -m {model} -p Hi --cache-type-k-draft q8_0 | there is no speculative decoding
+2 kf-run -m {model} -p Hi --video cat.mp4 | prompts are text alone
+2 kf-run -m {model} -p Hi --prompt-cache-all | keys and values are not kept in files
+2 kf-run chat -m {model} -f prompt.txt | -f is not of chats: type the message
+2 kf-run chat -m {model} -sysf prompt.txt | --system "$(cat FILE)" takes the text of a file
+2 kf-run chat -m {model} --in-prefix User: | the chat template says what stands around messages
+2 kf-run chat -m {model} -r User: | answers end where the model ends them
+2 kf-run chat -m {model} --reasoning off | --chat-template-kwargs '{{"enable_thinking": false}}' leaves thoughts out
+0 kf-run chat -m {model} -n 2 --reasoning-budget -1 --reasoning-format none < prompt.txt | token limit
+2 kf-run chat -m {model} --reasoning-effort low | --chat-template-kwargs '{{"reasoning_effort": "low"}}' tells it
+0 kf-run chat -m {model} -n 2 --chat-template-kwargs '{{"enable_thinking": false}}' < prompt.txt | token limit
+2 kf-run generate --version | is of no command: 'kf-run --version'
 2 kf-run -m {model} -p Hi -md draft.gguf | there is no speculative decoding
 2 kf-run -m {model} -p Hi --lora x.gguf | merge adapters
 2 kf-run -m {model} -p Hi -sm row | a model is computed by one device
@@ -99,6 +117,8 @@ COMMANDS = f"""
 0 kf-run quantize {hub} stories.gguf Q4_K_M | note: Q4_K_M is q4_k here: the same mix
 0 kf-run quantize {hub} stories-q8.gguf Q8_0 | wrote 'stories-q8.gguf'
 0 kf-run quantize {model} again.gguf Q8_0 --allow-requantize | wrote 'again.gguf'
+0 kf-run quantize {hub} four.gguf Q4_0 2 | wrote 'four.gguf'
+2 kf-run quantize {hub} four.gguf Q4_0 many | THREADS takes an integer from 0 to
 2 kf-run quantize {model} Q4_K_M | OUT.gguf is missing: give MODEL, OUT.gguf and 'Q4_K_M'
 2 kf-run quantize {hub} s.gguf Q4_K_S | there is no mix 'Q4_K_S'; q4_k is the one of its kind
 2 kf-run quantize {hub} s.gguf Q4_K_M --imatrix imatrix.dat | without an importance matrix
@@ -143,7 +163,7 @@ COMMANDS = f"""
 2 kf-run serve -m absent --typical 0.9 | tokens are chosen by --temp
 2 kf-run serve -m absent --top-n-sigma 1 | tokens are chosen by --temp
 2 kf-run serve -m absent --dynatemp-range 0.5 | tokens are chosen by --temp
-2 kf-run serve -m absent --reasoning-budget 0 | chat_template_kwargs
+2 kf-run serve -m absent --reasoning-budget 0 | chat-template-kwargs
 1 kf-run serve -m absent --chat-template-kwargs '{{"enable_thinking":false}}' | cannot open model 'absent'
 2 kf-run serve -m absent --ignore-eos | is said by requests: ignore_eos
 2 kf-run serve -m absent -r STOP | is said by requests: stop
@@ -165,6 +185,7 @@ COMMANDS = f"""
 2 kf-run generate {hub} -p Once --torch_dtype float16 | weights stay of the type
 2 kf-run generate {hub} -p Once --load_in_4bit | 'kf-run quantize MODEL OUT.gguf q4_0'
 2 kf-run generate {hub} -p Once --tensor-parallel-size 2 | computed by one device
+0 kf-run generate {hub} -p Once --max-tokens 4 --tensor-parallel-size 1 --dtype auto | decode 3 tokens
 1 kf-run generate meta-llama/Llama-3.2-1B -p Once | 'hf download meta-llama/Llama-3.2-1B --local-dir DIR'
 1 kf-run generate {hub}/model.safetensors -p Once | give the folder that it lies in
 1 kf-run generate ./pytorch_model.bin -p Once | is of PyTorch
