@@ -40,7 +40,9 @@ Status SplitWeights::add(const std::string &name,
   int64_t row = 0;
   for (const Part &part : parts) {
     const Place place = {whole.get(), row, part.rows};
-    if (describe(part.name).ok() || !added.emplace(part.name, place).second)
+    const bool isTaken =
+        part.name == name ? wholes.contains(name) : describe(part.name).ok();
+    if (isTaken || !added.emplace(part.name, place).second)
       return Status::error("checkpoint tensors " + inQuotes(name) + " and " +
                            inQuotes(part.name) + " hold the same");
     row += part.rows;

@@ -71,6 +71,19 @@ TEST_F(SplitWeightsTest, TheLastPartReleasesTheWhole) {
   EXPECT_EQ(releases.back(), "other");
 }
 
+TEST_F(SplitWeightsTest, APartMayHaveTheNameOfTheWhole) {
+  ASSERT_TRUE(weights.split("whole", {{"b", 1}, {"whole", 3}}).ok());
+  EXPECT_EQ(weights.names(), (std::vector<std::string>{"b", "other", "whole"}));
+  auto part = weights.find("whole");
+  ASSERT_TRUE(part.ok());
+  EXPECT_EQ(part->shape, (std::vector<int64_t>{3, 3}));
+  EXPECT_EQ(firstOf(*part), 3);
+  weights.release("whole");
+  EXPECT_EQ(releases, Releases{"whole 12 36"});
+  EXPECT_EQ(weights.split("whole", {{"whole", 4}}).message(),
+            "checkpoint tensors 'whole' and 'whole' hold the same");
+}
+
 TEST_F(SplitWeightsTest, Errors) {
   EXPECT_EQ(weights.split("whole", {{"b", 1}, {"a", 2}}).message(),
             "checkpoint tensor 'whole' has 4 rows, but the configuration "
