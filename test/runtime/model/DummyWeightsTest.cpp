@@ -55,7 +55,9 @@ TEST(NamedConfigs, HaveTheNumberOfParameters) {
       {"smollm3-3b", 3075098624},     {"olmo-2-1b", 1484916736},
       {"phi-3-mini-4k", 3821079552},  {"stablelm-2-1.6b", 1644515328},
       {"starcoder2-3b", 3030371328},  {"gemma-2-2b", 2614341888},
-      {"gemma-3-4b", 3880263168}};
+      {"gemma-3-4b", 3880263168},     {"gemma-3-1b", 999885952},
+      {"olmo-3-7b", 7298011136},      {"phi-4-mini", 3836021760},
+      {"aya-23-8b", 8028033024},      {"command-r7b", 8028033024}};
   EXPECT_EQ(namedConfigs().size(), std::size(published));
   for (const auto &[name, parameters] : published)
     EXPECT_EQ(parametersOf(configOf(name)), parameters) << name;
