@@ -9,9 +9,11 @@
 #include "runtime/convert/GgufPlan.h"
 
 #include "runtime/convert/ModelMetadata.h"
+#include "runtime/convert/ReaderProblems.h"
 #include "runtime/convert/TensorTypes.h"
 #include "runtime/convert/TokenizerMetadata.h"
 #include "runtime/core/Exceptions.h"
+#include "runtime/model/GgufConfig.h"
 
 #include <algorithm>
 #include <map>
@@ -100,7 +102,7 @@ int64_t countQueriesPerKey(const Gguf &source) {
 void addPooling(const PoolingConfig &pooling, const ModelConfig &config,
                 GgufPlan &plan) {
   if (pooling.pooling)
-    plan.metadata.addU32(std::string(nameOf(ggufArchitecture(config))) +
+    plan.metadata.addU32(std::string(ggufNameOf(ggufArchitecture(config))) +
                              ".pooling_type",
                          static_cast<uint32_t>(*pooling.pooling));
   if (pooling.pooling && pooling.normalizes == false)

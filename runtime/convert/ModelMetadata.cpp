@@ -11,6 +11,7 @@
 #include "runtime/core/Quote.h"
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/ModelFamily.h"
+#include "runtime/model/RopeFactors.h"
 #include "runtime/model/SamplingDefaults.h"
 
 #include <algorithm>
@@ -24,42 +25,54 @@ Status inexpressible(const std::string &what) {
   return Status::error("a GGUF file cannot say that " + what);
 }
 
-/// What every GGUF model of an architecture has, and its metadata does not
-/// mention.
-Status checkImplied(const ModelConfig &config) {
-  if (const std::string_view name = nameOf(ggufArchitecture(config));
-      !isGgufArchitecture(name))
-    return Status::error("GGUF files of the architecture " + inQuotes(name) +
-                             " are not supported",
-                         StatusCode::Unsupported);
-  if (config.activation != ggufActivation(config.architecture))
-    return inexpressible(
-        "the model's activation is not " +
-        std::string(familyOf(config.architecture).defaultActivation));
-  const double scale = 1 / std::sqrt(static_cast<double>(config.headDim));
-  if (config.architecture != Architecture::Granite &&
-      std::fabs(config.attentionScale - scale) > 1e-6 * scale)
-    return inexpressible("attention is not scaled by the head dimension");
-  for (const LayerConfig &layer : config.layerConfigs)
-    if (layer.window != config.layerConfigs.front().window)
-      return inexpressible("some layers have a sliding window and others have "
-                           "none");
-  const RopeConfig *rope = ggufRope(config);
+/// The most positions back that a layer attends; 0 where all see everything.
+int64_t longestWindow(const ModelConfig &config) {
+  const std::vector<int64_t> windows = config.windows();
+  return windows.empty() ? 0 : std::ranges::max(windows);
+}
+
+/// That scores and logits are capped, or not, as the architecture's are.
+Status checkCaps(const ModelConfig &config) {
+  const Family &own = familyOf(config.architecture);
+  if (own.defaultAttentionCap > 0 && config.attentionCap == 0)
+    return inexpressible("attention's scores have no cap");
+  if (own.defaultAttentionCap == 0 && config.attentionCap > 0)
+    return inexpressible("attention's scores have a cap");
+  if (own.defaultLogitCap > 0 && config.logitCap == 0)
+    return inexpressible("logits have no cap");
+  return Status();
+}
+
+/// That layers turn queries and keys by the RoPEs that the file has.
+Status checkRopes(const ModelConfig &config) {
+  const GgufRopePlan ropes = ggufRopes(config);
   for (int64_t i = 0; i < config.layers; ++i) {
-    const std::optional<RopeConfig> &own = config.layerConfigs[i].rope;
-    const bool isTurned = rope && isTurnedInGguf(config.architecture, i);
-    if (own.has_value() != isTurned || (own && *own != *rope))
+    const LayerConfig &layer = config.layerConfigs[i];
+    const bool slides = layer.window > 0;
+    const RopeConfig *rope = slides ? ropes.sliding : ropes.full;
+    const bool isTurned =
+        rope && isTurnedInGguf(config.architecture, i, slides);
+    if (layer.rope.has_value() != isTurned ||
+        (isTurned && *layer.rope != *rope))
       return inexpressible("layer " + std::to_string(i) +
                            " has another RoPE than the architecture's");
   }
+  const RopeConfig *rope = ropes.full;
   if (!rope)
     return Status();
-  if (rope->scaling == RopeConfig::Scaling::Yarn)
-    return inexpressible("RoPE is scaled by yarn");
-  if (rope->scaling == RopeConfig::Scaling::LongRope)
+  if (familyOf(config.architecture).ropeByType && longestWindow(config) > 0 &&
+      (ropes.sliding->scaling != RopeConfig::Scaling::None ||
+       ropes.sliding->dim != rope->dim))
+    return inexpressible("layers with a window scale RoPE, or turn another "
+                         "part of heads");
+  if (rope->scaling == RopeConfig::Scaling::Yarn && !rope->truncate)
+    return inexpressible("yarn's bounds are no whole numbers ('truncate')");
+  if (rope->scaling == RopeConfig::Scaling::LongRope &&
+      config.architecture != Architecture::Phi3)
     return inexpressible("RoPE is scaled by longrope");
   for (auto [name, value] :
-       {std::pair("theta", rope->theta), std::pair("factor", rope->factor)})
+       {std::pair("theta", rope->theta), std::pair("factor", rope->factor),
+        std::pair("theta", ropes.sliding->theta)})
     if (const float stored = static_cast<float>(value);
         !std::isfinite(stored) || stored == 0)
       return inexpressible(std::string("the RoPE's ") + name +
@@ -67,12 +80,28 @@ Status checkImplied(const ModelConfig &config) {
   return Status();
 }
 
-/// Most layers that llama.cpp has room for.
-constexpr int64_t kReaderLayers = 512;
-
-bool isScaledAsLlama3(const ModelConfig &config) {
-  const RopeConfig *rope = ggufRope(config);
-  return rope && rope->scaling == RopeConfig::Scaling::Llama3;
+/// What every GGUF model of an architecture has, and its metadata does not
+/// mention.
+Status checkImplied(const ModelConfig &config) {
+  const Family &own = familyOf(config.architecture);
+  if (const Architecture architecture = ggufArchitecture(config);
+      ggufNameOf(architecture).empty())
+    return Status::error("GGUF files of the architecture " +
+                             inQuotes(nameOf(architecture)) +
+                             " are not supported",
+                         StatusCode::Unsupported);
+  if (config.activation != ggufActivation(config.architecture))
+    return inexpressible("the model's activation is not " +
+                         std::string(own.defaultActivation));
+  if (!own.attentionScale && !own.scoreDivisor && !isUsualScale(config))
+    return inexpressible("attention is not scaled by the head dimension");
+  if (!own.fullLayers)
+    for (const LayerConfig &layer : config.layerConfigs)
+      if (layer.window != config.layerConfigs.front().window)
+        return inexpressible("some layers have a sliding window and others "
+                             "have none");
+  KF_RETURN_IF_ERROR(checkCaps(config));
+  return checkRopes(config);
 }
 
 class MetadataAdder {
@@ -89,11 +118,92 @@ public:
   void text(const std::string &key, const std::string &value) {
     metadata.addText(architecture + "." + key, value);
   }
+  void flag(const std::string &key, bool value) {
+    metadata.addBool(architecture + "." + key, value);
+  }
+  void flags(const std::string &key, const std::vector<bool> &values) {
+    metadata.addBools(architecture + "." + key, values);
+  }
 
 private:
   std::string architecture;
   GgufMetadata &metadata;
 };
+
+void addScales(const ModelConfig &config, MetadataAdder &add) {
+  const Family &own = familyOf(config.architecture);
+  if (own.attentionScale || !isUsualScale(config))
+    add.real("attention.scale", config.attentionScale);
+  if (config.architecture == Architecture::Granite) {
+    add.real("embedding_scale", config.embeddingScale);
+    add.real("residual_scale", config.residualScale);
+    add.real("logit_scale", 1 / config.logitScale);
+  }
+  if (own.logitScale)
+    add.real("logit_scale", config.logitScale);
+  if (config.attentionCap > 0)
+    add.real("attn_logit_softcapping", config.attentionCap);
+  if (config.logitCap > 0)
+    add.real("final_logit_softcapping", config.logitCap);
+}
+
+void addWindows(const ModelConfig &config, MetadataAdder &add) {
+  const Family &own = familyOf(config.architecture);
+  int64_t window = longestWindow(config);
+  // Where readers take it that there is one, no layer has it.
+  const bool isImplied = config.architecture == Architecture::Gemma2 ||
+                         config.architecture == Architecture::Cohere2;
+  if (window == 0 && isImplied)
+    window = config.maxPositions;
+  if (window == 0)
+    return;
+  add.integer("attention.sliding_window", window);
+  if (!own.fullLayers)
+    return;
+  std::vector<bool> slides;
+  for (const LayerConfig &layer : config.layerConfigs)
+    slides.push_back(layer.window > 0);
+  add.flags("attention.sliding_window_pattern", slides);
+}
+
+void addRope(const ModelConfig &config, MetadataAdder &add) {
+  const GgufRopePlan ropes = ggufRopes(config);
+  if (!ropes.full)
+    return;
+  const RopeConfig &rope = *ropes.full;
+  add.integer("rope.dimension_count", rope.dim);
+  add.real("rope.freq_base", rope.theta);
+  if (familyOf(config.architecture).ropeByType && longestWindow(config) > 0)
+    add.real("rope.freq_base_swa", ropes.sliding->theta);
+  const auto addOriginal = [&] {
+    add.integer("rope.scaling.original_context_length", rope.originalContext);
+  };
+  switch (rope.scaling) {
+  case RopeConfig::Scaling::None:
+  case RopeConfig::Scaling::Llama3: // the tensor rope_freqs.weight
+    return;
+  case RopeConfig::Scaling::Linear:
+    add.text("rope.scaling.type", "linear");
+    add.real("rope.scaling.factor", rope.factor);
+    return;
+  case RopeConfig::Scaling::Yarn: {
+    add.text("rope.scaling.type", "yarn");
+    add.real("rope.scaling.factor", rope.factor);
+    addOriginal();
+    add.real("rope.scaling.yarn_beta_fast", rope.betaFast);
+    add.real("rope.scaling.yarn_beta_slow", rope.betaSlow);
+    const double more = rope.magnitude / yarnMagnitude(rope.factor);
+    if (std::fabs(more - 1) > 1e-6)
+      add.real("rope.scaling.attn_factor", more);
+    return;
+  }
+  case RopeConfig::Scaling::LongRope:
+    add.text("rope.scaling.type", "longrope");
+    addOriginal();
+    add.real("rope.scaling.attn_factor", rope.magnitude);
+    return;
+  }
+}
 
 void addSampling(const SamplingDefaults &sampling, GgufMetadata &metadata) {
   auto add = [&](const char *key, std::optional<double> value) {
@@ -113,11 +223,28 @@ void addSampling(const SamplingDefaults &sampling, GgufMetadata &metadata) {
 
 } // namespace
 
-const RopeConfig *kf::ggufRope(const ModelConfig &config) {
-  for (const LayerConfig &layer : config.layerConfigs)
-    if (layer.rope)
-      return &*layer.rope;
-  return nullptr;
+GgufRopePlan kf::ggufRopes(const ModelConfig &config) {
+  GgufRopePlan ropes;
+  for (const LayerConfig &layer : config.layerConfigs) {
+    const RopeConfig *&rope = layer.window > 0 ? ropes.sliding : ropes.full;
+    if (layer.rope && !rope)
+      rope = &*layer.rope;
+  }
+  if (!ropes.full)
+    ropes.full = ropes.sliding;
+  if (!ropes.sliding || !familyOf(config.architecture).ropeByType)
+    ropes.sliding = ropes.full;
+  return ropes;
+}
+
+bool kf::isScaledAsLlama3(const ModelConfig &config) {
+  const RopeConfig *rope = ggufRopes(config).full;
+  return rope && rope->scaling == RopeConfig::Scaling::Llama3;
+}
+
+bool kf::isUsualScale(const ModelConfig &config) {
+  const double scale = ggufAttentionScale(config);
+  return std::fabs(config.attentionScale - scale) <= 1e-6 * scale;
 }
 
 bool kf::isBeyondQwen2(const ModelConfig &config) {
@@ -127,42 +254,19 @@ bool kf::isBeyondQwen2(const ModelConfig &config) {
 }
 
 Architecture kf::ggufArchitecture(const ModelConfig &config) {
-  return config.architecture == Architecture::Mistral || isBeyondQwen2(config)
-             ? Architecture::Llama
-             : config.architecture;
-}
-
-std::vector<std::string> kf::listReaderProblems(const ModelConfig &config) {
-  std::vector<std::string> problems;
-  const std::string name(nameOf(ggufArchitecture(config)));
-  const bool qwen3 = config.architecture == Architecture::Qwen3;
-  if (qwen3 && config.attentionOutputBias)
-    problems.push_back("llama.cpp will not load the file: its qwen3 has no "
-                       "biases of the attention's output (such as "
-                       "blk.0.attn_output.bias)");
-  if (qwen3 && isScaledAsLlama3(config))
-    problems.push_back("llama.cpp will not load the file: its qwen3 has no "
-                       "RoPE scaling of Llama 3's kind (rope_freqs.weight)");
-  if (config.layers > kReaderLayers)
-    problems.push_back("llama.cpp will not load the file: " + name +
-                       ".block_count is " + std::to_string(config.layers) +
-                       ", of which it takes " + std::to_string(kReaderLayers));
-  const int64_t window =
-      config.layerConfigs.empty() ? 0 : config.layerConfigs.front().window;
-  if (window > 0 && window < config.maxPositions)
-    problems.push_back(
-        "llama.cpp will not heed " + name + ".attention.sliding_window: past " +
-        std::to_string(window) + " positions, its results are not the model's");
-  return problems;
+  if (config.architecture == Architecture::Mistral || isBeyondQwen2(config))
+    return Architecture::Llama;
+  return config.architecture == Architecture::Olmo3 ? Architecture::Olmo2
+                                                    : config.architecture;
 }
 
 Status kf::addModelMetadata(const ModelConfig &config, const std::string &name,
                             GgufMetadata &metadata) {
   KF_RETURN_IF_ERROR(checkImplied(config));
-  const Architecture architecture = ggufArchitecture(config);
-  metadata.addText("general.architecture", nameOf(architecture));
+  const std::string_view architecture = ggufNameOf(ggufArchitecture(config));
+  metadata.addText("general.architecture", architecture);
   metadata.addText("general.name", name);
-  MetadataAdder add(std::string(nameOf(architecture)), metadata);
+  MetadataAdder add(std::string(architecture), metadata);
   add.integer("block_count", config.layers);
   add.integer("context_length", config.maxPositions);
   add.integer("embedding_length", config.hiddenSize);
@@ -177,23 +281,11 @@ Status kf::addModelMetadata(const ModelConfig &config, const std::string &name,
     add.integer("attention.key_length", config.headDim);
     add.integer("attention.value_length", config.headDim);
   }
-  if (config.architecture == Architecture::Granite) {
-    add.real("attention.scale", config.attentionScale);
-    add.real("embedding_scale", config.embeddingScale);
-    add.real("residual_scale", config.residualScale);
-    add.real("logit_scale", 1 / config.logitScale);
-  }
-  if (!config.layerConfigs.empty() && config.layerConfigs.front().window > 0)
-    add.integer("attention.sliding_window", config.layerConfigs.front().window);
-  if (const RopeConfig *rope = ggufRope(config)) {
-    add.integer("rope.dimension_count", config.headDim);
-    add.real("rope.freq_base", rope->theta);
-    // Llama 3's scaling is the tensor rope_freqs.weight.
-    if (rope->scaling == RopeConfig::Scaling::Linear) {
-      add.text("rope.scaling.type", "linear");
-      add.real("rope.scaling.factor", rope->factor);
-    }
-  }
+  if (familyOf(config.architecture).parallelField)
+    add.flag("use_parallel_residual", config.parallelBlocks);
+  addScales(config, add);
+  addWindows(config, add);
+  addRope(config, add);
   add.integer("vocab_size", config.vocabSize);
   addSampling(config.sampling, metadata);
   return Status();

@@ -10,6 +10,8 @@
 
 #include "runtime/convert/ModelMetadata.h"
 #include "runtime/model/GgufConfig.h"
+#include "runtime/model/GgufRope.h"
+#include "runtime/model/ModelFamily.h"
 #include "runtime/model/TensorList.h"
 
 #include <algorithm>
@@ -34,12 +36,41 @@ ConvertedTensor convertTensor(const ModelConfig &config,
     return !part.empty() &&
            found.key.find("." + std::string(part) + ".") != std::string::npos;
   };
-  const bool halves = isInterleavedInGguf(ggufArchitecture(config));
+  const bool halves = isInterleavedInGguf(ggufArchitecture(config)) &&
+                      !familyOf(config.architecture).interleavedRope;
   if (halves && (isPart(names.query) || isPart(names.key)))
     result.order = TensorOrder::HalvesOfHeads;
   if (found.transposed)
     result.order = TensorOrder::Transposed;
+  // Norms multiply by what a file has.
+  if (config.zeroCenteredNorms && found.role == ListedTensor::Role::NormWeight)
+    result.added = 1;
   return result;
+}
+
+/// Makes one tensor, `<prefix><joined>.weight`, of those that follow one
+/// another as `<prefix><part>.weight`, for each `prefix`.
+void join(const std::vector<std::string_view> &parts, std::string_view joined,
+          std::vector<ConvertedTensor> &tensors) {
+  const std::string first = "." + std::string(parts.front()) + ".weight";
+  std::vector<ConvertedTensor> result;
+  for (auto next = tensors.begin(); next != tensors.end();) {
+    result.push_back(std::move(*next++));
+    ConvertedTensor &whole = result.back();
+    if (!whole.name.ends_with(first))
+      continue;
+    whole.name.resize(whole.name.size() - first.size());
+    for (size_t i = 1; i < parts.size(); ++i) {
+      assert(next->name ==
+                 whole.name + "." + std::string(parts[i]) + ".weight" &&
+             "a layer's tensors are listed in this order");
+      whole.following.push_back(std::move(next->source));
+      whole.shape.front() += next->shape.front();
+      ++next;
+    }
+    whole.name += "." + std::string(joined) + ".weight";
+  }
+  tensors = std::move(result);
 }
 
 } // namespace
@@ -64,13 +95,26 @@ kf::listConvertedTensors(const ModelConfig &config,
       return Status::error("checkpoint tensor '" + found[i].name +
                            "' is quantized, so it cannot be transposed");
   }
-  const RopeConfig *rope = ggufRope(config);
+  if (config.architecture == Architecture::Phi3) {
+    const TensorNames &parts = tensorNames(target);
+    join({parts.query, parts.key, parts.value}, "attn_qkv", tensors);
+    join({parts.gate, parts.up}, parts.up, tensors);
+  }
+  const RopeConfig *rope = ggufRopes(config).full;
+  auto addTable = [&](std::string_view name, std::vector<float> values) {
+    const auto count = static_cast<int64_t>(values.size());
+    tensors.push_back({.name = std::string(name),
+                       .source = "",
+                       .shape = {count},
+                       .values = std::move(values)});
+  };
+  if (rope && rope->scaling == RopeConfig::Scaling::LongRope) {
+    addTable(kGgufLongFactors, rope->longFactors);
+    addTable(kGgufShortFactors, rope->shortFactors);
+  }
   if (rope && rope->scaling == RopeConfig::Scaling::Llama3)
-    tensors.push_back(
-        {.name = "rope_freqs.weight",
-         .source = "",
-         .shape = {config.headDim / 2},
-         .values = llama3FrequencyFactors(*rope, config.headDim)});
+    addTable("rope_freqs.weight",
+             llama3FrequencyFactors(*rope, config.headDim));
   return tensors;
 }
 

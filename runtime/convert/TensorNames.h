@@ -29,18 +29,22 @@ enum class TensorOrder {
 
 /// A tensor to be written and where it comes from.
 struct ConvertedTensor {
-  std::string name;           ///< in GGUF
-  std::string source;         ///< in the WeightSource; empty: `values` is it
+  std::string name;   ///< in GGUF
+  std::string source; ///< in the WeightSource; empty: `values` is it
+  /// In the WeightSource, too: tensors whose rows follow those of `source`.
+  std::vector<std::string> following = {};
   std::vector<int64_t> shape; ///< in GGUF, row-major
   TensorOrder order = TensorOrder::Same;
   int64_t headDim = 0;       ///< rows of a head, for HalvesOfHeads
+  float added = 0;           ///< to each of the source's elements
   std::vector<float> values; ///< of a tensor that no source has
 };
 
 /// The tensors of the GGUF file of a Hugging Face model: what `config` implies,
-/// each checked to be in `weights` in the shape that follows; and
-/// rope_freqs.weight where the configuration scales frequencies as Llama 3
-/// does. A tensor too many, too few or of another shape is an error.
+/// each checked to be in `weights` in the shape that follows, and those joined
+/// that files of Phi-3 have as one; rope_freqs.weight where the configuration
+/// scales frequencies as Llama 3 does, and LongRoPE's tables. A tensor too
+/// many, too few or of another shape is an error.
 Result<std::vector<ConvertedTensor>>
 listConvertedTensors(const ModelConfig &config, const WeightSource &weights);
 

@@ -64,8 +64,13 @@ struct Rows {
       std::copy_n(tensor.values.data() + row * columns, columns, out);
       return Status();
     }
-    if (tensor.order != TensorOrder::Transposed)
-      return convertToFloat(view->type, bytesOf(row).data(), columns, out);
+    if (tensor.order != TensorOrder::Transposed) {
+      KF_RETURN_IF_ERROR(
+          convertToFloat(view->type, bytesOf(row).data(), columns, out));
+      if (tensor.added != 0)
+        std::for_each_n(out, columns, [&](float &x) { x += tensor.added; });
+      return Status();
+    }
     const std::byte *data = static_cast<const std::byte *>(view->data);
     const int64_t size = static_cast<int64_t>(sizeOf(view->type));
     for (int64_t i = 0; i < columns; ++i)
@@ -76,7 +81,7 @@ struct Rows {
 
   /// Whether rows of the source are rows of `type` as they are.
   bool are(DataType type) const {
-    return view && view->type == type &&
+    return view && view->type == type && tensor.added == 0 &&
            tensor.order != TensorOrder::Transposed;
   }
 };

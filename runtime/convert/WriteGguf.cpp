@@ -53,10 +53,19 @@ private:
     };
     if (tensor.source.empty())
       return rows.convert(tensor, nullptr, planned.type, sink);
-    KF_ASSIGN_OR_RETURN(TensorView view, weights.find(tensor.source));
-    summary.sourceBytes += view.bytes;
-    KF_RETURN_IF_ERROR(rows.convert(tensor, &view, planned.type, sink));
-    weights.release(tensor.source);
+    ConvertedTensor part = tensor;
+    std::vector<std::string> sources = {tensor.source};
+    sources.insert(sources.end(), tensor.following.begin(),
+                   tensor.following.end());
+    for (const std::string &source : sources) {
+      KF_ASSIGN_OR_RETURN(TensorView view, weights.find(source));
+      part.source = source;
+      if (sources.size() > 1)
+        part.shape = view.shape;
+      summary.sourceBytes += view.bytes;
+      KF_RETURN_IF_ERROR(rows.convert(part, &view, planned.type, sink));
+      weights.release(source);
+    }
     return Status();
   }
 

@@ -59,6 +59,7 @@ static Result<ModelFiles> openGguf(const std::string &path,
     KF_ASSIGN_OR_RETURN(model.chat, readChatConfig(*gguf));
   }
   model.weights = std::move(gguf);
+  KF_RETURN_IF_ERROR(adaptStoredTensors(model.config, model.weights));
   return model;
 }
 
@@ -131,8 +132,13 @@ kf::openModelWeights(const std::string &path) try {
   std::error_code ignored;
   if (std::filesystem::is_regular_file(path, ignored)) {
     KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::openIfGguf(path));
-    if (gguf)
-      return std::unique_ptr<WeightSource>(std::move(gguf));
+    if (gguf) {
+      const Result<ModelConfig> config = readGgufConfig(*gguf);
+      std::unique_ptr<WeightSource> weights = std::move(gguf);
+      if (config.ok())
+        KF_RETURN_IF_ERROR(adaptStoredTensors(*config, weights));
+      return weights;
+    }
     folder = folder.parent_path();
   }
   if (!std::filesystem::exists(folder / "config.json", ignored))

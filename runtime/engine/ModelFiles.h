@@ -61,9 +61,9 @@ Result<ModelFiles> openModelFiles(const std::string &path, bool withTokenizer);
 Result<std::unique_ptr<WeightSource>>
 openModelWeights(const std::string &path, const ModelConfig &config);
 
-/// The same by the config.json that the files lie beside. Where there is none,
-/// or one of a model that is not read here, and in a GGUF file, tensors have
-/// the names that are stored.
+/// The same by the config.json that the files lie beside, and of a GGUF file by
+/// its metadata. Where there is none, or that of a model that is not read here,
+/// tensors have the names that are stored.
 Result<std::unique_ptr<WeightSource>> openModelWeights(const std::string &path);
 
 /// Gives `model` the tokenizer at `path`: a folder's or a GGUF file's with its

@@ -91,6 +91,15 @@ void GgufMetadata::addTexts(std::string_view key,
     putText(value);
 }
 
+void GgufMetadata::addBools(std::string_view key,
+                            const std::vector<bool> &values) {
+  if (!begin(key, GgufValueType::Array))
+    return;
+  beginArray(GgufValueType::Bool, values.size());
+  for (bool value : values)
+    putNumber<uint8_t>(encoded, value);
+}
+
 void GgufMetadata::addI32s(std::string_view key,
                            std::span<const int32_t> values) {
   if (!begin(key, GgufValueType::Array))

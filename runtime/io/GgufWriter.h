@@ -40,6 +40,7 @@ public:
   void addBool(std::string_view key, bool value);
   void addText(std::string_view key, std::string_view value);
   void addTexts(std::string_view key, std::span<const std::string> values);
+  void addBools(std::string_view key, const std::vector<bool> &values);
   void addI32s(std::string_view key, std::span<const int32_t> values);
   void addF32s(std::string_view key, std::span<const float> values);
   /// An entry of another file as it is.

@@ -26,6 +26,13 @@ inline constexpr int64_t kMaxId = INT32_MAX;
 /// neighbouring positions would soon be all but random. The least frequency is
 /// above 1e-37, a normal f32.
 inline constexpr double kMinRopeBase = 1, kMaxRopeBase = 1e18;
+/// Bounds of other numbers that scale RoPE, far beyond any model's, and of one
+/// in LongRoPE's tables, with which the least frequency stays a normal f32.
+inline constexpr double kMinYarn = 1e-3, kMaxYarn = 1e6;
+inline constexpr double kMinLongRope = 0.1, kMaxLongRope = 1e12;
+
+/// Bounds of what scores and logits are capped at, far beyond any model's.
+inline constexpr double kMinCap = 1e-3, kMaxCap = 1e6;
 
 } // namespace kf
 

@@ -11,7 +11,9 @@
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Quote.h"
 #include "runtime/model/ConfigLimits.h"
+#include "runtime/model/GgufNumbers.h"
 #include "runtime/model/GgufOddities.h"
+#include "runtime/model/GgufRope.h"
 #include "runtime/model/ModelFamily.h"
 #include "runtime/model/SamplingDefaults.h"
 
@@ -34,7 +36,13 @@ constexpr GgufFamily families[] = {{"llama", Architecture::Llama},
                                    {"granite", Architecture::Granite},
                                    {"smollm3", Architecture::SmolLm3},
                                    {"olmo2", Architecture::Olmo2},
-                                   {"starcoder2", Architecture::Starcoder2}};
+                                   {"starcoder2", Architecture::Starcoder2},
+                                   {"gemma2", Architecture::Gemma2},
+                                   {"gemma3", Architecture::Gemma3},
+                                   {"phi3", Architecture::Phi3},
+                                   {"stablelm", Architecture::StableLm},
+                                   {"command-r", Architecture::Cohere},
+                                   {"cohere2", Architecture::Cohere2}};
 
 const GgufFamily *findFamily(std::string_view name) {
   auto found = std::ranges::find(families, name, &GgufFamily::name);
@@ -53,113 +61,24 @@ private:
   Status readHeads();
   Status readNorm();
   Status readScales();
+  Status readCaps();
   Status readLayers();
-  Result<std::optional<RopeConfig>> readRope() const;
-  Status readRopeScaling(RopeConfig &rope) const;
   Result<int64_t> readWindow() const;
+  Result<std::vector<bool>> readSliding(int64_t window) const;
   Status readTokens();
 
   std::string keyOf(std::string_view name) const {
-    return std::string(family->name) + "." + std::string(name);
+    return numbers->keyOf(name);
   }
-  /// "metadata 'llama.block_count' is 0", for the start of an error.
-  std::string valueOf(std::string_view name, const std::string &value) const {
-    return "metadata " + inQuotes(keyOf(name)) + " is " + value;
-  }
-  /// An integer from 1 to `most`; without `fallback` it has to be there.
-  Result<int64_t> size(std::string_view name, int64_t most,
-                       std::optional<int64_t> fallback = {}) const;
-  /// The same, or an array of one such integer a layer, all equal.
-  Result<int64_t> layerSize(std::string_view name, int64_t most,
-                            std::optional<int64_t> fallback = {}) const;
-  /// A factor, of which 0 and none are `fallback`.
-  Result<double> scale(std::string_view name, double fallback) const;
-  /// A finite number that is not negative.
-  Result<double> notNegative(std::string_view name) const;
-  /// RoPE's theta, or its factor of scaling; `fallback` is one of these, or 0.
-  Result<double> ropeBase(std::string_view name, double fallback) const;
   bool hasTensor(std::string_view name) const {
     return gguf.lookUpTensor(name) != nullptr;
   }
 
   const Gguf &gguf;
   const GgufFamily *family = nullptr;
+  std::optional<GgufNumbers> numbers; ///< of the family's keys
   ModelConfig config;
 };
-
-//===----------------------------------------------------------------------===//
-// Numbers
-//===----------------------------------------------------------------------===//
-
-Result<int64_t> GgufConfigReader::size(std::string_view name, int64_t most,
-                                       std::optional<int64_t> fallback) const {
-  std::optional<uint64_t> otherwise;
-  if (fallback)
-    otherwise = static_cast<uint64_t>(*fallback);
-  KF_ASSIGN_OR_RETURN(uint64_t value, gguf.getUnsigned(keyOf(name), otherwise));
-  if (value < 1 || value > static_cast<uint64_t>(most))
-    return Status::error(valueOf(name, std::to_string(value)) +
-                         ", but a number from 1 to " + std::to_string(most) +
-                         " is expected");
-  return static_cast<int64_t>(value);
-}
-
-Result<int64_t>
-GgufConfigReader::layerSize(std::string_view name, int64_t most,
-                            std::optional<int64_t> fallback) const {
-  const GgufValue *value = gguf.lookUp(keyOf(name));
-  if (!value || value->type() != GgufValueType::Array)
-    return size(name, most, fallback);
-  KF_ASSIGN_OR_RETURN(std::vector<int64_t> values,
-                      gguf.getIntegers(keyOf(name)));
-  if (values.size() != static_cast<size_t>(config.layers))
-    return Status::error(
-        valueOf(name, "an array of " + std::to_string(values.size())) +
-        " numbers for " + std::to_string(config.layers) + " layers");
-  auto other = std::ranges::find_if(
-      values, [&](int64_t v) { return v != values.front(); });
-  if (other != values.end())
-    return Status::error(
-        "metadata " + inQuotes(keyOf(name)) + " differs between layers (" +
-            std::to_string(values.front()) + " and " + std::to_string(*other) +
-            "), which is not supported",
-        StatusCode::Unsupported);
-  if (values.front() < 1 || values.front() > most)
-    return Status::error(valueOf(name, std::to_string(values.front())) +
-                         " in every layer, but a number from 1 to " +
-                         std::to_string(most) + " is expected");
-  return values.front();
-}
-
-Result<double> GgufConfigReader::notNegative(std::string_view name) const {
-  KF_ASSIGN_OR_RETURN(double value, gguf.getFloat(keyOf(name)));
-  if (!std::isfinite(value) || value < 0)
-    return Status::error(
-        valueOf(name, spellNumber(value)) +
-        ", but a finite number that is not negative is expected");
-  return value;
-}
-
-Result<double> GgufConfigReader::scale(std::string_view name,
-                                       double fallback) const {
-  KF_ASSIGN_OR_RETURN(double value, gguf.getFloat(keyOf(name), 0));
-  if (value == 0)
-    return fallback;
-  if (value > 0 && std::isnormal(static_cast<float>(value)))
-    return value;
-  return Status::error(valueOf(name, spellNumber(value)) +
-                       ", but a positive number is expected");
-}
-
-Result<double> GgufConfigReader::ropeBase(std::string_view name,
-                                          double fallback) const {
-  KF_ASSIGN_OR_RETURN(double value, gguf.getFloat(keyOf(name), fallback));
-  if (value == fallback || (value >= kMinRopeBase && value <= kMaxRopeBase))
-    return value;
-  return Status::error(valueOf(name, spellNumber(value)) +
-                       ", but a number from " + spellNumber(kMinRopeBase) +
-                       " to " + spellNumber(kMaxRopeBase) + " is expected");
-}
 
 //===----------------------------------------------------------------------===//
 // Parts
@@ -176,7 +95,12 @@ Status GgufConfigReader::readFamily() {
     return Status::error("architecture " + inQuotes(name) +
                              " is not supported (supported: " + known + ")",
                          StatusCode::Unsupported);
+  numbers.emplace(gguf, name);
   config.architecture = family->architecture;
+  // Some of OLMo 3's layers have a window; in files that is all that is new.
+  if (config.architecture == Architecture::Olmo2 &&
+      numbers->contains("attention.sliding_window"))
+    config.architecture = Architecture::Olmo3;
   config.naming = TensorNaming::Gguf;
 
   KF_ASSIGN_OR_RETURN(std::string_view type,
@@ -193,12 +117,14 @@ Status GgufConfigReader::readFamily() {
 }
 
 Status GgufConfigReader::readSizes() {
-  KF_ASSIGN_OR_RETURN(config.layers, size("block_count", kMaxLayers));
-  KF_ASSIGN_OR_RETURN(config.hiddenSize, size("embedding_length", kMaxSize));
-  KF_ASSIGN_OR_RETURN(config.intermediateSize,
-                      layerSize("feed_forward_length", kMaxSize));
+  KF_ASSIGN_OR_RETURN(config.layers, numbers->size("block_count", kMaxLayers));
+  KF_ASSIGN_OR_RETURN(config.hiddenSize,
+                      numbers->size("embedding_length", kMaxSize));
+  KF_ASSIGN_OR_RETURN(
+      config.intermediateSize,
+      numbers->layerSize("feed_forward_length", config.layers, kMaxSize));
   KF_ASSIGN_OR_RETURN(config.maxPositions,
-                      size("context_length", kMaxPositions));
+                      numbers->size("context_length", kMaxPositions));
   const GgufTensor *table = gguf.lookUpTensor("token_embd.weight");
   if (!table)
     return Status::error("no tensor 'token_embd.weight': the file has a "
@@ -212,10 +138,10 @@ Status GgufConfigReader::readSizes() {
   const std::string rows = ", but tensor 'token_embd.weight' has " +
                            std::to_string(config.vocabSize) + " rows";
   KF_ASSIGN_OR_RETURN(int64_t vocabulary,
-                      size("vocab_size", kMaxSize, config.vocabSize));
+                      numbers->size("vocab_size", kMaxSize, config.vocabSize));
   if (vocabulary != config.vocabSize)
-    return Status::error(valueOf("vocab_size", std::to_string(vocabulary)) +
-                         rows);
+    return Status::error(
+        numbers->valueOf("vocab_size", std::to_string(vocabulary)) + rows);
   // Rows that no token has are padding.
   const GgufValue *tokens = gguf.lookUp("tokenizer.ggml.tokens");
   if (tokens && tokens->size() > static_cast<uint64_t>(config.vocabSize))
@@ -225,10 +151,13 @@ Status GgufConfigReader::readSizes() {
 }
 
 Status GgufConfigReader::readHeads() {
-  KF_ASSIGN_OR_RETURN(config.heads,
-                      layerSize("attention.head_count", kMaxSize));
-  KF_ASSIGN_OR_RETURN(config.kvHeads, layerSize("attention.head_count_kv",
-                                                kMaxSize, config.heads));
+  KF_ASSIGN_OR_RETURN(
+      config.heads,
+      numbers->layerSize("attention.head_count", config.layers, kMaxSize));
+  KF_ASSIGN_OR_RETURN(config.kvHeads,
+                      numbers->layerSize("attention.head_count_kv",
+                                         config.layers, kMaxSize,
+                                         config.heads));
   if (config.heads % config.kvHeads != 0)
     return Status::error("metadata " + inQuotes(keyOf("attention.head_count")) +
                          " " + std::to_string(config.heads) +
@@ -246,13 +175,13 @@ Status GgufConfigReader::readHeads() {
                          std::to_string(config.heads) + " makes heads of " +
                          std::to_string(*fallback) + " elements; at most " +
                          std::to_string(kMaxHeadDim) + " are possible");
-  KF_ASSIGN_OR_RETURN(config.headDim,
-                      size("attention.key_length", kMaxHeadDim, fallback));
-  KF_ASSIGN_OR_RETURN(int64_t values,
-                      size("attention.value_length", kMaxSize, config.headDim));
+  KF_ASSIGN_OR_RETURN(config.headDim, numbers->size("attention.key_length",
+                                                    kMaxHeadDim, fallback));
+  KF_ASSIGN_OR_RETURN(int64_t values, numbers->size("attention.value_length",
+                                                    kMaxSize, config.headDim));
   if (values != config.headDim)
     return Status::error(
-        valueOf("attention.value_length", std::to_string(values)) +
+        numbers->valueOf("attention.value_length", std::to_string(values)) +
             ", but keys have " + std::to_string(config.headDim) +
             "; heads of two sizes are not supported",
         StatusCode::Unsupported);
@@ -262,124 +191,131 @@ Status GgufConfigReader::readHeads() {
                          std::to_string(config.heads * config.headDim) +
                          "; at most " + std::to_string(kMaxSize) +
                          " is possible");
-  config.attentionScale = 1 / std::sqrt(static_cast<double>(config.headDim));
+  config.attentionScale = ggufAttentionScale(config);
   return Status();
 }
 
 Status GgufConfigReader::readNorm() {
   const bool gpt2 = config.architecture == Architecture::Gpt2;
+  const bool phi3 = config.architecture == Architecture::Phi3;
   const Family &own = familyOf(config.architecture);
+  // Norms of Gemma multiply by their weights: converters add the 1.
   config.norm = own.norm;
   config.normBias = own.normBias;
   config.normPlaces = own.normPlaces;
+  config.parallelBlocks =
+      own.parallelBlocks ||
+      (own.parallelField && !hasTensor("blk.0.ffn_norm.weight"));
   config.activation = ggufActivation(config.architecture);
   config.gatedMlp = own.gatedMlp;
   config.qkNorm = own.qkNorm;
   config.qkvBias =
-      hasTensor(gpt2 ? "blk.0.attn_qkv.bias" : "blk.0.attn_q.bias");
+      hasTensor(gpt2 || phi3 ? "blk.0.attn_qkv.bias" : "blk.0.attn_q.bias");
   config.attentionOutputBias = hasTensor("blk.0.attn_output.bias");
   config.mlpBias = hasTensor("blk.0.ffn_down.bias");
-  KF_ASSIGN_OR_RETURN(config.normEps,
-                      notNegative(config.norm == Norm::Layer
-                                      ? "attention.layer_norm_epsilon"
-                                      : "attention.layer_norm_rms_epsilon"));
+  KF_ASSIGN_OR_RETURN(
+      config.normEps,
+      numbers->notNegative(config.norm == Norm::Layer
+                               ? "attention.layer_norm_epsilon"
+                               : "attention.layer_norm_rms_epsilon"));
   return Status();
 }
 
 Status GgufConfigReader::readScales() {
+  const Family &own = familyOf(config.architecture);
+  if (own.rootEmbeddingScale)
+    config.embeddingScale = std::sqrt(static_cast<double>(config.hiddenSize));
+  if (own.attentionScale || own.scoreDivisor) {
+    KF_ASSIGN_OR_RETURN(
+        config.attentionScale,
+        numbers->scale("attention.scale", config.attentionScale));
+  }
+  if (own.logitScale) {
+    KF_RETURN_IF_ERROR(gguf.getFloat(keyOf("logit_scale")).status());
+    KF_ASSIGN_OR_RETURN(config.logitScale, numbers->scale("logit_scale", 1));
+  }
   if (config.architecture != Architecture::Granite)
     return Status();
-  KF_ASSIGN_OR_RETURN(config.attentionScale,
-                      scale("attention.scale", config.attentionScale));
-  KF_ASSIGN_OR_RETURN(config.embeddingScale, scale("embedding_scale", 1));
-  KF_ASSIGN_OR_RETURN(config.residualScale, scale("residual_scale", 1));
+  KF_ASSIGN_OR_RETURN(config.embeddingScale,
+                      numbers->scale("embedding_scale", 1));
+  KF_ASSIGN_OR_RETURN(config.residualScale,
+                      numbers->scale("residual_scale", 1));
   // Granite divides logits by it.
-  KF_ASSIGN_OR_RETURN(const double divisor, scale("logit_scale", 1));
+  KF_ASSIGN_OR_RETURN(const double divisor, numbers->scale("logit_scale", 1));
   config.logitScale = 1 / divisor;
   if (!std::isnormal(static_cast<float>(config.logitScale)))
-    return Status::error(valueOf("logit_scale", spellNumber(divisor)) +
+    return Status::error(numbers->valueOf("logit_scale", spellNumber(divisor)) +
                          ", and 1 divided by it is beyond the range of f32");
   return Status();
 }
 
-Result<std::optional<RopeConfig>> GgufConfigReader::readRope() const {
-  if (config.architecture == Architecture::Gpt2)
-    return std::optional<RopeConfig>();
-  RopeConfig rope;
-  rope.dim = config.headDim;
-  rope.interleaved = isInterleavedInGguf(config.architecture);
-  KF_ASSIGN_OR_RETURN(rope.theta, ropeBase("rope.freq_base", rope.theta));
-  KF_ASSIGN_OR_RETURN(int64_t rotated,
-                      size("rope.dimension_count", kMaxSize, config.headDim));
-  if (rotated != config.headDim)
-    return Status::error(
-        valueOf("rope.dimension_count", std::to_string(rotated)) +
-            ", but heads have " + std::to_string(config.headDim) +
-            " elements; rotating a part of them is not supported",
-        StatusCode::Unsupported);
-  if (config.headDim % 2 != 0)
-    return Status::error("a head dimension of " +
-                         std::to_string(config.headDim) +
-                         " is odd; rotary embedding needs an even one");
-  KF_RETURN_IF_ERROR(readRopeScaling(rope));
-  if (const GgufTensor *factors = gguf.lookUpTensor("rope_freqs.weight")) {
-    if (factors->shape != std::vector<int64_t>{config.headDim / 2} ||
-        factors->typeNumber != findGgmlType(DataType::F32)->number)
-      return Status::error("tensor 'rope_freqs.weight' is not of " +
-                           std::to_string(config.headDim / 2) +
-                           " F32, one for each pair of a head's elements");
-    rope.frequencyFactors = true;
+Status GgufConfigReader::readCaps() {
+  const Family &own = familyOf(config.architecture);
+  // Gemma 3's files have none of scores.
+  if (own.attentionCap && own.defaultAttentionCap > 0) {
+    KF_ASSIGN_OR_RETURN(config.attentionCap,
+                        numbers->number("attn_logit_softcapping", kMinCap,
+                                        kMaxCap, own.defaultAttentionCap));
   }
-  return std::optional(rope);
-}
-
-Status GgufConfigReader::readRopeScaling(RopeConfig &rope) const {
-  // As llama.cpp has it, a factor alone scales linearly, and 0 is none.
-  KF_ASSIGN_OR_RETURN(std::string_view type,
-                      gguf.getString(keyOf("rope.scaling.type"), "linear"));
-  if (type != "none" && type != "linear")
-    return Status::error(
-        "metadata " + inQuotes(keyOf("rope.scaling.type")) + " is " +
-            inQuotes(type) +
-            ", which is not supported (supported: none, linear)",
-        StatusCode::Unsupported);
-  const std::string_view name = gguf.contains(keyOf("rope.scaling.factor"))
-                                    ? "rope.scaling.factor"
-                                    : "rope.scale_linear";
-  KF_ASSIGN_OR_RETURN(double factor, ropeBase(name, 0));
-  if (type == "none" || factor == 0 || factor == 1)
-    return Status();
-  rope.scaling = RopeConfig::Scaling::Linear;
-  rope.factor = factor;
+  if (own.logitCap) {
+    KF_ASSIGN_OR_RETURN(config.logitCap,
+                        numbers->number("final_logit_softcapping", kMinCap,
+                                        kMaxCap, own.defaultLogitCap));
+  }
   return Status();
 }
 
+/// How many positions back layers with a window attend; 0 where none has one.
 Result<int64_t> GgufConfigReader::readWindow() const {
-  // 0 is no window.
-  KF_ASSIGN_OR_RETURN(uint64_t window,
-                      gguf.getUnsigned(keyOf("attention.sliding_window"), 0));
+  std::optional<uint64_t> fallback = 0;
+  if (config.architecture == Architecture::Cohere2)
+    fallback.reset(); // its files always have the key
+  if (config.architecture == Architecture::Gemma2)
+    fallback =
+        static_cast<uint64_t>(familyOf(config.architecture).defaultWindow);
+  KF_ASSIGN_OR_RETURN(
+      uint64_t window,
+      gguf.getUnsigned(keyOf("attention.sliding_window"), fallback));
   if (window > static_cast<uint64_t>(kMaxPositions))
     return Status::error(
-        valueOf("attention.sliding_window", std::to_string(window)) +
+        numbers->valueOf("attention.sliding_window", std::to_string(window)) +
         ", but a number from 0 to " + std::to_string(kMaxPositions) +
         " is expected");
   return static_cast<int64_t>(window);
 }
 
-Status GgufConfigReader::readLayers() {
-  LayerConfig layer;
-  KF_ASSIGN_OR_RETURN(layer.rope, readRope());
-  KF_ASSIGN_OR_RETURN(layer.window, readWindow());
-  // Files of OLMo 3 say so; three of four of its layers have the window.
-  if (layer.window && config.architecture == Architecture::Olmo2)
-    return Status::error(
-        valueOf("attention.sliding_window", std::to_string(layer.window)) +
-            "; windows of some layers are not supported",
-        StatusCode::Unsupported);
-  config.layerConfigs.assign(config.layers, layer);
+/// Which layers have the window.
+Result<std::vector<bool>> GgufConfigReader::readSliding(int64_t window) const {
+  std::vector<bool> slides(config.layers, window > 0);
+  const Family &own = familyOf(config.architecture);
+  if (!own.fullLayers || window == 0)
+    return slides;
+  const std::string_view name = "attention.sliding_window_pattern";
+  const GgufValue *value = gguf.lookUp(keyOf(name));
+  if (value && value->type() == GgufValueType::Array)
+    return numbers->layerFlags(name, *value, config.layers);
+  // Every so many-th layer has no window.
+  KF_ASSIGN_OR_RETURN(int64_t period,
+                      numbers->size(name, kMaxLayers, own.fullLayers));
   for (int64_t i = 0; i < config.layers; ++i)
-    if (!isTurnedInGguf(config.architecture, i))
-      config.layerConfigs[i].rope.reset();
+    slides[i] = (i + 1) % period != 0;
+  return slides;
+}
+
+Status GgufConfigReader::readLayers() {
+  KF_ASSIGN_OR_RETURN(const int64_t window, readWindow());
+  KF_ASSIGN_OR_RETURN(const std::vector<bool> slides, readSliding(window));
+  GgufRopes ropes;
+  if (config.architecture != Architecture::Gpt2) {
+    KF_ASSIGN_OR_RETURN(ropes, readGgufRopes(gguf, *numbers, config));
+  }
+  config.layerConfigs.resize(config.layers);
+  for (int64_t i = 0; i < config.layers; ++i) {
+    LayerConfig &layer = config.layerConfigs[i];
+    layer.window = slides[i] ? window : 0;
+    if (isTurnedInGguf(config.architecture, i, slides[i]))
+      layer.rope = slides[i] ? ropes.sliding : ropes.full;
+  }
   return Status();
 }
 
@@ -416,6 +352,7 @@ Result<ModelConfig> GgufConfigReader::read() {
   KF_RETURN_IF_ERROR(readHeads());
   KF_RETURN_IF_ERROR(readNorm());
   KF_RETURN_IF_ERROR(readScales());
+  KF_RETURN_IF_ERROR(readCaps());
   KF_RETURN_IF_ERROR(readLayers());
   KF_RETURN_IF_ERROR(readTokens());
   config.sampling = readSamplingDefaults(gguf, config.warnings);
@@ -442,16 +379,45 @@ Activation kf::ggufActivation(Architecture architecture) {
 bool kf::isInterleavedInGguf(Architecture architecture) {
   return architecture == Architecture::Llama ||
          architecture == Architecture::Granite ||
-         architecture == Architecture::SmolLm3;
+         architecture == Architecture::SmolLm3 ||
+         familyOf(architecture).interleavedRope;
 }
 
-bool kf::isTurnedInGguf(Architecture architecture, int64_t layer) {
+bool kf::isTurnedInGguf(Architecture architecture, int64_t layer,
+                        bool hasWindow) {
   constexpr int64_t interval = 4; // of SmolLM3
-  return architecture != Architecture::SmolLm3 || (layer + 1) % interval != 0;
+  switch (familyOf(architecture).turned) {
+  case TurnedLayers::None:
+    return false;
+  case TurnedLayers::All:
+    return true;
+  case TurnedLayers::Listed:
+    return (layer + 1) % interval != 0;
+  case TurnedLayers::Sliding:
+    return hasWindow;
+  }
+  return true;
+}
+
+double kf::ggufAttentionScale(const ModelConfig &config) {
+  // The largest Gemmas have other heads than their scale says.
+  const bool isLargest =
+      (config.architecture == Architecture::Gemma2 && config.layers == 46) ||
+      (config.architecture == Architecture::Gemma3 && config.layers == 62);
+  const int64_t divisor =
+      isLargest ? std::max<int64_t>(config.hiddenSize / config.heads, 1)
+                : config.headDim;
+  return 1 / std::sqrt(static_cast<double>(divisor));
 }
 
 bool kf::isGgufArchitecture(std::string_view name) {
   return findFamily(name) != nullptr;
+}
+
+std::string_view kf::ggufNameOf(Architecture architecture) {
+  const auto *found =
+      std::ranges::find(families, architecture, &GgufFamily::architecture);
+  return found == std::end(families) ? std::string_view() : found->name;
 }
 
 std::string kf::ggufConfigText(const Gguf &gguf) {
@@ -467,5 +433,9 @@ std::string kf::ggufConfigText(const Gguf &gguf) {
       text += '\n' + std::string(entry.key) + ' ' +
               std::string(nameOf(entry.value.type())) + ' ' +
               std::string(entry.value.bytes());
+  // Programs hold these numbers; of other tensors they know the names alone.
+  for (std::string_view name : {kGgufLongFactors, kGgufShortFactors})
+    if (Result<TensorView> table = gguf.find(std::string(name)); table.ok())
+      text.append(static_cast<const char *>(table->data), table->bytes);
   return text;
 }

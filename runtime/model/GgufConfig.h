@@ -26,21 +26,26 @@
 namespace kf {
 
 /// Reads the configuration of a model of an architecture that
-/// isGgufArchitecture() knows; Mistral's files say llama.
+/// isGgufArchitecture() knows; Mistral's files say llama, and OLMo 3's olmo2.
 Result<ModelConfig> readGgufConfig(const Gguf &gguf);
 
 /// What goes without saying in files of an architecture: the activation,
-/// whether rows of q and k are in the order of interleaved rotation, and which
-/// layers turn queries and keys.
+/// whether rows of q and k are in the order of interleaved rotation, which
+/// layers turn queries and keys, and the factor of q k^T, by `config`'s heads,
+/// layers and hidden size.
 Activation ggufActivation(Architecture architecture);
 bool isInterleavedInGguf(Architecture architecture);
-bool isTurnedInGguf(Architecture architecture, int64_t layer);
+bool isTurnedInGguf(Architecture architecture, int64_t layer, bool hasWindow);
+double ggufAttentionScale(const ModelConfig &config);
 
 /// Whether readGgufConfig knows the architecture of that name.
 bool isGgufArchitecture(std::string_view name);
+/// What general.architecture calls it; empty where files of it are not read,
+/// or where they are those of another one.
+std::string_view ggufNameOf(Architecture architecture);
 
-/// The metadata that readGgufConfig depends on but for token ids and sampling,
-/// as text to hash.
+/// The metadata and tables that readGgufConfig depends on but for token ids and
+/// sampling, as text to hash.
 std::string ggufConfigText(const Gguf &gguf);
 
 } // namespace kf

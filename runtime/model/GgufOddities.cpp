@@ -36,9 +36,13 @@ constexpr std::string_view knownKeys[] = {
     "rope.freq_base",
     "rope.scale_linear",
     "rope.scaling.factor",
+    "rope.scaling.attn_factor",
     "rope.scaling.finetuned",
     "rope.scaling.original_context_length",
     "rope.scaling.type",
+    "rope.scaling.yarn_attn_factor",
+    "rope.scaling.yarn_beta_fast",
+    "rope.scaling.yarn_beta_slow",
     "tensor_data_layout",
     "vocab_size",
 };
@@ -59,7 +63,7 @@ constexpr NeutralKey neutralKeys[] = {
     {"final_logit_softcapping", 0},
     {"logit_scale", 1},
     {"residual_scale", 1},
-    {"rope.scaling.attn_factor", 1},
+    {"rope.scaling.yarn_ext_factor", 1},
     {"use_parallel_residual", 0},
 };
 
@@ -67,10 +71,27 @@ constexpr NeutralKey neutralKeys[] = {
 struct OwnKey {
   std::string_view architecture, key;
 };
-constexpr OwnKey ownKeys[] = {{"granite", "attention.scale"},
-                              {"granite", "embedding_scale"},
-                              {"granite", "logit_scale"},
-                              {"granite", "residual_scale"}};
+constexpr OwnKey ownKeys[] = {
+    {"cohere2", "attention.sliding_window_pattern"},
+    {"cohere2", "logit_scale"},
+    {"command-r", "logit_scale"},
+    {"gemma2", "attention.scale"},
+    {"gemma2", "attention.sliding_window_pattern"},
+    {"gemma2", "attn_logit_softcapping"},
+    {"gemma2", "final_logit_softcapping"},
+    {"gemma3", "attention.scale"},
+    {"gemma3", "attention.sliding_window_pattern"},
+    {"gemma3", "final_logit_softcapping"},
+    {"gemma3", "rope.freq_base_swa"},
+    {"granite", "attention.scale"},
+    {"granite", "embedding_scale"},
+    {"granite", "logit_scale"},
+    {"granite", "residual_scale"},
+    {"olmo2", "attention.sliding_window_pattern"},
+    {"olmo2", "rope.freq_base_swa"},
+    // That there is an ffn_norm or none says it, as llama.cpp has it.
+    {"stablelm", "use_parallel_residual"},
+};
 
 bool isOwn(std::string_view name, std::string_view architecture) {
   return std::ranges::any_of(ownKeys, [&](const OwnKey &own) {
@@ -126,8 +147,9 @@ bool isNear(std::string_view a, std::string_view b) {
   return edits[k] <= most;
 }
 
-/// The key that `key` almost is; empty if there is none.
-std::string nearestKey(std::string_view key, const std::string &prefix) {
+/// The key of the architecture that `key` almost is; empty if there is none.
+std::string nearestKey(std::string_view key, std::string_view architecture) {
+  const std::string prefix = std::string(architecture) + ".";
   // Most keys are of another length.
   auto isMeant = [&](std::string_view name) {
     const size_t size = prefix.size() + name.size();
@@ -140,6 +162,9 @@ std::string nearestKey(std::string_view key, const std::string &prefix) {
   for (const NeutralKey &neutral : neutralKeys)
     if (isMeant(neutral.key))
       return prefix + std::string(neutral.key);
+  for (const OwnKey &own : ownKeys)
+    if (isOwn(own.key, architecture) && isMeant(own.key))
+      return prefix + std::string(own.key);
   return "";
 }
 
@@ -184,7 +209,7 @@ Status kf::checkGgufKeys(const Gguf &gguf, std::string_view architecture) {
       continue;
     if (!isKnown(name, architecture))
       return Status::error("metadata " + inQuotes(entry.key) + " is " +
-                           unknownText(nearestKey(entry.key, prefix)));
+                           unknownText(nearestKey(entry.key, architecture)));
     const NeutralKey *neutral =
         std::ranges::find(neutralKeys, name, &NeutralKey::key);
     const std::optional<double> number = numberOf(entry.value);
@@ -211,7 +236,7 @@ std::vector<std::string> kf::findGgufOddities(const Gguf &gguf,
       break;
     if (own && isKnown(entry.key.substr(prefix.size()), architecture))
       continue;
-    const std::string nearest = nearestKey(entry.key, prefix);
+    const std::string nearest = nearestKey(entry.key, architecture);
     if (own)
       lines.push_back("metadata " + inQuotes(entry.key) + " is " +
                       unknownText(nearest));

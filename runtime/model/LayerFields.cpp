@@ -11,6 +11,7 @@
 #include "runtime/core/Json.h"
 #include "runtime/core/Quote.h"
 #include "runtime/model/ConfigLimits.h"
+#include "runtime/model/RopeFactors.h"
 #include "runtime/model/UnsupportedFields.h"
 
 #include <algorithm>
@@ -186,14 +187,6 @@ Status RopeReader::readLlama3(const ConfigReader &reader, RopeConfig &rope) {
   return Status();
 }
 
-/// Bounds of YaRN's other numbers, far beyond any model's.
-constexpr double kMinYarn = 1e-3, kMaxYarn = 1e6;
-
-/// What YaRN multiplies cosines and sines by.
-double yarnMagnitude(double factor, double scale) {
-  return factor <= 1 ? 1 : 0.1 * scale * std::log(factor) + 1;
-}
-
 Status RopeReader::readYarn(const ConfigReader &reader, RopeConfig &rope) {
   rope.scaling = RopeConfig::Scaling::Yarn;
   if (rope.theta <= 1)
@@ -212,22 +205,18 @@ Status RopeReader::readYarn(const ConfigReader &reader, RopeConfig &rope) {
   const double otherwise = scale > 0 && scaleOfAll > 0
                                ? yarnMagnitude(rope.factor, scale) /
                                      yarnMagnitude(rope.factor, scaleOfAll)
-                               : yarnMagnitude(rope.factor, 1);
+                               : yarnMagnitude(rope.factor);
   KF_ASSIGN_OR_RETURN(rope.magnitude, numberOr(reader, "attention_factor",
                                                kMinYarn, kMaxYarn, otherwise));
   return Status();
 }
 
-/// Bounds of a number in LongRoPE's tables. The least frequency stays a normal
-/// f32.
-constexpr double kMinFactor = 0.1, kMaxFactor = 1e12;
-
 /// A table of `count` numbers.
 Result<std::vector<float>> readFactors(const ConfigReader &reader,
                                        const char *key, int64_t count) {
   const std::string expected = "a list of " + std::to_string(count) +
-                               " numbers from " + spellNumber(kMinFactor) +
-                               " to " + spellNumber(kMaxFactor);
+                               " numbers from " + spellNumber(kMinLongRope) +
+                               " to " + spellNumber(kMaxLongRope);
   const json *list = reader.find(key);
   if (!list || !list->is_array() || list->size() != static_cast<size_t>(count))
     return list ? reader.unexpected(key, expected)
@@ -236,7 +225,7 @@ Result<std::vector<float>> readFactors(const ConfigReader &reader,
   std::vector<float> factors;
   for (const json &entry : *list) {
     const double factor = entry.is_number() ? entry.get<double>() : NAN;
-    if (!(factor >= kMinFactor && factor <= kMaxFactor))
+    if (!(factor >= kMinLongRope && factor <= kMaxLongRope))
       return reader.unexpected(key, expected);
     factors.push_back(static_cast<float>(factor));
   }

@@ -280,9 +280,6 @@ Status readScale(const ConfigReader &reader, const char *name, double otherwise,
                        "; one that is a normal f32 is expected");
 }
 
-/// Bounds of what scores and logits are capped at, far beyond any model's.
-constexpr double kMinCap = 1e-3, kMaxCap = 1e6;
-
 /// The cap of the field `name`, which is null where there is none.
 Result<double> readCap(const ConfigReader &reader, const char *name,
                        double otherwise) {

@@ -50,6 +50,10 @@ std::vector<float> kf::ropeFactors(const RopeConfig &rope) {
                                                    : std::vector<float>();
 }
 
+double kf::yarnMagnitude(double factor, double scale) {
+  return factor <= 1 ? 1 : 0.1 * scale * std::log(factor) + 1;
+}
+
 int64_t kf::settleContext(ModelConfig &config, int64_t context) {
   int64_t most = config.maxPositions;
   for (LayerConfig &layer : config.layerConfigs) {

@@ -22,6 +22,10 @@ namespace kf {
 /// itself.
 std::vector<float> ropeFactors(const RopeConfig &rope);
 
+/// What YaRN multiplies cosines and sines by where nothing else is said: 0.1 *
+/// scale * ln(factor) + 1 ("YaRN").
+double yarnMagnitude(double factor, double scale = 1);
+
 /// Chooses what depends on how long contexts may become: LongRoPE's table, for
 /// all sequences alike, as keys in the cache stay as they were turned. Returns
 /// the most positions that `config` is right for then. Without this, a model is

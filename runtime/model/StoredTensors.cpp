@@ -23,6 +23,10 @@ using namespace kf;
 static Status splitTensors(const ModelConfig &config,
                            std::unique_ptr<WeightSource> &weights) {
   const TensorNames &names = tensorNames(config);
+  const bool gguf = config.naming == TensorNaming::Gguf;
+  // In GGUF it has the name of the matrix that is the second half of it.
+  const std::string_view qkv = gguf ? "attn_qkv" : "self_attn.qkv_proj";
+  const std::string_view gateUp = gguf ? names.up : "mlp.gate_up_proj";
   const std::vector<std::string> all = weights->names();
   auto has = [&](const std::string &name) {
     return std::ranges::binary_search(all, name);
@@ -42,12 +46,11 @@ static Status splitTensors(const ModelConfig &config,
              ".weight";
     };
     if (!has(nameOf(names.query)))
-      status = split->split(nameOf("self_attn.qkv_proj"),
-                            {{nameOf(names.query), queries},
-                             {nameOf(names.key), keys},
-                             {nameOf(names.value), keys}});
+      status = split->split(nameOf(qkv), {{nameOf(names.query), queries},
+                                          {nameOf(names.key), keys},
+                                          {nameOf(names.value), keys}});
     if (status.ok() && !has(nameOf(names.gate)))
-      status = split->split(nameOf("mlp.gate_up_proj"),
+      status = split->split(nameOf(gateUp),
                             {{nameOf(names.gate), config.intermediateSize},
                              {nameOf(names.up), config.intermediateSize}});
   }

@@ -16,12 +16,13 @@
 
 namespace kf {
 
-/// Puts in front of `weights`, a Hugging Face checkpoint's, what makes it hold
-/// the tensors that listTensors() lists, where it does not: RenamedWeights,
-/// where it has the language model beside what reads images, whose tensors are
-/// then hidden (Gemma 3), and SplitWeights, where it has matrices in one tensor
-/// whose rows are theirs (Phi-3's queries, keys and values, and its gate and
-/// up). Errors name a tensor that is missing or has other rows.
+/// Puts in front of `weights`, those of a checkpoint of config.naming, what
+/// makes it hold the tensors that listTensors() lists, where it does not:
+/// RenamedWeights, where it has the language model beside what reads images,
+/// whose tensors are then hidden (Gemma 3), and SplitWeights, where it has
+/// matrices in one tensor whose rows are theirs (Phi-3's queries, keys and
+/// values, and its gate and up). Errors name a tensor that is missing or has
+/// other rows.
 Status adaptStoredTensors(const ModelConfig &config,
                           std::unique_ptr<WeightSource> &weights);
 

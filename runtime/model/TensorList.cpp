@@ -9,6 +9,7 @@
 #include "runtime/model/TensorList.h"
 
 #include "runtime/core/Quote.h"
+#include "runtime/model/GgufRope.h"
 
 #include <algorithm>
 #include <set>
@@ -121,6 +122,13 @@ constexpr TensorNames ggufOlmoNames() {
   return names;
 }
 
+constexpr TensorNames ggufGemmaNames() {
+  TensorNames names = ggufNames(/*isGpt2=*/false);
+  names.attentionOutputNorm = "post_attention_norm";
+  names.mlpOutputNorm = "post_ffw_norm";
+  return names;
+}
+
 constexpr TensorNames ggufStarcoder2Names() {
   TensorNames names = ggufNames(/*isGpt2=*/false);
   names.gate = {};
@@ -134,6 +142,7 @@ constexpr TensorNames kStarcoder2 = starcoder2Names();
 constexpr TensorNames kGpt2 = gpt2Names();
 constexpr TensorNames kGgufLlama = ggufNames(/*isGpt2=*/false);
 constexpr TensorNames kGgufOlmo = ggufOlmoNames();
+constexpr TensorNames kGgufGemma = ggufGemmaNames();
 constexpr TensorNames kGgufStarcoder2 = ggufStarcoder2Names();
 constexpr TensorNames kGgufGpt2 = ggufNames(/*isGpt2=*/true);
 
@@ -149,7 +158,7 @@ const TensorNames &kf::tensorNames(const ModelConfig &config) {
     return gguf ? kGgufOlmo : kOlmo;
   case Architecture::Gemma2:
   case Architecture::Gemma3:
-    return kGemma;
+    return gguf ? kGgufGemma : kGemma;
   case Architecture::Starcoder2:
     return gguf ? kGgufStarcoder2 : kStarcoder2;
   default:
@@ -268,10 +277,19 @@ std::string headName(const ModelConfig &config) {
   return std::string(tensorNames(config).head) + ".weight";
 }
 
+bool isLongRope(const ModelConfig &config) {
+  return std::ranges::any_of(config.layerConfigs, [](const auto &layer) {
+    return layer.rope && layer.rope->scaling == RopeConfig::Scaling::LongRope;
+  });
+}
+
 /// Tensors that a model does not read although its checkpoint may have them:
-/// buffers that older versions of Hugging Face's code stored, and an output
-/// matrix that equals the embedding table (see settleTiedEmbeddings).
+/// buffers that older versions of Hugging Face's code stored, an output matrix
+/// that equals the embedding table (see settleTiedEmbeddings), and GGUF's
+/// tables that the configuration has the numbers of.
 bool isIgnorable(const ModelConfig &config, const std::string &name) {
+  if (name == kGgufLongFactors || name == kGgufShortFactors)
+    return config.naming == TensorNaming::Gguf && isLongRope(config);
   return name.ends_with(".rotary_emb.inv_freq") ||
          name.ends_with(".attn.bias") || name.ends_with(".attn.masked_bias") ||
          (config.tiedEmbeddings && name == headName(config));

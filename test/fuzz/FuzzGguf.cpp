@@ -42,12 +42,28 @@ uint64_t readAll(const GgufValue &value) {
   return sum;
 }
 
+/// Whether code can count on a RoPE's numbers.
+bool isSound(const RopeConfig &rope, int64_t headDim) {
+  if (rope.dim < 2 || rope.dim % 2 != 0 || rope.dim > headDim ||
+      !(rope.theta >= 1) || !(rope.factor >= 1) || !(rope.magnitude > 0))
+    return false;
+  const size_t factors = rope.scaling == RopeConfig::Scaling::LongRope
+                             ? size_t(rope.dim) / 2
+                             : 0;
+  return rope.longFactors.size() == factors &&
+         rope.shortFactors.size() == factors;
+}
+
 /// Every size of a configuration is one that code can count on.
 void check(const ModelConfig &config) {
+  for (const LayerConfig &layer : config.layerConfigs)
+    if (layer.window < 0 ||
+        (layer.rope && !isSound(*layer.rope, config.headDim)))
+      std::abort();
   if (config.layers < 1 ||
       config.layerConfigs.size() != size_t(config.layers) ||
       config.kvHeads < 1 || config.heads % config.kvHeads != 0 ||
-      config.headDim < 1 || (config.commonRope() && config.headDim % 2 != 0) ||
+      config.headDim < 1 ||
       config.vocabSize < 1 || !(config.normEps >= 0))
     std::abort();
 }

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "runtime/convert/ModelMetadata.h"
+#include "runtime/convert/ReaderProblems.h"
 #include "runtime/convert/TensorRows.h"
 #include "runtime/convert/TensorTypes.h"
 #include "runtime/convert/WriteGguf.h"
@@ -16,10 +17,13 @@
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/DummyWeights.h"
 #include "runtime/model/GgufConfig.h"
+#include "runtime/model/StoredTensors.h"
+#include "runtime/model/TensorList.h"
 #include "test/runtime/TempFile.h"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <functional>
@@ -72,6 +76,7 @@ Source openSource(const std::string &folder) {
   auto weights = openSafetensors(folder);
   EXPECT_TRUE(weights.ok()) << weights.message();
   source.weights = weights.take();
+  EXPECT_TRUE(adaptStoredTensors(source.config, source.weights).ok());
   return source;
 }
 
@@ -245,20 +250,64 @@ void setScaling(ModelConfig &config, RopeConfig::Scaling scaling) {
   changeRope(config, [&](RopeConfig &rope) { rope.scaling = scaling; });
 }
 
+/// That files turn as configurations do; of LLaMA 3's scaling they have the
+/// factors, and rows may be in another order.
+void expectSameRope(const std::optional<RopeConfig> &read,
+                    const std::optional<RopeConfig> &from) {
+  ASSERT_EQ(read.has_value(), from.has_value());
+  if (!from)
+    return;
+  const bool llama3 = from->scaling == RopeConfig::Scaling::Llama3;
+  EXPECT_EQ(read->frequencyFactors, llama3);
+  EXPECT_FLOAT_EQ(float(read->magnitude), float(from->magnitude));
+  RopeConfig expected = *from;
+  expected.magnitude = read->magnitude;
+  expected.interleaved = read->interleaved;
+  if (llama3) {
+    expected = *read;
+    expected.theta = from->theta;
+    expected.dim = from->dim;
+  }
+  EXPECT_EQ(*read, expected);
+}
+
 TEST(Convert, KeepsConfigurations) {
   TempFolder folder;
-  for (const char *name :
-       {"gpt2-layernorm", "llama-bias", "llama-wide-head", "llama2-mha",
-        "llama3-gqa-scaled", "mistral-window", "qwen2-bias", "qwen3-qknorm",
-        "qwen2-wide-head", "qwen3-bias", "granite", "smollm3", "olmo2",
-        "starcoder2"}) {
+  for (const char *name : {"gpt2-layernorm",
+                           "llama-bias",
+                           "llama-wide-head",
+                           "llama2-mha",
+                           "llama3-gqa-scaled",
+                           "mistral-window",
+                           "qwen2-bias",
+                           "qwen3-qknorm",
+                           "qwen2-wide-head",
+                           "qwen3-bias",
+                           "granite",
+                           "smollm3",
+                           "olmo2",
+                           "starcoder2",
+                           "gemma2",
+                           "gemma3",
+                           "gemma3-nested",
+                           "phi3",
+                           "phi3-longrope",
+                           "phi3-longrope-short",
+                           "olmo3",
+                           "stablelm",
+                           "cohere",
+                           "cohere2"}) {
     SCOPED_TRACE(name);
     const ModelConfig from = openSource(kGolden + name).config;
     auto gguf = convertFolder(folder, kGolden + name, DataType::F32);
     ASSERT_TRUE(gguf);
     Result<ModelConfig> read = readGgufConfig(*gguf);
     ASSERT_TRUE(read.ok()) << read.message();
-    EXPECT_EQ(read->architecture, ggufArchitecture(from));
+    // Windows tell OLMo 3's files from OLMo 2's.
+    if (from.architecture == Architecture::Olmo3)
+      EXPECT_EQ(read->architecture, from.architecture);
+    else
+      EXPECT_EQ(read->architecture, ggufArchitecture(from));
     EXPECT_EQ(read->bosId, from.bosId);
     EXPECT_EQ(read->eosIds, from.eosIds);
     EXPECT_EQ(read->layers, from.layers);
@@ -276,9 +325,12 @@ TEST(Convert, KeepsConfigurations) {
     EXPECT_EQ(read->windows(), from.windows());
     EXPECT_EQ(read->normBias, from.normBias);
     EXPECT_EQ(read->normPlaces, from.normPlaces);
+    EXPECT_FALSE(read->zeroCenteredNorms);
+    EXPECT_EQ(read->parallelBlocks, from.parallelBlocks);
+    EXPECT_EQ(float(read->attentionCap), float(from.attentionCap));
+    EXPECT_EQ(float(read->logitCap), float(from.logitCap));
     for (int64_t i = 0; i < from.layers; ++i)
-      EXPECT_EQ(read->layerConfigs[i].rope.has_value(),
-                from.layerConfigs[i].rope.has_value());
+      expectSameRope(read->layerConfigs[i].rope, from.layerConfigs[i].rope);
     EXPECT_EQ(float(read->attentionScale), float(from.attentionScale));
     EXPECT_EQ(float(read->embeddingScale), float(from.embeddingScale));
     EXPECT_EQ(float(read->residualScale), float(from.residualScale));
@@ -288,17 +340,6 @@ TEST(Convert, KeepsConfigurations) {
     EXPECT_EQ(read->attentionOutputBias, from.attentionOutputBias);
     EXPECT_EQ(read->mlpBias, from.mlpBias);
     EXPECT_EQ(read->tiedEmbeddings, from.tiedEmbeddings);
-    const RopeConfig *rope = read->commonRope(), *source = from.commonRope();
-    ASSERT_EQ(rope != nullptr, source != nullptr);
-    if (!source)
-      continue;
-    EXPECT_EQ(rope->theta, source->theta);
-    const bool llama3 = source->scaling == RopeConfig::Scaling::Llama3;
-    EXPECT_EQ(rope->frequencyFactors, llama3);
-    if (!llama3) {
-      EXPECT_EQ(rope->scaling, source->scaling);
-      EXPECT_EQ(rope->factor, source->factor);
-    }
   }
 }
 
@@ -388,6 +429,54 @@ TEST(Convert, WarnsOfWhatOtherReadersDoNotRead) {
                        [](ModelConfig &config) { config.layers = 513; }),
             Lines{"llama.cpp will not load the file: llama.block_count is 513, "
                   "of which it takes 512"});
+
+  // Families whose windows it heeds, and what else it has no place for.
+  for (const char *name : {"gemma3-nested", "olmo3", "stablelm", "cohere",
+                           "cohere2", "phi3-longrope"}) {
+    const bool heeds = !std::string(name).starts_with("gemma3");
+    EXPECT_EQ(problemsOf(name, nothing).size(), heeds ? 0u : 1u) << name;
+  }
+  EXPECT_EQ(problemsOf("gemma2", nothing),
+            Lines{"llama.cpp will not heed gemma2.attention.scale: its results "
+                  "are not the model's"});
+  EXPECT_EQ(problemsOf("phi3", nothing),
+            Lines{"llama.cpp will not heed phi3.attention.sliding_window: past "
+                  "10 positions, its results are not the model's"});
+  EXPECT_EQ(problemsOf("stablelm",
+                       [](ModelConfig &config) {
+                         config.tiedEmbeddings = true;
+                         config.headDim *= 2;
+                         config.attentionScale = ggufAttentionScale(config);
+                       }),
+            (Lines{"llama.cpp will not load the file: its stablelm has no size "
+                   "of heads of its own (attention.key_length)",
+                   "llama.cpp will not load the file: its stablelm has always "
+                   "an output matrix of its own (output.weight)"}));
+  EXPECT_EQ(problemsOf("cohere",
+                       [](ModelConfig &config) {
+                         config.tiedEmbeddings = false;
+                         config.attentionOutputBias = true;
+                       }),
+            (Lines{"llama.cpp will not load the file: its command-r has no "
+                   "biases of the attention's output (such as "
+                   "blk.0.attn_output.bias)",
+                   "llama.cpp will not load the file: its command-r has no "
+                   "output matrix of its own (output.weight)"}));
+  EXPECT_EQ(problemsOf("olmo3",
+                       [](ModelConfig &config) {
+                         config.layerConfigs[3].rope->betaFast = 16;
+                         config.layerConfigs[3].rope->theta = 1e4;
+                       }),
+            (Lines{"llama.cpp will not heed "
+                   "olmo2.rope.scaling.yarn_beta_fast and yarn_beta_slow: its "
+                   "results are not the model's",
+                   "llama.cpp will not heed olmo2.rope.freq_base_swa: its "
+                   "results are not the model's"}));
+  EXPECT_EQ(
+      problemsOf("smollm3", [](ModelConfig &config) { config.mlpBias = true; }),
+      Lines{"llama.cpp will not load the file: its smollm3 has no biases "
+            "of the feed-forward's products (such as "
+            "blk.0.ffn_down.bias)"});
 }
 
 class MovedRows : public testing::TestWithParam<const char *> {};
@@ -450,6 +539,85 @@ TEST(Convert, TransposesGpt2) {
   EXPECT_LT(error, 0.005);
   EXPECT_EQ(valuesOf(*gguf, "blk.0.attn_qkv.bias"),
             valuesOf(*source.weights, "transformer.h.0.attn.c_attn.bias"));
+}
+
+/// Files have what norms multiply by.
+TEST(Convert, AddsOneToGemmasNorms) {
+  TempFolder folder;
+  for (const char *name : {"gemma2", "gemma3"}) {
+    SCOPED_TRACE(name);
+    Source source = openSource(kGolden + name);
+    auto gguf = convertFolder(folder, kGolden + name, DataType::F32);
+    ASSERT_TRUE(gguf);
+    std::vector<std::pair<std::string, std::string>> norms = {
+        {"output_norm", "norm"},
+        {"blk.1.attn_norm", "layers.1.input_layernorm"},
+        {"blk.1.post_attention_norm", "layers.1.post_attention_layernorm"},
+        {"blk.1.ffn_norm", "layers.1.pre_feedforward_layernorm"},
+        {"blk.1.post_ffw_norm", "layers.1.post_feedforward_layernorm"}};
+    if (source.config.qkNorm == QkNorm::Heads) {
+      norms.emplace_back("blk.1.attn_q_norm", "layers.1.self_attn.q_norm");
+      norms.emplace_back("blk.1.attn_k_norm", "layers.1.self_attn.k_norm");
+    }
+    for (const auto &[to, from] : norms) {
+      std::vector<float> expected =
+          valuesOf(*source.weights, "model." + from + ".weight");
+      for (float &value : expected)
+        value += 1;
+      EXPECT_EQ(valuesOf(*gguf, to + ".weight"), expected) << to;
+    }
+    EXPECT_EQ(
+        valuesOf(*gguf, "blk.1.attn_q.weight"),
+        valuesOf(*source.weights, "model.layers.1.self_attn.q_proj.weight"));
+  }
+}
+
+/// Files of Phi-3 have its matrices joined, as checkpoints do.
+TEST(Convert, JoinsPhi3sMatrices) {
+  TempFolder folder;
+  const std::string model = kGolden + "phi3-longrope";
+  auto stored = openSafetensors(model);
+  ASSERT_TRUE(stored.ok()) << stored.message();
+  auto gguf = convertFolder(folder, model, DataType::BF16);
+  ASSERT_TRUE(gguf);
+  for (auto [to, from] : {std::pair("blk.3.attn_qkv.weight",
+                                    "model.layers.3.self_attn.qkv_proj.weight"),
+                          std::pair("blk.3.ffn_up.weight",
+                                    "model.layers.3.mlp.gate_up_proj.weight")})
+    EXPECT_TRUE(sameBytes(*gguf->find(to), *(*stored)->find(from))) << to;
+  for (const char *part : {"attn_q", "attn_k", "attn_v", "ffn_gate"})
+    EXPECT_FALSE(gguf->find("blk.3." + std::string(part) + ".weight").ok());
+
+  Source source = openSource(model);
+  const RopeConfig &rope = *source.config.commonRope();
+  EXPECT_EQ(valuesOf(*gguf, "rope_factors_long.weight"), rope.longFactors);
+  EXPECT_EQ(valuesOf(*gguf, "rope_factors_short.weight"), rope.shortFactors);
+  // Readers see them apart again.
+  const ModelConfig config = readGgufConfig(*gguf).take();
+  std::unique_ptr<WeightSource> weights = std::move(gguf);
+  ASSERT_TRUE(adaptStoredTensors(config, weights).ok());
+  Result<std::vector<ListedTensor>> found = findTensors(config, *weights);
+  ASSERT_TRUE(found.ok()) << found.message();
+  for (auto [to, from] : {std::pair("attn_k", "self_attn.k_proj"),
+                          std::pair("ffn_gate", "mlp.gate_proj"),
+                          std::pair("ffn_up", "mlp.up_proj")})
+    EXPECT_EQ(valuesOf(*weights, "blk.3." + std::string(to) + ".weight"),
+              valuesOf(*source.weights,
+                       "model.layers.3." + std::string(from) + ".weight"))
+        << to;
+}
+
+/// Rows of models that turn neighbours stay where they are.
+TEST(Convert, MovesNoRowsThatTurnNeighbours) {
+  TempFolder folder;
+  for (const char *name : {"cohere", "cohere2"}) {
+    Source source = openSource(kGolden + name);
+    auto gguf = convertFolder(folder, kGolden + name, DataType::F32);
+    ASSERT_TRUE(gguf);
+    EXPECT_EQ(
+        valuesOf(*gguf, "blk.1.attn_q.weight"),
+        valuesOf(*source.weights, "model.layers.1.self_attn.q_proj.weight"));
+  }
 }
 
 TEST(Convert, WritesLlama3Frequencies) {
@@ -674,8 +842,15 @@ TEST(Convert, NamesWhatIsWrongWithAModel) {
             "architecture's");
   EXPECT_EQ(errorOf([](ModelConfig &config, MapWeights &) {
               setScaling(config, RopeConfig::Scaling::Yarn);
+              changeRope(config,
+                         [](RopeConfig &rope) { rope.truncate = false; });
             }),
-            "a GGUF file cannot say that RoPE is scaled by yarn");
+            "a GGUF file cannot say that yarn's bounds are no whole numbers "
+            "('truncate')");
+  EXPECT_EQ(errorOf([](ModelConfig &config, MapWeights &) {
+              config.attentionCap = 50;
+            }),
+            "a GGUF file cannot say that attention's scores have a cap");
   EXPECT_EQ(errorOf([](ModelConfig &config, MapWeights &) {
               setScaling(config, RopeConfig::Scaling::LongRope);
             }),
@@ -690,6 +865,74 @@ TEST(Convert, NamesWhatIsWrongWithAModel) {
             }),
             "a GGUF file cannot say that the RoPE's factor is a number beyond "
             "the range of F32");
+}
+
+TEST(Convert, NamesWhatIsWrongWithLayersThatDiffer) {
+  auto errorOf = [](const char *name, auto change) {
+    Source source = openSource(kGolden + name);
+    change(source.config);
+    return planFromModel(source.config, *source.weights, {}, "x", DataType::F32)
+        .message();
+  };
+  EXPECT_EQ(
+      errorOf("gemma2", [](ModelConfig &config) { config.attentionCap = 0; }),
+      "a GGUF file cannot say that attention's scores have no cap");
+  EXPECT_EQ(errorOf("gemma2", [](ModelConfig &config) { config.logitCap = 0; }),
+            "a GGUF file cannot say that logits have no cap");
+  EXPECT_EQ(errorOf("gemma3",
+                    [](ModelConfig &config) {
+                      for (LayerConfig &layer : config.layerConfigs)
+                        layer.rope->scaling = RopeConfig::Scaling::Linear;
+                    }),
+            "a GGUF file cannot say that layers with a window scale RoPE, or "
+            "turn another part of heads");
+  EXPECT_EQ(errorOf("gemma3",
+                    [](ModelConfig &config) {
+                      config.layerConfigs.front().rope->theta = 1e39;
+                      config.layerConfigs[1].rope->theta = 1e39;
+                      config.layerConfigs[3].rope->theta = 1e39;
+                    }),
+            "a GGUF file cannot say that the RoPE's theta is a number beyond "
+            "the range of F32");
+  EXPECT_EQ(errorOf("cohere2",
+                    [](ModelConfig &config) {
+                      config.layerConfigs.back().rope.reset();
+                    }),
+            "a GGUF file cannot say that layer 3 has another RoPE than the "
+            "architecture's");
+}
+
+/// Without any window, which readers take for granted there.
+TEST(Convert, SaysThatNoLayerHasAWindow) {
+  TempFolder folder;
+  for (const char *name : {"gemma2", "gemma3", "cohere2", "olmo3"}) {
+    SCOPED_TRACE(name);
+    Source source = openSource(kGolden + name);
+    const RopeConfig *rope = ggufRopes(source.config).full;
+    const bool turns = source.config.layerConfigs[2].rope.has_value();
+    const std::optional<RopeConfig> full =
+        turns ? std::optional(*rope) : std::nullopt;
+    for (LayerConfig &layer : source.config.layerConfigs)
+      layer = {.window = 0, .rope = full};
+    Result<GgufPlan> plan =
+        planFromModel(source.config, *source.weights, {}, "x", DataType::F32);
+    ASSERT_TRUE(plan.ok()) << plan.message();
+    auto gguf = writeAndOpen(folder, *plan, *source.weights);
+    Result<ModelConfig> read = readGgufConfig(*gguf);
+    ASSERT_TRUE(read.ok()) << read.message();
+    EXPECT_EQ(read->windows(), source.config.windows());
+    const bool isImplied =
+        std::string(name) == "gemma2" || std::string(name) == "cohere2";
+    EXPECT_EQ(std::ranges::any_of(plan->warnings,
+                                  [](const std::string &line) {
+                                    return line.ends_with(
+                                        "has always some layers with a window "
+                                        "(attention.sliding_window_pattern)");
+                                  }),
+              isImplied);
+    for (const LayerConfig &layer : read->layerConfigs)
+      expectSameRope(layer.rope, full);
+  }
 }
 
 TEST(Convert, KeepsTheOldFileWhenItEndsEarly) {

@@ -50,9 +50,10 @@ TEST(GgufWriter, IsReadBack) {
   metadata.addBool("a.bool", true);
   metadata.addTexts("a.texts", std::vector<std::string>{"", "x y", "\xff"});
   metadata.addI32s("a.i32s", std::vector<int32_t>{-1, 2});
+  metadata.addBools("a.bools", {true, false, true});
   metadata.addF32s("a.f32s", std::vector<float>{});
   metadata.addU32("a.u32", 5); // there already
-  EXPECT_EQ(metadata.size(), 8u);
+  EXPECT_EQ(metadata.size(), 9u);
   EXPECT_TRUE(metadata.contains("a.f32s"));
 
   const std::vector<GgufTensorInfo> tensors = {
@@ -88,6 +89,9 @@ TEST(GgufWriter, IsReadBack) {
   EXPECT_EQ(*gguf.getStrings("a.texts"),
             (std::vector<std::string_view>{"", "x y", "\xff"}));
   EXPECT_EQ(*gguf.getIntegers("a.i32s"), (std::vector<int64_t>{-1, 2}));
+  const GgufValue &flags = *gguf.lookUp("a.bools");
+  EXPECT_EQ(flags.elementType(), GgufValueType::Bool);
+  EXPECT_EQ(flags.bytes(), std::string_view("\1\0\1", 3));
   EXPECT_TRUE(gguf.getFloats("a.f32s")->empty());
   ASSERT_EQ(gguf.tensors().size(), 4u);
   EXPECT_EQ(gguf.find("cube")->shape, (std::vector<int64_t>{2, 3, 4}));

@@ -10,6 +10,7 @@
 
 #include "ConfigTesting.h"
 #include "runtime/model/GgufOddities.h"
+#include "runtime/model/RopeFactors.h"
 #include "runtime/model/TensorList.h"
 #include "test/runtime/GgufBuilder.h"
 
@@ -29,6 +30,7 @@ struct FileOf {
   std::string architecture = "llama";
   std::map<std::string, std::pair<GgufValueType, std::string>> entries;
   std::map<std::string, std::vector<int64_t>> tensors;
+  std::map<std::string, std::string> data; ///< of tensors that are not zeros
 
   FileOf &u32(const std::string &key, uint32_t value) {
     entries[key] = {GgufValueType::U32, raw(value)};
@@ -51,14 +53,30 @@ struct FileOf {
         ggufArray(uint32_t(GgufValueType::I32), values.size(), elements)};
     return *this;
   }
+  FileOf &flags(const std::string &key, const std::vector<bool> &values) {
+    std::string elements;
+    for (bool value : values)
+      elements += char(value);
+    entries[key] = {
+        GgufValueType::Array,
+        ggufArray(uint32_t(GgufValueType::Bool), values.size(), elements)};
+    return *this;
+  }
   FileOf &without(const std::string &key) {
     entries.erase(key);
     tensors.erase(key);
+    data.erase(key);
     return *this;
   }
   FileOf &tensor(const std::string &name, std::vector<int64_t> shape) {
     tensors[name] = std::move(shape);
     return *this;
+  }
+  FileOf &vector(const std::string &name, const std::vector<float> &values) {
+    data[name].clear();
+    for (float value : values)
+      data[name] += raw(value);
+    return tensor(name, {int64_t(values.size())});
   }
 
   std::string bytes() const {
@@ -66,8 +84,11 @@ struct FileOf {
     builder.text("general.architecture", architecture);
     for (const auto &[key, entry] : entries)
       builder.entry(key, entry.first, entry.second);
-    for (const auto &[name, shape] : tensors)
-      builder.tensor(name, shape);
+    for (const auto &[name, shape] : tensors) {
+      auto bytes = data.find(name);
+      builder.tensor(name, shape, DataType::F32,
+                     bytes == data.end() ? "" : bytes->second);
+    }
     return builder.bytes();
   }
   Result<ModelConfig> config() const {
@@ -84,15 +105,18 @@ struct FileOf {
 FileOf least(const std::string &architecture = "llama") {
   FileOf file;
   file.architecture = architecture;
+  const bool hasLayerNorms =
+      architecture == "gpt2" || architecture == "starcoder2" ||
+      architecture == "stablelm" || architecture == "command-r" ||
+      architecture == "cohere2";
   const std::string at = architecture + ".";
   file.u32(at + "block_count", 2)
       .u32(at + "context_length", 128)
       .u32(at + "embedding_length", 64)
       .u32(at + "feed_forward_length", 96)
       .u32(at + "attention.head_count", 4)
-      .f32(at + (architecture == "gpt2" || architecture == "starcoder2"
-                     ? "attention.layer_norm_epsilon"
-                     : "attention.layer_norm_rms_epsilon"),
+      .f32(at + (hasLayerNorms ? "attention.layer_norm_epsilon"
+                               : "attention.layer_norm_rms_epsilon"),
            1e-5f)
       .tensor("token_embd.weight", {300, 64});
   return file;
@@ -115,11 +139,6 @@ TEST(GgufConfig, OtherFamilies) {
   EXPECT_EQ(olmo->normPlaces, NormPlaces::Outputs);
   EXPECT_EQ(olmo->qkNorm, QkNorm::Width);
   EXPECT_FALSE(olmo->commonRope()->interleaved);
-  // OLMo 3 in a file of OLMo 2.
-  expectContains(
-      least("olmo2").u32("olmo2.attention.sliding_window", 8).error(),
-      "'olmo2.attention.sliding_window' is 8; windows of some layers are not "
-      "supported");
   // LLaMA 3's factors, in a model of which some layers are turned.
   auto factors = least("smollm3")
                      .u32("smollm3.block_count", 5)
@@ -167,6 +186,270 @@ TEST(GgufConfig, GraniteScales) {
   expectContains(least().f32("llama.embedding_scale", 12).error(),
                  "changes the arithmetic in a way that is not supported");
   expectContains(least().f32("llama.attention.scale", 1).error(), "not known");
+}
+
+/// `windows()` of five layers of the file.
+std::vector<int64_t> windowsOf(FileOf file) {
+  auto config = file.u32(file.architecture + ".block_count", 5).config();
+  EXPECT_TRUE(config.ok()) << config.message();
+  return config.ok() ? config->windows() : std::vector<int64_t>();
+}
+
+TEST(GgufConfig, WindowsOfSomeLayers) {
+  using Windows = std::vector<int64_t>;
+  const std::string window = ".attention.sliding_window";
+  const std::string pattern = ".attention.sliding_window_pattern";
+  EXPECT_EQ(windowsOf(least("gemma2")), (Windows{4096, 0, 4096, 0, 4096}));
+  EXPECT_EQ(windowsOf(least("gemma2").u32("gemma2" + window, 8)),
+            (Windows{8, 0, 8, 0, 8}));
+  EXPECT_EQ(windowsOf(least("gemma3")), (Windows{0, 0, 0, 0, 0}));
+  EXPECT_EQ(windowsOf(least("gemma3").u32("gemma3" + window, 8)),
+            (Windows{8, 8, 8, 8, 8}));
+  const FileOf olmo = least("olmo2").u32("olmo2" + window, 8);
+  EXPECT_EQ(windowsOf(olmo), (Windows{8, 8, 8, 0, 8}));
+  EXPECT_EQ(FileOf(olmo).config()->architecture, Architecture::Olmo3);
+  EXPECT_EQ(least("olmo2").config()->architecture, Architecture::Olmo2);
+  EXPECT_EQ(windowsOf(FileOf(olmo).u32("olmo2" + pattern, 2)),
+            (Windows{8, 0, 8, 0, 8}));
+  EXPECT_EQ(windowsOf(FileOf(olmo).flags("olmo2" + pattern,
+                                         {false, true, true, false, true})),
+            (Windows{0, 8, 8, 0, 8}));
+  EXPECT_EQ(windowsOf(FileOf(olmo).i32s("olmo2" + pattern, {1, 0, 0, 0, 1})),
+            (Windows{8, 0, 0, 0, 8}));
+  EXPECT_EQ(FileOf(olmo).flags("olmo2" + pattern, {true}).error(),
+            "test: metadata 'olmo2.attention.sliding_window_pattern' is an "
+            "array of 1 values for 2 layers");
+  EXPECT_EQ(FileOf(olmo).i32s("olmo2" + pattern, {1, 2}).error(),
+            "test: metadata 'olmo2.attention.sliding_window_pattern' is an "
+            "array of i32 with another value for layer 1 than true or false");
+  EXPECT_EQ(FileOf(olmo).u32("olmo2" + pattern, 0).error(),
+            "test: metadata 'olmo2.attention.sliding_window_pattern' is 0, but "
+            "a number from 1 to 1024 is expected");
+  expectContains(least().u32("llama" + pattern, 4).error(), "not known");
+  // Others' windows are all layers'.
+  EXPECT_EQ(windowsOf(least("phi3").u32("phi3" + window, 8)),
+            (Windows{8, 8, 8, 8, 8}));
+}
+
+TEST(GgufConfig, Gemma) {
+  auto gemma = least("gemma2").config();
+  ASSERT_TRUE(gemma.ok()) << gemma.message();
+  EXPECT_EQ(gemma->normPlaces, NormPlaces::Both);
+  EXPECT_FALSE(gemma->zeroCenteredNorms);
+  EXPECT_EQ(gemma->embeddingScale, 8);
+  EXPECT_EQ(gemma->activation, Activation::GeluTanh);
+  EXPECT_EQ(gemma->attentionCap, 50);
+  EXPECT_EQ(gemma->logitCap, 30);
+  EXPECT_EQ(gemma->attentionScale, 0.25);
+  EXPECT_EQ(*gemma->commonRope(), RopeConfig(*gemma->layerConfigs[0].rope));
+  auto capped = least("gemma2")
+                    .f32("gemma2.attn_logit_softcapping", 2)
+                    .f32("gemma2.final_logit_softcapping", 4)
+                    .f32("gemma2.attention.scale", 0.5F)
+                    .config();
+  ASSERT_TRUE(capped.ok()) << capped.message();
+  EXPECT_EQ(capped->attentionCap, 2);
+  EXPECT_EQ(capped->logitCap, 4);
+  EXPECT_EQ(capped->attentionScale, 0.5);
+  EXPECT_EQ(
+      least("gemma2").f32("gemma2.attn_logit_softcapping", 0).error(),
+      "test: metadata 'gemma2.attn_logit_softcapping' is 0, but a number from "
+      "0.001 to 1e+06 is expected");
+  // The largest ones have a scale of their own.
+  EXPECT_FLOAT_EQ(float(least("gemma2")
+                            .u32("gemma2.block_count", 46)
+                            .u32("gemma2.attention.key_length", 32)
+                            .config()
+                            ->attentionScale),
+                  0.25F);
+
+  FileOf file = least("gemma3")
+                    .u32("gemma3.attention.sliding_window", 8)
+                    .u32("gemma3.attention.sliding_window_pattern", 2)
+                    .f32("gemma3.rope.freq_base", 1e6F)
+                    .text("gemma3.rope.scaling.type", "linear")
+                    .f32("gemma3.rope.scaling.factor", 8);
+  auto third = file.config();
+  ASSERT_TRUE(third.ok()) << third.message();
+  EXPECT_EQ(third->qkNorm, QkNorm::Heads);
+  EXPECT_EQ(third->attentionCap, 0);
+  EXPECT_EQ(third->logitCap, 0);
+  EXPECT_EQ(third->layerConfigs[0].rope->theta, 10000);
+  EXPECT_EQ(third->layerConfigs[0].rope->scaling, RopeConfig::Scaling::None);
+  EXPECT_EQ(third->layerConfigs[1].rope->theta, 1e6);
+  EXPECT_EQ(third->layerConfigs[1].rope->factor, 8);
+  EXPECT_EQ(file.f32("gemma3.rope.freq_base_swa", 500)
+                .config()
+                ->layerConfigs[0]
+                .rope->theta,
+            500);
+  EXPECT_EQ(file.f32("gemma3.rope.freq_base_swa", 0.5F).error(),
+            "test: metadata 'gemma3.rope.freq_base_swa' is 0.5, but a number "
+            "from 1 to 1e+18 is expected");
+  EXPECT_EQ(least("gemma3")
+                .f32("gemma3.final_logit_softcapping", 30)
+                .config()
+                ->logitCap,
+            30);
+  expectContains(
+      least("gemma3").f32("gemma3.attn_logit_softcapping", 5).error(),
+      "changes the arithmetic in a way that is not supported");
+}
+
+TEST(GgufConfig, Cohere) {
+  auto cohere = least("command-r").f32("command-r.logit_scale", 0.25F).config();
+  ASSERT_TRUE(cohere.ok()) << cohere.message();
+  EXPECT_EQ(cohere->norm, Norm::Layer);
+  EXPECT_FALSE(cohere->normBias);
+  EXPECT_TRUE(cohere->parallelBlocks);
+  EXPECT_TRUE(cohere->commonRope()->interleaved);
+  EXPECT_EQ(cohere->logitScale, 0.25);
+  FileOf file = least("cohere2")
+                    .f32("cohere2.logit_scale", 0.25F)
+                    .u32("cohere2.attention.sliding_window", 8)
+                    .u32("cohere2.attention.sliding_window_pattern", 2)
+                    .text("cohere2.rope.scaling.type", "none");
+  auto second = file.config();
+  ASSERT_TRUE(second.ok()) << second.message();
+  EXPECT_TRUE(second->layerConfigs[0].rope.has_value());
+  EXPECT_FALSE(second->layerConfigs[1].rope.has_value());
+  for (const char *key : {"logit_scale", "attention.sliding_window"})
+    EXPECT_EQ(FileOf(file).without("cohere2." + std::string(key)).error(),
+              "test: there is no metadata 'cohere2." + std::string(key) + "'");
+  EXPECT_EQ(least("command-r").error(),
+            "test: there is no metadata 'command-r.logit_scale'");
+  EXPECT_EQ(least("command-r").f32("command-r.logit_scale", -1).error(),
+            "test: metadata 'command-r.logit_scale' is -1, but a positive "
+            "number is expected");
+}
+
+TEST(GgufConfig, StableLm) {
+  auto parallel =
+      least("stablelm").u32("stablelm.rope.dimension_count", 4).config();
+  ASSERT_TRUE(parallel.ok()) << parallel.message();
+  EXPECT_TRUE(parallel->parallelBlocks);
+  EXPECT_TRUE(parallel->normBias);
+  EXPECT_EQ(parallel->commonRope()->dim, 4);
+  EXPECT_FALSE(least("stablelm")
+                   .tensor("blk.0.ffn_norm.weight", {64})
+                   .config()
+                   ->parallelBlocks);
+  EXPECT_EQ(least("stablelm").u32("stablelm.rope.dimension_count", 20).error(),
+            "test: metadata 'stablelm.rope.dimension_count' is 20, but heads "
+            "have 16 elements");
+  EXPECT_EQ(least("stablelm").u32("stablelm.rope.dimension_count", 5).error(),
+            "test: metadata 'stablelm.rope.dimension_count' is 5, but heads "
+            "have 16 elements; rotary embedding needs an even number");
+}
+
+/// Phi-3 with LongRoPE's tables of six elements of heads.
+FileOf longRope() {
+  return least("phi3")
+      .text("phi3.rope.scaling.type", "longrope")
+      .u32("phi3.rope.dimension_count", 6)
+      .u32("phi3.rope.scaling.original_context_length", 32)
+      .f32("phi3.rope.scaling.attn_factor", 1.25F)
+      .vector("rope_factors_long.weight", {1, 2, 4})
+      .vector("rope_factors_short.weight", {1, 1, 2});
+}
+
+TEST(GgufConfig, LongRope) {
+  // Older files say no type.
+  for (FileOf file :
+       {longRope(), longRope().without("phi3.rope.scaling.type")}) {
+    auto config = file.config();
+    ASSERT_TRUE(config.ok()) << config.message();
+    const RopeConfig &rope = *config->commonRope();
+    EXPECT_EQ(rope.scaling, RopeConfig::Scaling::LongRope);
+    EXPECT_EQ(rope.longFactors, (std::vector<float>{1, 2, 4}));
+    EXPECT_EQ(rope.shortFactors, (std::vector<float>{1, 1, 2}));
+    EXPECT_EQ(rope.originalContext, 32);
+    EXPECT_EQ(rope.magnitude, 1.25);
+    EXPECT_EQ(rope.dim, 6);
+    EXPECT_TRUE(rope.isLong);
+  }
+  for (const char *name :
+       {"rope_factors_long.weight", "rope_factors_short.weight"}) {
+    const std::string tensor = "test: tensor '" + std::string(name) + "'";
+    EXPECT_EQ(longRope().without(name).error(), "test: there is no tensor '" +
+                                                    std::string(name) +
+                                                    "', which LongRoPE needs");
+    EXPECT_EQ(longRope().tensor(name, {4}).error(),
+              tensor + " is not of 3 F32, one for each pair of a head's "
+                       "elements");
+    FileOf zero = longRope();
+    zero.data.erase(name);
+    EXPECT_EQ(zero.error(),
+              tensor + " has 0, but numbers from 0.1 to 1e+12 are expected");
+  }
+  for (const char *key : {"phi3.rope.scaling.original_context_length",
+                          "phi3.rope.scaling.attn_factor"})
+    EXPECT_EQ(longRope().without(key).error(),
+              "test: there is no metadata '" + std::string(key) + "'");
+  EXPECT_EQ(longRope().f32("phi3.rope.scaling.attn_factor", NAN).error(),
+            "test: metadata 'phi3.rope.scaling.attn_factor' is nan, but a "
+            "number from 0.001 to 1e+06 is expected");
+  EXPECT_EQ(longRope()
+                .text("phi3.rope.scaling.type", "dynamic")
+                .without("rope_factors_long.weight")
+                .without("rope_factors_short.weight")
+                .error(),
+            "test: metadata 'phi3.rope.scaling.type' is 'dynamic', which is "
+            "not supported (supported: none, linear, yarn, longrope)");
+}
+
+TEST(GgufConfig, Yarn) {
+  FileOf file = least("olmo2")
+                    .u32("olmo2.attention.sliding_window", 8)
+                    .u32("olmo2.attention.sliding_window_pattern", 2)
+                    .f32("olmo2.rope.freq_base", 500000)
+                    .text("olmo2.rope.scaling.type", "yarn")
+                    .f32("olmo2.rope.scaling.factor", 8);
+  auto ropeOf = [](const FileOf &file) {
+    auto config = file.config();
+    EXPECT_TRUE(config.ok()) << config.message();
+    return config.ok() ? *config->layerConfigs[1].rope : RopeConfig();
+  };
+  RopeConfig usual = ropeOf(file);
+  EXPECT_EQ(usual.scaling, RopeConfig::Scaling::Yarn);
+  EXPECT_EQ(usual.factor, 8);
+  EXPECT_EQ(usual.originalContext, 128); // all positions
+  EXPECT_EQ(usual.betaFast, 32);
+  EXPECT_EQ(usual.betaSlow, 1);
+  EXPECT_EQ(usual.magnitude, yarnMagnitude(8));
+  // Layers with a window turn as if there were none, by a theta of their own.
+  auto config = file.config();
+  EXPECT_EQ(config->layerConfigs[0].rope->scaling, RopeConfig::Scaling::None);
+  EXPECT_EQ(config->layerConfigs[0].rope->theta, 500000);
+  RopeConfig said =
+      ropeOf(FileOf(file)
+                 .u32("olmo2.rope.scaling.original_context_length", 16)
+                 .f32("olmo2.rope.scaling.yarn_beta_fast", 16)
+                 .f32("olmo2.rope.scaling.yarn_beta_slow", 2)
+                 .f32("olmo2.rope.scaling.yarn_ext_factor", 1)
+                 .f32("olmo2.rope.scaling.yarn_attn_factor", 1.5F)
+                 .f32("olmo2.rope.scaling.attn_factor", 0.5F));
+  EXPECT_EQ(said.originalContext, 16);
+  EXPECT_EQ(said.betaFast, 16);
+  EXPECT_EQ(said.betaSlow, 2);
+  EXPECT_EQ(said.magnitude, 0.75);
+  EXPECT_EQ(FileOf(file).without("olmo2.rope.scaling.factor").error(),
+            "test: there is no metadata 'olmo2.rope.scaling.factor'");
+  EXPECT_EQ(FileOf(file).f32("olmo2.rope.freq_base", 1).error(),
+            "test: metadata 'olmo2.rope.freq_base' is 1, of which there is no "
+            "yarn scaling");
+  EXPECT_EQ(FileOf(file).f32("olmo2.rope.scaling.yarn_beta_fast", 0).error(),
+            "test: metadata 'olmo2.rope.scaling.yarn_beta_fast' is 0, but a "
+            "number from 0.001 to 1e+06 is expected");
+  EXPECT_EQ(FileOf(file).tensor("rope_freqs.weight", {8}).error(),
+            "test: tensor 'rope_freqs.weight' beside yarn or longrope is not "
+            "supported");
+  expectContains(
+      FileOf(file).f32("olmo2.rope.scaling.yarn_ext_factor", 0.5F).error(),
+      "changes the arithmetic in a way that is not supported");
+  expectContains(least().f32("llama.rope.scaling.attn_factor", 2).error(),
+                 "'llama.rope.scaling.attn_factor' is 2, which changes the "
+                 "arithmetic in a way that is not supported");
 }
 
 TEST(GgufConfig, ReadsKfStories) {
@@ -304,9 +587,9 @@ TEST(GgufConfig, RopeScaling) {
             RopeConfig::Scaling::None);
   EXPECT_EQ(rope(least().f32("llama.rope.scale_linear", 0)).scaling,
             RopeConfig::Scaling::None);
-  EXPECT_EQ(least().text("llama.rope.scaling.type", "yarn").error(),
-            "test: metadata 'llama.rope.scaling.type' is 'yarn', which is not "
-            "supported (supported: none, linear)");
+  EXPECT_EQ(least().text("llama.rope.scaling.type", "longrope").error(),
+            "test: metadata 'llama.rope.scaling.type' is 'longrope', which is "
+            "not supported (supported: none, linear, yarn)");
 }
 
 TEST(GgufConfig, ArraysOfOneValueALayer) {
@@ -339,6 +622,9 @@ TEST(GgufConfig, TextToHashHasWhatTheArchitectureDefines) {
   EXPECT_NE(textOf(least("qwen2")), text);
   EXPECT_NE(textOf(least().u32("llama.context_length", 129)), text);
   EXPECT_NE(textOf(least().f32("llama.rope.freq_base", 10000)), text);
+  // LongRoPE's numbers are in programs, too.
+  EXPECT_NE(textOf(longRope()),
+            textOf(longRope().vector("rope_factors_long.weight", {1, 2, 5})));
 }
 
 //===----------------------------------------------------------------------===//
@@ -348,7 +634,8 @@ TEST(GgufConfig, TextToHashHasWhatTheArchitectureDefines) {
 TEST(GgufConfig, OtherArchitectures) {
   EXPECT_EQ(least("mamba").error(),
             "test: architecture 'mamba' is not supported (supported: llama, "
-            "qwen2, qwen3, gpt2, granite, smollm3, olmo2, starcoder2)");
+            "qwen2, qwen3, gpt2, granite, smollm3, olmo2, starcoder2, gemma2, "
+            "gemma3, phi3, stablelm, command-r, cohere2)");
   std::string image = GgufBuilder().u32("general.architecture", 1).bytes();
   auto gguf = Gguf::parse(std::as_bytes(std::span(image)), "test");
   EXPECT_EQ(readGgufConfig(**gguf).message(),
@@ -496,6 +783,10 @@ TEST(GgufConfig, UnknownKeysNameTheKnownOneThatIsMeant) {
     EXPECT_EQ(least().f32(key, 1).error(), "test: metadata '" + key + "'" +
                                                unknown + "; did you mean '" +
                                                meant + "'?");
+  EXPECT_EQ(
+      least("gemma2").u32("gemma2.attention.sliding_window_patern", 1).error(),
+      "test: metadata 'gemma2.attention.sliding_window_patern'" + unknown +
+          "; did you mean 'gemma2.attention.sliding_window_pattern'?");
   for (const char *key : {"llama.", "llama.x", "llama.rope.freq_baseXYZ",
                           "llama.freq_base", "llama.ropf.frfq_bbsf"})
     EXPECT_EQ(least().f32(key, 1).error(),

@@ -1,0 +1,139 @@
+//===- ReaderProblems.cpp - What llama.cpp does not read ------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/convert/ReaderProblems.h"
+
+#include "runtime/convert/ModelMetadata.h"
+#include "runtime/model/GgufConfig.h"
+
+#include <algorithm>
+#include <iterator>
+
+using namespace kf;
+
+namespace {
+
+/// Most layers that llama.cpp has room for.
+constexpr int64_t kReaderLayers = 512;
+
+/// What llama.cpp's architecture of that name has: see its src/models.
+struct ReaderArchitecture {
+  Architecture architecture;
+  bool outputBias = false, mlpBias = false;
+  bool llama3 = false;   ///< rope_freqs.weight
+  bool ownHeads = false; ///< heads need not make up the hidden size
+  bool tied = true, untied = true;
+  bool windows = false;      ///< heeds attention.sliding_window
+  bool alwaysSlides = false; ///< some layer has a window
+};
+
+using enum Architecture;
+constexpr ReaderArchitecture kReader[] = {
+    {.architecture = Llama,
+     .outputBias = true,
+     .mlpBias = true,
+     .llama3 = true,
+     .ownHeads = true},
+    {.architecture = Qwen2},
+    {.architecture = Qwen3, .ownHeads = true},
+    {.architecture = Gpt2, .outputBias = true, .mlpBias = true},
+    {.architecture = Granite,
+     .outputBias = true,
+     .mlpBias = true,
+     .llama3 = true,
+     .ownHeads = true},
+    {.architecture = SmolLm3, .ownHeads = true},
+    {.architecture = Olmo2, .tied = false, .windows = true},
+    {.architecture = Starcoder2, .outputBias = true, .mlpBias = true},
+    {.architecture = Gemma2,
+     .ownHeads = true,
+     .untied = false,
+     .windows = true,
+     .alwaysSlides = true},
+    {.architecture = Gemma3, .ownHeads = true, .windows = true},
+    {.architecture = Phi3},
+    {.architecture = StableLm, .tied = false},
+    {.architecture = Cohere, .untied = false},
+    {.architecture = Cohere2,
+     .untied = false,
+     .windows = true,
+     .alwaysSlides = true},
+};
+
+/// What its architecture lacks, without which it refuses the file.
+std::vector<std::string> listMissing(const ModelConfig &config,
+                                     const ReaderArchitecture &reader) {
+  std::vector<std::string> missing;
+  if (config.attentionOutputBias && !reader.outputBias)
+    missing.emplace_back("no biases of the attention's output (such as "
+                         "blk.0.attn_output.bias)");
+  if (config.mlpBias && !reader.mlpBias)
+    missing.emplace_back("no biases of the feed-forward's products (such as "
+                         "blk.0.ffn_down.bias)");
+  if (isScaledAsLlama3(config) && !reader.llama3)
+    missing.emplace_back(
+        "no RoPE scaling of Llama 3's kind (rope_freqs.weight)");
+  if (config.heads * config.headDim != config.hiddenSize && !reader.ownHeads)
+    missing.emplace_back("no size of heads of its own (attention.key_length)");
+  if (config.tiedEmbeddings && !reader.tied)
+    missing.emplace_back("always an output matrix of its own (output.weight)");
+  if (!config.tiedEmbeddings && !reader.untied)
+    missing.emplace_back("no output matrix of its own (output.weight)");
+  if (reader.alwaysSlides && std::ranges::max(config.windows()) == 0)
+    missing.emplace_back(
+        "always some layers with a window (attention.sliding_window_pattern)");
+  return missing;
+}
+
+/// Keys that it does not heed, each with what follows its name.
+std::vector<std::string> listUnheeded(const ModelConfig &config,
+                                      const ReaderArchitecture &reader) {
+  const std::string otherwise = ": its results are not the model's";
+  std::vector<std::string> keys;
+  const int64_t window =
+      config.layerConfigs.empty() ? 0 : config.layerConfigs.front().window;
+  if (window > 0 && window < config.maxPositions && !reader.windows)
+    keys.push_back("attention.sliding_window: past " + std::to_string(window) +
+                   " positions, its results are not the model's");
+  if (config.architecture != Granite && !isUsualScale(config))
+    keys.push_back("attention.scale" + otherwise);
+  const GgufRopePlan ropes = ggufRopes(config);
+  if (!ropes.full)
+    return keys;
+  const RopeConfig usual;
+  if (ropes.full->scaling == RopeConfig::Scaling::Yarn &&
+      (ropes.full->betaFast != usual.betaFast ||
+       ropes.full->betaSlow != usual.betaSlow))
+    keys.push_back("rope.scaling.yarn_beta_fast and yarn_beta_slow" +
+                   otherwise);
+  if (reader.architecture == Olmo2 && ropes.sliding->theta != ropes.full->theta)
+    keys.push_back("rope.freq_base_swa" + otherwise);
+  return keys;
+}
+
+} // namespace
+
+std::vector<std::string> kf::listReaderProblems(const ModelConfig &config) {
+  const Architecture architecture = ggufArchitecture(config);
+  const std::string name(ggufNameOf(architecture));
+  const auto *reader = std::ranges::find(kReader, architecture,
+                                         &ReaderArchitecture::architecture);
+  std::vector<std::string> problems;
+  if (reader == std::end(kReader))
+    return problems;
+  for (const std::string &what : listMissing(config, *reader))
+    problems.push_back("llama.cpp will not load the file: its " + name +
+                       " has " + what);
+  if (config.layers > kReaderLayers)
+    problems.push_back("llama.cpp will not load the file: " + name +
+                       ".block_count is " + std::to_string(config.layers) +
+                       ", of which it takes " + std::to_string(kReaderLayers));
+  for (const std::string &key : listUnheeded(config, *reader))
+    problems.push_back("llama.cpp will not heed " + name + "." + key);
+  return problems;
+}

@@ -1,0 +1,38 @@
+//===- GgufRope.h - How a GGUF file's queries and keys turn -----*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_MODEL_GGUFROPE_H
+#define KF_RUNTIME_MODEL_GGUFROPE_H
+
+#include "runtime/io/Gguf.h"
+#include "runtime/model/GgufNumbers.h"
+#include "runtime/model/ModelConfig.h"
+
+#include <string_view>
+
+namespace kf {
+
+/// LongRoPE's tables, which the RoPE has the numbers of: no weights of
+/// programs.
+inline constexpr std::string_view kGgufLongFactors = "rope_factors_long.weight",
+                                  kGgufShortFactors =
+                                      "rope_factors_short.weight";
+
+/// The RoPE of layers without a window, and of those with one.
+struct GgufRopes {
+  RopeConfig full, sliding;
+};
+
+/// Reads both for `config`, whose architecture, heads, scale of attention and
+/// positions are known. Errors name the key or the tensor.
+Result<GgufRopes> readGgufRopes(const Gguf &gguf, const GgufNumbers &numbers,
+                                const ModelConfig &config);
+
+} // namespace kf
+
+#endif // KF_RUNTIME_MODEL_GGUFROPE_H
