@@ -43,6 +43,8 @@ constexpr KnownPreTokenizer kPreTokenizers[] = {
      R"(Split((?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+);ByteLevel;)"},
     {"tekken",
      R"(Split([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+);ByteLevel;)"},
+    {"gpt-4o",
+     R"(Split([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+);ByteLevel;)"},
     {"gpt-2", "ByteLevel(words);"},
     {"smollm", "Digits;ByteLevel(words);"},
 };
@@ -102,6 +104,11 @@ std::string describe(const json &step) {
       !flagOf(step, "invert", false))
     return "Split(" + textOf(memberOf(step, "pattern"), "Regex") + ");";
   return type + "(?);";
+}
+
+/// Whether a step of a normalizer or of a pre-tokenizer looks for spaces.
+bool isOfSpaces(const json &step) {
+  return textOf(memberOf(step, "pattern"), "String") == " ";
 }
 
 /// The bytes of "<0x41>", as the vocabularies of byte fallback write them.
@@ -242,9 +249,10 @@ private:
     const KnownPreTokenizer *known =
         std::ranges::find(kPreTokenizers, described, &KnownPreTokenizer::steps);
     if (known == std::end(kPreTokenizers))
-      return Status::error("the pre-tokenizer is none that GGUF has a name for "
-                           "(llama-bpe, qwen2, gpt-2, smollm, tekken): " +
-                           inQuotes(described));
+      return Status::error(
+          "the pre-tokenizer is none that GGUF has a name for "
+          "(llama-bpe, qwen2, gpt-2, gpt-4o, smollm, tekken): " +
+          inQuotes(described));
     for (const json *step :
          stepsOf(memberOf(document, "normalizer"), "normalizers"))
       // The name qwen2 implies it.
@@ -272,7 +280,16 @@ private:
   /// Spaces as U+2581, by a Metaspace or by normalizers.
   Status addScored(const std::vector<const json *> &steps) {
     bool spaceFirst = false, byMetaspace = false;
+    const std::vector<const json *> normalizers =
+        stepsOf(memberOf(document, "normalizer"), "normalizers");
+    auto replacesSpaces = [](const json *step) {
+      return textOf(*step, "type") == "Replace" && isOfSpaces(*step);
+    };
+    const bool noneIsLeft = std::ranges::any_of(normalizers, replacesSpaces);
     for (const json *step : steps) {
+      // Gemma splits where a space was.
+      if (noneIsLeft && textOf(*step, "type") == "Split" && isOfSpaces(*step))
+        continue;
       if (textOf(*step, "type") != "Metaspace")
         return Status::error("the pre-tokenizer " +
                              inQuotes(textOf(*step, "type")) +
@@ -282,13 +299,10 @@ private:
                                    : scheme != "never";
       byMetaspace |= spaceFirst;
     }
-    for (const json *step :
-         stepsOf(memberOf(document, "normalizer"), "normalizers")) {
+    for (const json *step : normalizers) {
       const std::string type = textOf(*step, "type");
       spaceFirst |= type == "Prepend";
-      const bool spaces = type == "Replace" &&
-                          textOf(memberOf(*step, "pattern"), "String") == " ";
-      if (type != "Prepend" && !spaces)
+      if (type != "Prepend" && !replacesSpaces(step))
         notes.push_back("GGUF cannot say that the tokenizer normalizes text (" +
                         type + ")");
     }

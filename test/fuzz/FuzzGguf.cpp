@@ -47,9 +47,8 @@ bool isSound(const RopeConfig &rope, int64_t headDim) {
   if (rope.dim < 2 || rope.dim % 2 != 0 || rope.dim > headDim ||
       !(rope.theta >= 1) || !(rope.factor >= 1) || !(rope.magnitude > 0))
     return false;
-  const size_t factors = rope.scaling == RopeConfig::Scaling::LongRope
-                             ? size_t(rope.dim) / 2
-                             : 0;
+  const size_t factors =
+      rope.scaling == RopeConfig::Scaling::LongRope ? size_t(rope.dim) / 2 : 0;
   return rope.longFactors.size() == factors &&
          rope.shortFactors.size() == factors;
 }
@@ -63,8 +62,7 @@ void check(const ModelConfig &config) {
   if (config.layers < 1 ||
       config.layerConfigs.size() != size_t(config.layers) ||
       config.kvHeads < 1 || config.heads % config.kvHeads != 0 ||
-      config.headDim < 1 ||
-      config.vocabSize < 1 || !(config.normEps >= 0))
+      config.headDim < 1 || config.vocabSize < 1 || !(config.normEps >= 0))
     std::abort();
 }
 

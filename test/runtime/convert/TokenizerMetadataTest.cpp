@@ -113,6 +113,61 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
+/// What only parts of a tokenizer of the data folder say otherwise.
+TEST(TokenizerMetadataEntries, GiveTheSameIdsWithOtherSteps) {
+  json gemma = json::parse(contentOf(kData + "llama-prepend.json"));
+  gemma["normalizer"] = {{"type", "Replace"},
+                         {"pattern", {{"String", " "}}},
+                         {"content", "\u2581"}};
+  gemma["pre_tokenizer"] = {{"type", "Split"},
+                            {"pattern", {{"String", " "}}},
+                            {"behavior", "MergedWithPrevious"},
+                            {"invert", false}};
+  json phi4 = json::parse(contentOf(kData + "llama3.json"));
+  phi4["model"]["ignore_merges"] = false;
+  phi4["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"] =
+      R"([^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*)"
+      R"([\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
+      R"(|[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+)"
+      R"([\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?)"
+      R"(|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+)";
+  for (const auto &[document, pre] :
+       {std::pair(gemma, "default"), std::pair(phi4, "gpt-4o")}) {
+    SCOPED_TRACE(pre);
+    TempFolder folder;
+    const std::string text = document.dump();
+    Result<Tokenizer> original =
+        Tokenizer::open(folder.write("tokenizer.json", text));
+    ASSERT_TRUE(original.ok()) << original.message();
+    ModelConfig config;
+    config.vocabSize = original->vocabSize();
+    GgufMetadata metadata;
+    std::vector<std::string> notes;
+    const Status added = addTokenizerMetadata(text, config, metadata, notes);
+    ASSERT_TRUE(added.ok()) << added.message();
+    EXPECT_EQ(notes, std::vector<std::string>());
+    auto gguf = writeAndOpen(folder, metadata);
+    EXPECT_EQ(*gguf->getString("tokenizer.ggml.pre"), pre);
+    Result<Tokenizer> converted = Tokenizer::fromGguf(*gguf);
+    ASSERT_TRUE(converted.ok()) << converted.message();
+    for (const json &item : json::parse(contentOf(kData + "texts.json"))) {
+      const std::string sample = item.get<std::string>();
+      EXPECT_EQ(*converted->encode(sample, false),
+                *original->encode(sample, false))
+          << item.dump();
+    }
+  }
+  // Where spaces are still there, it splits.
+  gemma["normalizer"] = nullptr;
+  GgufMetadata metadata;
+  std::vector<std::string> notes;
+  ModelConfig config;
+  config.vocabSize = 1 << 20;
+  EXPECT_EQ(
+      addTokenizerMetadata(gemma.dump(), config, metadata, notes).message(),
+      "the pre-tokenizer 'Split' has no place in a GGUF file");
+}
+
 /// A small byte-level tokenizer.
 json smallTokenizer() {
   return json::parse(R"({
@@ -192,7 +247,8 @@ TEST(TokenizerMetadataEntries, NameWhatGgufCannotSay) {
                       {"type": "Whitespace"}, {"type": "ByteLevel"}]})");
             }),
             "the pre-tokenizer is none that GGUF has a name for (llama-bpe, "
-            "qwen2, gpt-2, smollm, tekken): 'Whitespace(?);ByteLevel(words);'");
+            "qwen2, gpt-2, gpt-4o, smollm, tekken): "
+            "'Whitespace(?);ByteLevel(words);'");
   EXPECT_EQ(errorOf([](json &j) { j["pre_tokenizer"] = nullptr; }),
             "the tokenizer is neither byte-level nor has byte fallback, which "
             "is all that GGUF files hold");
