@@ -20,7 +20,9 @@ Result<uint64_t>
 SplitWeights::rowBytesOf(const std::string &name,
                          const std::vector<Part> &parts) const {
   KF_ASSIGN_OR_RETURN(const TensorView view, source->describe(name));
-  const int64_t rows = view.shape.empty() ? 0 : view.shape.front();
+  int64_t rows = view.shape.empty() ? 0 : view.shape.front();
+  for (size_t i = 1; i + 1 < view.shape.size(); ++i)
+    rows *= view.shape[i];
   int64_t sum = 0;
   for (const Part &part : parts)
     sum += part.rows;
@@ -78,6 +80,8 @@ Result<bool> SplitWeights::keepFloat8(const std::string &name) try {
 }
 
 TensorView SplitWeights::partOf(const Place &place, TensorView whole) const {
+  if (whole.shape.size() > 2)
+    whole.shape.erase(whole.shape.begin() + 1, whole.shape.end() - 1);
   whole.shape.front() = place.rows;
   whole.bytes = place.bytes();
   if (whole.data)

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // Some checkpoints hold several matrices of a model in one, whose rows are
-// theirs, one after another (Phi-3's qkv_proj and gate_up_proj). Seen through
-// SplitWeights, each is a tensor of its own, so that nothing else knows of it.
+// theirs, one after another (Phi-3's qkv_proj and gate_up_proj), or in a stack
+// of matrices (GraniteMoe's experts). Seen through SplitWeights, each is a
+// tensor of its own, so that nothing else knows of it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,9 +36,10 @@ public:
     int64_t rows = 0;
   };
   /// Presents the rows of `name` as `parts`, in their order, and hides `name`,
-  /// which may be a part's. Before other calls, beside none. Errors, which
-  /// change nothing: no such tensor, one whose rows are not as many as the
-  /// parts', a part that there is already.
+  /// which may be a part's. Those of a stack [E, N, K] are E * N rows; parts are
+  /// [rows, K]. Before other calls, beside none. Errors, which change nothing:
+  /// no such tensor, one whose rows are not as many as the parts', a part that
+  /// there is already.
   Status split(const std::string &name, const std::vector<Part> &parts);
 
   Result<TensorView> find(const std::string &name) const override;
@@ -72,7 +74,8 @@ private:
   /// Does what split() does, and leaves out of names() what is not `isListed`.
   Status add(const std::string &name, const std::vector<Part> &parts,
              bool isListed);
-  /// Bytes of a row of `name`, which has as many rows as the parts.
+  /// Bytes of a row of `name`, which has as many rows as the parts: elements
+  /// along the last dimension, or one where there is no other.
   Result<uint64_t> rowBytesOf(const std::string &name,
                               const std::vector<Part> &parts) const;
   TensorView partOf(const Place &place, TensorView whole) const;

@@ -53,6 +53,28 @@ TEST_F(SplitWeightsTest, PartsAreRowsOfTheWhole) {
   EXPECT_TRUE(weights.find("other").ok());
 }
 
+/// A stack of matrices is their rows, one matrix after another.
+TEST(SplitWeights, PartsOfAStack) {
+  auto tensors = std::make_unique<MemoryTensors>();
+  tensors->add("stack", {2, 3, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11});
+  SplitWeights weights(std::move(tensors));
+  EXPECT_EQ(weights.split("stack", {{"a", 2}}).message(),
+            "checkpoint tensor 'stack' has 6 rows, but the configuration "
+            "implies 2");
+  ASSERT_TRUE(
+      weights.split("stack", {{"a0", 1}, {"b0", 2}, {"a1", 1}, {"b1", 2}})
+          .ok());
+  for (auto [name, rows, first] :
+       std::initializer_list<std::tuple<const char *, int64_t, float>>{
+           {"a0", 1, 0}, {"b0", 2, 2}, {"a1", 1, 6}, {"b1", 2, 8}}) {
+    auto part = weights.find(name);
+    ASSERT_TRUE(part.ok()) << part.message();
+    EXPECT_EQ(part->shape, (std::vector<int64_t>{rows, 2}));
+    EXPECT_EQ(part->bytes, static_cast<uint64_t>(rows) * 8);
+    EXPECT_EQ(firstOf(*part), first);
+  }
+}
+
 TEST_F(SplitWeightsTest, TheLastPartReleasesTheWhole) {
   ASSERT_TRUE(weights.split("whole", {{"b", 1}, {"a", 3}}).ok());
   weights.releasePart("a", 4, 8);
