@@ -14,6 +14,31 @@ using namespace mlir;
 using namespace mlir::kf;
 using ::kf::ListedTensor;
 
+/// Products with experts read those of a layer as one weight.
+llvm::Error Checkpoint::checkExperts(const ::kf::ModelConfig &config) const {
+  const ::kf::TensorNames &names = ::kf::tensorNames(config);
+  for (int64_t layer = 0; layer < config.layers; ++layer) {
+    if (!config.hasExperts(layer))
+      continue;
+    for (std::string_view part :
+         {names.expertGate, names.expertUp, names.expertDown}) {
+      auto tensorOf = [&](int64_t expert) {
+        return find((Twine(names.layer) + "." + Twine(layer) + "." +
+                     names.ofExpert(part, expert) + ".weight")
+                        .str());
+      };
+      const Tensor *first = tensorOf(0);
+      for (int64_t expert = 1; expert < config.experts.count; ++expert)
+        if (const Tensor *other = tensorOf(expert); other->type != first->type)
+          return llvm::createStringError(
+              "checkpoint tensors '" + first->name + "' and '" + other->name +
+              "' have different types; those of a layer's experts are expected "
+              "to have one");
+    }
+  }
+  return llvm::Error::success();
+}
+
 llvm::Expected<Checkpoint> Checkpoint::read(MLIRContext &context,
                                             const ::kf::ModelConfig &config,
                                             const ::kf::WeightSource &source) {
@@ -32,8 +57,9 @@ llvm::Expected<Checkpoint> Checkpoint::read(MLIRContext &context,
       element = Float8E4M3FNType::get(&context);
       scales = ::kf::scaleName(listed.name);
     }
-    bool mayHaveBlocks =
-        listed.role == ListedTensor::Role::Matrix && !listed.transposed;
+    bool mayHaveBlocks = (listed.role == ListedTensor::Role::Matrix ||
+                          listed.role == ListedTensor::Role::Router) &&
+                         !listed.transposed;
     if (!element || (isa<QuantType>(element) && !mayHaveBlocks))
       return llvm::createStringError(
           "checkpoint tensor '" + listed.name + "' has type " +
@@ -48,5 +74,7 @@ llvm::Expected<Checkpoint> Checkpoint::read(MLIRContext &context,
   if (config.tiedEmbeddings)
     result.tensors[std::string(names.head) + ".weight"] =
         result.tensors[std::string(names.embedding) + ".weight"];
+  if (llvm::Error error = result.checkExperts(config))
+    return std::move(error);
   return result;
 }

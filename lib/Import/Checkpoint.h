@@ -40,6 +40,8 @@ public:
   }
 
 private:
+  llvm::Error checkExperts(const ::kf::ModelConfig &config) const;
+
   llvm::StringMap<Tensor> tensors;
 };
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Checkpoint.h"
+#include "ExpertBlock.h"
 
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Import/Import.h"
@@ -175,7 +176,7 @@ private:
                               scaled(attended, config.residualScale));
     if (!config.parallelBlocks)
       input = inputNorm(x, at, names.mlpNorm);
-    Value fed = outputNorm(mlp(input, at), at, names.mlpOutputNorm);
+    Value fed = outputNorm(feedForward(input, at, i), at, names.mlpOutputNorm);
     return arith::AddFOp::create(b, loc, x, scaled(fed, config.residualScale));
   }
 
@@ -240,40 +241,108 @@ private:
   }
 
   /// [T, D] -> [T, D].
-  Value mlp(Value x, const std::string &at) {
-    if (llvm::any_of(ArrayRef{names.gate, names.up, names.down},
+  Value feedForward(Value x, const std::string &at, int64_t layer) {
+    return config.hasExperts(layer)
+               ? experts(x, at)
+               : mlp(x, at, {names.gate, names.up, names.down});
+  }
+
+  /// What the names of a block's matrices end with.
+  struct BlockNames {
+    std::string_view gate, up, down;
+  };
+
+  /// [T, D] -> [T, D].
+  Value mlp(Value x, const std::string &at, const BlockNames &block) {
+    if (llvm::any_of(ArrayRef{block.gate, block.up, block.down},
                      [&](std::string_view part) {
                        return hasScales(at + std::string(part));
                      }))
-      return scaledMlp(x, at);
+      return scaledMlp(x, at, block);
     Value gate, gateBias;
     if (config.gatedMlp) {
-      gate = weight(at + std::string(names.gate));
-      gateBias = bias(at + std::string(names.gate));
+      gate = weight(at + std::string(block.gate));
+      gateBias = bias(at + std::string(block.gate));
     }
-    Value up = weight(at + std::string(names.up)),
-          upBias = bias(at + std::string(names.up));
-    Value down = weight(at + std::string(names.down)),
-          downBias = bias(at + std::string(names.down));
-    return MlpOp::create(
-        b, loc, x, gate, up, down, gateBias, upBias, downBias,
-        ActivationKindAttr::get(b.getContext(),
-                                activationKind(config.activation)));
+    Value up = weight(at + std::string(block.up)),
+          upBias = bias(at + std::string(block.up));
+    Value down = weight(at + std::string(block.down)),
+          downBias = bias(at + std::string(block.down));
+    return MlpOp::create(b, loc, x, gate, up, down, gateBias, upBias, downBias,
+                         activationAttr());
   }
 
   /// The same in products, which weights with scales need.
-  Value scaledMlp(Value x, const std::string &at) {
-    auto kind = ActivationKindAttr::get(b.getContext(),
-                                        activationKind(config.activation));
-    Value inner = linear(x, at + std::string(names.up));
+  Value scaledMlp(Value x, const std::string &at, const BlockNames &block) {
+    Value inner = linear(x, at + std::string(block.up));
     if (config.gatedMlp) {
-      Value gate = linear(x, at + std::string(names.gate));
+      Value gate = linear(x, at + std::string(block.gate));
       inner = arith::MulFOp::create(
-          b, loc, ActivationOp::create(b, loc, gate, kind), inner);
+          b, loc, ActivationOp::create(b, loc, gate, activationAttr()), inner);
     } else {
-      inner = ActivationOp::create(b, loc, inner, kind);
+      inner = ActivationOp::create(b, loc, inner, activationAttr());
     }
-    return linear(inner, at + std::string(names.down));
+    return linear(inner, at + std::string(block.down));
+  }
+
+  ActivationKindAttr activationAttr() {
+    return ActivationKindAttr::get(b.getContext(),
+                                   activationKind(config.activation));
+  }
+
+  /// [T, D] -> [T, D]: results are added up in f32, and rounded once.
+  Value experts(Value x, const std::string &at) {
+    ExpertBlock block(b, loc, config.experts, activationAttr());
+    const ExpertWeights weights = expertWeights(at);
+    Value sum =
+        block.route(x, linear(x, at + std::string(names.router)), weights);
+    if (config.experts.sharedWidth) {
+      Value shared =
+          mlp(x, at, {names.sharedGate, names.sharedUp, names.sharedDown});
+      shared = config.experts.sharedGate
+                   ? block.gate(shared,
+                                linear(x, at + std::string(names.sharedRouter)))
+                   : block.widen(shared);
+      sum = arith::AddFOp::create(b, loc, sum, shared);
+    }
+    return activation.isF32() ? sum
+                              : arith::TruncFOp::create(
+                                    b, loc, rowsOf(config.hiddenSize), sum);
+  }
+
+  ExpertWeights expertWeights(const std::string &at) {
+    auto typeOf = [&](std::string_view part) {
+      return checkpoint.find(at + names.ofExpert(part, 0) + ".weight")->type;
+    };
+    ExpertWeights weights;
+    if (typeOf(names.expertGate) == typeOf(names.expertUp)) {
+      weights.gateUp = stacked(at, {names.expertGate, names.expertUp});
+    } else {
+      weights.gate = stacked(at, {names.expertGate});
+      weights.up = stacked(at, {names.expertUp});
+    }
+    weights.down = stacked(at, {names.expertDown});
+    return weights;
+  }
+
+  /// The kf.weight [parts, E, rows, columns] of matrices of all experts.
+  Value stacked(const std::string &at, ArrayRef<std::string_view> parts) {
+    SmallVector<Attribute> all;
+    RankedTensorType one;
+    for (std::string_view part : parts)
+      for (int64_t i = 0; i < config.experts.count; ++i) {
+        const Checkpoint::Tensor *tensor =
+            checkpoint.find(at + names.ofExpert(part, i) + ".weight");
+        assert(tensor && "the checkpoint's check covers every weight");
+        all.push_back(b.getStringAttr(tensor->name));
+        one = tensor->type;
+      }
+    auto type = RankedTensorType::get({static_cast<int64_t>(parts.size()),
+                                       config.experts.count, one.getDimSize(0),
+                                       one.getDimSize(1)},
+                                      one.getElementType());
+    return WeightOp::create(b, loc, type, b.getArrayAttr(all), b.getUnitAttr(),
+                            /*transposed=*/UnitAttr());
   }
 
   //===--- Single ops -----------------------------------------------------===//

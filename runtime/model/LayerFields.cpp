@@ -338,7 +338,7 @@ Result<Ropes> RopeReader::withDims(Ropes ropes) const {
 Result<int64_t> readWindow(const ConfigReader &reader, const Family &family) {
   if (family.windows == WindowRule::Never)
     return 0;
-  if (family.windows == WindowRule::IfUsed) {
+  if (family.windows != WindowRule::Always) {
     KF_ASSIGN_OR_RETURN(bool used, reader.boolean("use_sliding_window", false));
     if (!used)
       return 0;
@@ -393,7 +393,7 @@ Result<std::vector<bool>> slidingByDefault(const ConfigReader &reader,
   } else if (family.turned == TurnedLayers::Listed) {
     for (int64_t i = 0; i < layers; ++i)
       slides[i] = !turned[i];
-  } else if (family.windows != WindowRule::Always) {
+  } else if (family.windows == WindowRule::IfUsed) {
     KF_ASSIGN_OR_RETURN(int64_t full,
                         reader.integer("max_window_layers", 0, kMaxLayers, 28));
     std::fill_n(slides.begin(), std::min(full, layers), false);
@@ -448,6 +448,10 @@ Status kf::readLayers(const ConfigReader &reader, const Family &family,
         types->size() != static_cast<size_t>(config.layers))
       return reader.unexpected("layer_types", "a list of one entry a layer");
     KF_RETURN_IF_ERROR(readLayerTypes(*types, window, slides));
+  } else if (family.windows == WindowRule::ListedIfUsed && window != 0) {
+    return Status::error(reader.quoted("use_sliding_window") +
+                         ", but nothing says which layers have the window; "
+                         "'layer_types' is expected");
   } else if (family.fullLayers && window == 0 &&
              std::ranges::find(slides, true) != slides.end()) {
     return Status::error(reader.quoted("sliding_window") +

@@ -14,6 +14,7 @@
 #include "runtime/core/Quote.h"
 #include "runtime/model/ConfigLimits.h"
 #include "runtime/model/ConfigReader.h"
+#include "runtime/model/ExpertFields.h"
 #include "runtime/model/LayerFields.h"
 #include "runtime/model/ModelFamily.h"
 #include "runtime/model/SamplingDefaults.h"
@@ -393,6 +394,7 @@ Result<ModelConfig> readModel(const json &outside) {
   KF_RETURN_IF_ERROR(readBlocks(reader, family, config));
   KF_RETURN_IF_ERROR(readScales(reader, family, config));
   KF_RETURN_IF_ERROR(readLayers(reader, family, config));
+  KF_RETURN_IF_ERROR(readExperts(reader, family, config));
   KF_ASSIGN_OR_RETURN(
       config.tiedEmbeddings,
       reader.boolean("tie_word_embeddings", family.defaultTied));
@@ -444,6 +446,11 @@ std::vector<int64_t> ModelConfig::windows() const {
   for (const LayerConfig &layer : layerConfigs)
     windows.push_back(layer.window);
   return windows;
+}
+
+bool ModelConfig::hasExperts(int64_t layer) const {
+  const auto index = static_cast<size_t>(layer);
+  return index < layerConfigs.size() && layerConfigs[index].hasExperts;
 }
 
 Result<ModelConfig>

@@ -47,7 +47,12 @@ enum class Architecture {
   Cohere,
   Cohere2,
   Gemma2,
-  Gemma3
+  Gemma3,
+  Mixtral,
+  Qwen2Moe,
+  Qwen3Moe,
+  GraniteMoe,
+  Olmoe
 };
 /// config.json's model_type: "llama", "mistral", "qwen2" ...
 std::string_view nameOf(Architecture architecture);
@@ -107,11 +112,28 @@ struct SamplingDefaults {
   bool operator==(const SamplingDefaults &) const = default;
 };
 
+/// Feed-forward blocks of which a router chooses some for each row: those that
+/// a softmax over the products of the row with the router's rows makes the most
+/// likely ones, whose results are added up by these probabilities.
+struct ExpertsConfig {
+  int64_t count = 0;       ///< 0: the model has none
+  int64_t chosen = 0;      ///< for a row, from 1 to count
+  int64_t width = 0;       ///< what intermediateSize is of other blocks
+  bool normalized = false; ///< probabilities are divided by those chosen's sum
+  /// Width of a block that every row goes through beside those chosen; 0: none.
+  int64_t sharedWidth = 0;
+  /// What that gives is multiplied by a sigmoid of a product with the row.
+  bool sharedGate = false;
+
+  bool operator==(const ExpertsConfig &) const = default;
+};
+
 /// What a layer does that others of its model may do otherwise.
 struct LayerConfig {
   int64_t window = 0; ///< how many positions back it attends; 0: all
   /// How its queries and keys are turned; none: not at all.
   std::optional<RopeConfig> rope = {};
+  bool hasExperts = false; ///< rather than one feed-forward block
 
   bool operator==(const LayerConfig &) const = default;
 };
@@ -138,6 +160,7 @@ struct ModelConfig {
   bool parallelBlocks = false;
   Activation activation = Activation::Silu;
   bool gatedMlp = true;
+  ExpertsConfig experts; ///< of the layers that have them
   QkNorm qkNorm = QkNorm::None;
   double attentionScale = 0; ///< factor of q k^T
   double embeddingScale = 1; ///< factor of the embeddings
@@ -164,6 +187,8 @@ struct ModelConfig {
   const RopeConfig *commonRope() const;
   /// The window of each layer.
   std::vector<int64_t> windows() const;
+  /// Whether `layer` has experts; one that layerConfigs lacks has none.
+  bool hasExperts(int64_t layer) const;
 };
 
 /// Reads config.json's text and, unless empty, generation_config.json's. Errors

@@ -39,6 +39,22 @@ static constexpr const char *cohereReads[] = {"attention_bias", "logit_scale"};
 static constexpr const char *cohere2Reads[] = {"attention_bias", "layer_switch",
                                                "logit_scale", "sliding_window"};
 
+static constexpr const char *mixtralReads[] = {
+    "num_experts", "num_experts_per_tok", "num_local_experts",
+    "sliding_window"};
+static constexpr const char *qwenMoeReads[] = {
+    "attention_bias",    "moe_intermediate_size",
+    "num_experts",       "num_experts_per_tok",
+    "num_local_experts", "shared_expert_intermediate_size",
+    "sliding_window"};
+static constexpr const char *graniteMoeReads[] = {
+    "attention_bias",    "attention_multiplier", "embedding_multiplier",
+    "logits_scaling",    "num_experts",          "num_experts_per_tok",
+    "num_local_experts", "residual_multiplier"};
+static constexpr const char *olmoeReads[] = {"attention_bias", "num_experts",
+                                             "num_experts_per_tok",
+                                             "num_local_experts"};
+
 // "rope_gptj" means pairs of neighbours.
 static constexpr StatedField cohereStates[] = {
     {"position_embedding_type", "\"rope_gptj\""},
@@ -54,6 +70,12 @@ static constexpr StatedField starcoder2States[] = {
 // Their classes know no other periods than the usual ones.
 static constexpr StatedField gemma2States[] = {{"sliding_window_pattern", "2"}};
 static constexpr StatedField olmo3States[] = {{"sliding_window_pattern", "4"}};
+
+// What Qwen 3's files may say of Qwen 2's biases and of shared experts.
+static constexpr StatedField qwen3MoeStates[] = {
+    {"qkv_bias", "false"},
+    {"shared_expert_intermediate_size", "0"},
+    {"use_qk_norm", "true"}};
 
 static constexpr Family families[] = {
     {.architecture = Architecture::Llama,
@@ -303,6 +325,87 @@ static constexpr Family families[] = {
      .fullLayersField = "sliding_window_pattern",
      .ropeByType = true,
      .slidingTheta = "rope_local_base_freq"},
+    {.architecture = Architecture::Mixtral,
+     .modelType = "mixtral",
+     .className = "MixtralForCausalLM",
+     .experts = {.count = "num_local_experts",
+                 .otherCount = "num_experts",
+                 .defaultCount = 8,
+                 .defaultChosen = 2},
+     .reads = mixtralReads,
+     .defaultMaxPositions = 131072,
+     .defaultKvHeads = 8,
+     .defaultEps = 1e-5,
+     .defaultTheta = 1e6,
+     .windows = WindowRule::Always},
+    {.architecture = Architecture::Qwen2Moe,
+     .modelType = "qwen2_moe",
+     .className = "Qwen2MoeForCausalLM",
+     .qkvBias = {"qkv_bias", true},
+     .experts = {.count = "num_experts",
+                 .otherCount = "num_local_experts",
+                 .width = "moe_intermediate_size",
+                 .sharedWidth = "shared_expert_intermediate_size",
+                 .normalized = "norm_topk_prob",
+                 .someLayers = true,
+                 .sharedGate = true,
+                 .defaultCount = 60,
+                 .defaultChosen = 4,
+                 .defaultWidth = 1408,
+                 .defaultSharedWidth = 5632},
+     .reads = qwenMoeReads,
+     .defaultMaxPositions = 32768,
+     .defaultKvHeads = 16,
+     .windows = WindowRule::ListedIfUsed},
+    {.architecture = Architecture::Qwen3Moe,
+     .modelType = "qwen3_moe",
+     .className = "Qwen3MoeForCausalLM",
+     .qkvBias = {"attention_bias"},
+     .outputBias = {"attention_bias"},
+     .experts = {.count = "num_experts",
+                 .otherCount = "num_local_experts",
+                 .width = "moe_intermediate_size",
+                 .normalized = "norm_topk_prob",
+                 .someLayers = true,
+                 .defaultCount = 128,
+                 .defaultChosen = 8,
+                 .defaultWidth = 768},
+     .reads = qwenMoeReads,
+     .states = qwen3MoeStates,
+     .defaultMaxPositions = 32768,
+     .defaultKvHeads = 4,
+     .qkNorm = QkNorm::Heads,
+     .windows = WindowRule::AllIfUsed},
+    {.architecture = Architecture::GraniteMoe,
+     .modelType = "granitemoe",
+     .className = "GraniteMoeForCausalLM",
+     .embeddingScale = "embedding_multiplier",
+     .residualScale = "residual_multiplier",
+     .attentionScale = "attention_multiplier",
+     .logitDivisor = "logits_scaling",
+     .qkvBias = {"attention_bias"},
+     .outputBias = {"attention_bias"},
+     .experts = {.count = "num_local_experts",
+                 .otherCount = "num_experts",
+                 .defaultCount = 8,
+                 .defaultChosen = 2},
+     .reads = graniteMoeReads,
+     .needsKvHeads = false},
+    {.architecture = Architecture::Olmoe,
+     .modelType = "olmoe",
+     .className = "OlmoeForCausalLM",
+     .qkvBias = {"attention_bias"},
+     .outputBias = {"attention_bias"},
+     .experts = {.count = "num_experts",
+                 .otherCount = "num_local_experts",
+                 .normalized = "norm_topk_prob",
+                 .defaultCount = 64,
+                 .defaultChosen = 8},
+     .reads = olmoeReads,
+     .defaultMaxPositions = 4096,
+     .defaultEps = 1e-5,
+     .needsKvHeads = false,
+     .qkNorm = QkNorm::Width},
 };
 
 std::span<const Family> kf::modelFamilies() { return families; }

@@ -35,7 +35,9 @@ struct BiasField {
 enum class WindowRule {
   Never,
   Always, ///< where it is not null
-  IfUsed, ///< with use_sliding_window
+  IfUsed, ///< with use_sliding_window, in the layers from max_window_layers on
+  AllIfUsed,    ///< with use_sliding_window, in all layers
+  ListedIfUsed, ///< with use_sliding_window, where layer_types says it
 };
 
 /// Which layers turn queries and keys.
@@ -50,6 +52,24 @@ enum class TurnedLayers {
 struct StatedField {
   const char *name;
   const char *value; ///< the only one that is right, as JSON
+};
+
+/// What fields say of experts (ExpertFields.h). num_experts_per_tok has one
+/// name in all families.
+struct ExpertFields {
+  // Names; null where there is none.
+  const char *count = nullptr;      ///< null: the family has no experts
+  const char *otherCount = nullptr; ///< another name of it
+  const char *width = "intermediate_size", *sharedWidth = nullptr;
+  const char *normalized = nullptr; ///< null: probabilities are
+  /// mlp_only_layers and decoder_sparse_step say which layers have them, rather
+  /// than all.
+  bool someLayers = false;
+  bool sharedGate = false; ///< ExpertsConfig's
+
+  // What absent fields stand for; 0: the field has to be there.
+  int64_t defaultCount = 0, defaultChosen = 0, defaultWidth = 0;
+  int64_t defaultSharedWidth = 0;
 };
 
 struct Family {
@@ -71,6 +91,7 @@ struct Family {
   const char *attentionCap = nullptr, *logitCap = nullptr;
   const char *logitScale = nullptr, *logitDivisor = nullptr;
   BiasField qkvBias = {}, outputBias = {}, mlpBias = {};
+  ExpertFields experts = {};
   /// Fields that others must not have (UnsupportedFields.cpp), and this reads,
   /// or is right to ignore.
   std::span<const char *const> reads = {};

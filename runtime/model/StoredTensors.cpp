@@ -19,44 +19,88 @@
 
 using namespace kf;
 
-/// Shows rows of Phi-3's tensors as LLaMA's.
-static Status splitTensors(const ModelConfig &config,
-                           std::unique_ptr<WeightSource> &weights) {
-  const TensorNames &names = tensorNames(config);
-  const bool gguf = config.naming == TensorNaming::Gguf;
-  // In GGUF it has the name of the matrix that is the second half of it.
-  const std::string_view qkv = gguf ? "attn_qkv" : "self_attn.qkv_proj";
-  const std::string_view gateUp = gguf ? names.up : "mlp.gate_up_proj";
-  const std::vector<std::string> all = weights->names();
-  auto has = [&](const std::string &name) {
-    return std::ranges::binary_search(all, name);
-  };
-  const std::string bare = std::string(names.layer) + ".";
-  // Checkpoints of the bare model lack the prefix.
-  const std::string prefix(has(std::string(names.embedding) + ".weight")
-                               ? std::string_view()
-                               : names.prefix);
-  const int64_t queries = config.heads * config.headDim;
-  const int64_t keys = config.kvHeads * config.headDim;
-  auto split = std::make_unique<SplitWeights>(std::move(weights));
-  Status status;
-  for (int64_t i = 0; i < config.layers && status.ok(); ++i) {
-    auto nameOf = [&](std::string_view part) {
-      return prefix + bare + std::to_string(i) + "." + std::string(part) +
-             ".weight";
-    };
-    if (!has(nameOf(names.query)))
-      status = split->split(nameOf(qkv), {{nameOf(names.query), queries},
-                                          {nameOf(names.key), keys},
-                                          {nameOf(names.value), keys}});
-    if (status.ok() && !has(nameOf(names.gate)))
-      status = split->split(nameOf(gateUp),
-                            {{nameOf(names.gate), config.intermediateSize},
-                             {nameOf(names.up), config.intermediateSize}});
+namespace {
+
+/// Shows rows of a checkpoint's tensors as those that the model implies, a
+/// layer at a time.
+class TensorSplitter {
+public:
+  TensorSplitter(const ModelConfig &config,
+                 std::unique_ptr<WeightSource> weights)
+      : config(config), names(tensorNames(config)), all(weights->names()),
+        weights(std::make_unique<SplitWeights>(std::move(weights))) {
+    // Checkpoints of the bare model lack the prefix.
+    if (!has(std::string(names.embedding) + ".weight"))
+      prefix = names.prefix;
   }
-  weights = std::move(split);
-  return status;
-}
+
+  /// The tensors as splitLayer(layer) leaves them.
+  using Layer = Status (TensorSplitter::*)();
+  Status split(Layer splitLayer) {
+    for (layer = 0; layer < config.layers; ++layer)
+      KF_RETURN_IF_ERROR((this->*splitLayer)());
+    return Status();
+  }
+  std::unique_ptr<WeightSource> take() { return std::move(weights); }
+
+  /// Phi-3's queries, keys and values, and its gate and up, which in GGUF have
+  /// the name of the matrix that is the second half of them.
+  Status splitProjections() {
+    const bool gguf = config.naming == TensorNaming::Gguf;
+    const std::string_view qkv = gguf ? "attn_qkv" : "self_attn.qkv_proj";
+    const std::string_view gateUp = gguf ? names.up : "mlp.gate_up_proj";
+    const int64_t queries = config.heads * config.headDim;
+    const int64_t keys = config.kvHeads * config.headDim;
+    if (!has(nameOf(names.query)))
+      KF_RETURN_IF_ERROR(
+          weights->split(nameOf(qkv), {{nameOf(names.query), queries},
+                                       {nameOf(names.key), keys},
+                                       {nameOf(names.value), keys}}));
+    if (has(nameOf(names.gate)))
+      return Status();
+    return weights->split(nameOf(gateUp),
+                          {{nameOf(names.gate), config.intermediateSize},
+                           {nameOf(names.up), config.intermediateSize}});
+  }
+
+  /// GraniteMoe's experts: [E, 2 * width, D], gates first, and [E, D, width].
+  Status splitExperts() {
+    const ExpertsConfig &experts = config.experts;
+    auto partOf = [&](std::string_view part, int64_t expert) {
+      return nameOf(names.ofExpert(part, expert));
+    };
+    if (has(partOf(names.expertGate, 0)))
+      return Status();
+    std::vector<SplitWeights::Part> inputs, outputs;
+    for (int64_t i = 0; i < experts.count; ++i) {
+      inputs.push_back({partOf(names.expertGate, i), experts.width});
+      inputs.push_back({partOf(names.expertUp, i), experts.width});
+      outputs.push_back({partOf(names.expertDown, i), config.hiddenSize});
+    }
+    KF_RETURN_IF_ERROR(
+        weights->split(nameOf("block_sparse_moe.input_linear"), inputs));
+    return weights->split(nameOf("block_sparse_moe.output_linear"), outputs);
+  }
+
+private:
+  bool has(const std::string &name) const {
+    return std::ranges::binary_search(all, name);
+  }
+  /// In the layer that is split.
+  std::string nameOf(std::string_view part) const {
+    return std::string(prefix) + std::string(names.layer) + "." +
+           std::to_string(layer) + "." + std::string(part) + ".weight";
+  }
+
+  const ModelConfig &config;
+  const TensorNames &names;
+  std::vector<std::string> all; ///< in the checkpoint
+  std::unique_ptr<SplitWeights> weights;
+  std::string_view prefix;
+  int64_t layer = 0;
+};
+
+} // namespace
 
 /// What the names of a language model begin with where it is a part of another,
 /// in older files and in newer ones, and what they begin with alone.
@@ -101,9 +145,17 @@ Status kf::adaptStoredTensors(const ModelConfig &config,
                               std::unique_ptr<WeightSource> &weights) try {
   if (familyOf(config.architecture).wrapperType)
     KF_RETURN_IF_ERROR(unwrapTensors(weights));
-  return config.architecture == Architecture::Phi3
-             ? splitTensors(config, weights)
-             : Status();
+  TensorSplitter::Layer splitLayer = nullptr;
+  if (config.architecture == Architecture::Phi3)
+    splitLayer = &TensorSplitter::splitProjections;
+  else if (config.architecture == Architecture::GraniteMoe)
+    splitLayer = &TensorSplitter::splitExperts;
+  if (!splitLayer)
+    return Status();
+  TensorSplitter splitter(config, std::move(weights));
+  const Status status = splitter.split(splitLayer);
+  weights = splitter.take();
+  return status;
 } catch (...) {
   return statusOfException();
 }

@@ -87,6 +87,38 @@ constexpr TensorNames starcoder2Names() {
   return names;
 }
 
+/// With a block of experts.
+constexpr TensorNames qwenMoeNames() {
+  TensorNames names = llamaNames();
+  names.router = "mlp.gate";
+  names.experts = "mlp.experts";
+  names.expertGate = "gate_proj";
+  names.expertUp = "up_proj";
+  names.expertDown = "down_proj";
+  names.sharedGate = "mlp.shared_expert.gate_proj";
+  names.sharedUp = "mlp.shared_expert.up_proj";
+  names.sharedDown = "mlp.shared_expert.down_proj";
+  names.sharedRouter = "mlp.shared_expert_gate";
+  return names;
+}
+
+constexpr TensorNames mixtralNames() {
+  TensorNames names = llamaNames();
+  names.router = "block_sparse_moe.gate";
+  names.experts = "block_sparse_moe.experts";
+  names.expertGate = "w1";
+  names.expertUp = "w3";
+  names.expertDown = "w2";
+  return names;
+}
+
+/// Its experts are split by StoredTensors.cpp, and called as Mixtral's.
+constexpr TensorNames graniteMoeNames() {
+  TensorNames names = mixtralNames();
+  names.router = "block_sparse_moe.router.layer";
+  return names;
+}
+
 /// GGUF's names, which architectures share but for what they lack.
 constexpr TensorNames ggufNames(bool isGpt2) {
   TensorNames names;
@@ -139,6 +171,9 @@ constexpr TensorNames kLlama = llamaNames();
 constexpr TensorNames kOlmo = olmoNames();
 constexpr TensorNames kGemma = gemmaNames();
 constexpr TensorNames kStarcoder2 = starcoder2Names();
+constexpr TensorNames kQwenMoe = qwenMoeNames();
+constexpr TensorNames kMixtral = mixtralNames();
+constexpr TensorNames kGraniteMoe = graniteMoeNames();
 constexpr TensorNames kGpt2 = gpt2Names();
 constexpr TensorNames kGgufLlama = ggufNames(/*isGpt2=*/false);
 constexpr TensorNames kGgufOlmo = ggufOlmoNames();
@@ -161,6 +196,14 @@ const TensorNames &kf::tensorNames(const ModelConfig &config) {
     return gguf ? kGgufGemma : kGemma;
   case Architecture::Starcoder2:
     return gguf ? kGgufStarcoder2 : kStarcoder2;
+  case Architecture::Mixtral:
+    return kMixtral;
+  case Architecture::GraniteMoe:
+    return kGraniteMoe;
+  case Architecture::Qwen2Moe:
+  case Architecture::Qwen3Moe:
+  case Architecture::Olmoe:
+    return kQwenMoe;
   default:
     return gguf ? kGgufLlama : kLlama;
   }
@@ -186,7 +229,8 @@ public:
       add(std::string(names.positions) + ".weight",
           {config.maxPositions, hidden});
     for (int64_t i = 0; i < config.layers; ++i)
-      addLayer(std::string(names.layer) + "." + std::to_string(i) + ".");
+      addLayer(std::string(names.layer) + "." + std::to_string(i) + ".",
+               config.hasExperts(i));
     addNorm(std::string(names.finalNorm), hidden);
     const auto layer =
         std::ranges::find_if(config.layerConfigs, [](const LayerConfig &layer) {
@@ -203,8 +247,8 @@ public:
   }
 
 private:
-  void addLayer(const std::string &layer) {
-    const int64_t hidden = config.hiddenSize, inner = config.intermediateSize;
+  void addLayer(const std::string &layer, bool hasExperts) {
+    const int64_t hidden = config.hiddenSize;
     const int64_t queries = config.heads * config.headDim;
     const int64_t keys = config.kvHeads * config.headDim;
     auto in = [&](std::string_view part) { return layer + std::string(part); };
@@ -229,12 +273,48 @@ private:
       addNorm(in(names.attentionOutputNorm), hidden);
     if (input && !config.parallelBlocks)
       addNorm(in(names.mlpNorm), hidden);
-    if (config.gatedMlp)
-      addLinear(in(names.gate), inner, hidden, config.mlpBias);
-    addLinear(in(names.up), inner, hidden, config.mlpBias);
-    addLinear(in(names.down), hidden, inner, config.mlpBias);
+    if (hasExperts)
+      addExperts(layer);
+    else
+      addBlock(layer, {names.gate, names.up, names.down},
+               config.intermediateSize);
     if (output)
       addNorm(in(names.mlpOutputNorm), hidden);
+  }
+
+  struct BlockNames {
+    std::string_view gate, up, down;
+  };
+  void addBlock(const std::string &layer, const BlockNames &block,
+                int64_t inner) {
+    const int64_t hidden = config.hiddenSize;
+    auto in = [&](std::string_view part) { return layer + std::string(part); };
+    if (config.gatedMlp)
+      addLinear(in(block.gate), inner, hidden, config.mlpBias);
+    addLinear(in(block.up), inner, hidden, config.mlpBias);
+    addLinear(in(block.down), hidden, inner, config.mlpBias);
+  }
+
+  void addExperts(const std::string &layer) {
+    const ExpertsConfig &experts = config.experts;
+    const int64_t hidden = config.hiddenSize;
+    add(layer + std::string(names.router) + ".weight", {experts.count, hidden},
+        Role::Router);
+    for (int64_t i = 0; i < experts.count; ++i) {
+      auto addOf = [&](std::string_view part, int64_t out, int64_t in) {
+        add(layer + names.ofExpert(part, i) + ".weight", {out, in});
+        tensors.back().ofExpert = true;
+      };
+      addOf(names.expertGate, experts.width, hidden);
+      addOf(names.expertUp, experts.width, hidden);
+      addOf(names.expertDown, hidden, experts.width);
+    }
+    if (experts.sharedWidth)
+      addBlock(layer, {names.sharedGate, names.sharedUp, names.sharedDown},
+               experts.sharedWidth);
+    if (experts.sharedGate)
+      add(layer + std::string(names.sharedRouter) + ".weight", {1, hidden},
+          Role::Router);
   }
 
   void addLinear(const std::string &base, int64_t out, int64_t in, bool bias) {
@@ -297,6 +377,12 @@ bool isIgnorable(const ModelConfig &config, const std::string &name) {
 
 } // namespace
 
+std::string TensorNames::ofExpert(std::string_view part, int64_t expert) const {
+  const std::string number = std::to_string(expert), name(part);
+  return experts.empty() ? name + "." + number
+                         : std::string(experts) + "." + number + "." + name;
+}
+
 std::vector<int64_t> ListedTensor::storedShape() const {
   std::vector<int64_t> stored = shape;
   if (transposed)
@@ -345,7 +431,8 @@ bool kf::isFactor(const ModelConfig &config, const ListedTensor &tensor) {
     return !name.empty() && tensor.key == std::string(name) + ".weight";
   };
   return tensor.role == ListedTensor::Role::Matrix && !tensor.transposed &&
-         !isCalled(names.embedding) && !isCalled(names.positions);
+         !tensor.ofExpert && !isCalled(names.embedding) &&
+         !isCalled(names.positions);
 }
 
 Result<int64_t> kf::keepFloat8(const ModelConfig &config,

@@ -35,7 +35,18 @@ struct TensorNames {
   std::string_view queryNorm, keyNorm; ///< [head dim] or [heads * dim]
   std::string_view output;             ///< [D, heads * dim]
   std::string_view gate, up, down;     ///< [F, D], [F, D], [D, F]
+  // In one with experts: E of them, each of width I.
+  std::string_view router;                           ///< [E, D]
+  std::string_view experts;                          ///< see ofExpert()
+  std::string_view expertGate, expertUp;             ///< of one, [I, D]
+  std::string_view expertDown;                       ///< of one, [D, I]
+  std::string_view sharedGate, sharedUp, sharedDown; ///< as those of a block
+  std::string_view sharedRouter;                     ///< of its sigmoid, [1, D]
   bool transposed = false; ///< a layer's matrices are stored [in, out]
+
+  /// The name in a layer of the matrix `part` (expertGate, ...) of an expert:
+  /// "<experts>.<expert>.<part>", or "<part>.<expert>" without `experts`.
+  std::string ofExpert(std::string_view part, int64_t expert) const;
 };
 
 /// The names in checkpoints of config.naming.
@@ -43,13 +54,15 @@ const TensorNames &tensorNames(const ModelConfig &config);
 
 /// A tensor that a model implies.
 struct ListedTensor {
-  enum class Role { Matrix, NormWeight, Bias, RopeFactors };
+  /// Router: a matrix of few rows whose products choose, or weigh, experts.
+  enum class Role { Matrix, Router, NormWeight, Bias, RopeFactors };
   std::string
       key; ///< its name without the prefix: "layers.0.mlp.up_proj.weight"
   std::string name; ///< in a complete checkpoint: "model.layers.0..."
   Role role = Role::Matrix;
   std::vector<int64_t> shape; ///< logical: [out, in] for matrices
   bool transposed = false;    ///< the checkpoint has [in, out]
+  bool ofExpert = false; ///< rows that did not choose the expert do without it
 
   /// As the checkpoint has it.
   std::vector<int64_t> storedShape() const;
@@ -59,8 +72,9 @@ struct ListedTensor {
 /// the order of the computation; the embedding table comes first.
 std::vector<ListedTensor> listTensors(const ModelConfig &config);
 
-/// Whether products alone read `tensor`, as it is stored: a matrix that is
-/// [out, in] in the checkpoint, and in which no ids or positions are looked up.
+/// Whether products that take factors of rows alone read `tensor`, as it is
+/// stored: a matrix that is [out, in] in the checkpoint, in which no ids or
+/// positions are looked up, and of no expert.
 bool isFactor(const ModelConfig &config, const ListedTensor &tensor);
 
 /// Has `source` keep the factors that are stored in F8E4M3 so, and returns how

@@ -378,6 +378,77 @@ TEST(Import, QueryAndKeyNorm) {
   EXPECT_EQ(countOf(step, ": tensor<1x2x32xf32>, tensor<32xf32>"), 2u);
 }
 
+/// The product with the router chooses; of the experts' results, the weighted
+/// sum is one of f32, whatever activations are.
+TEST(Import, Experts) {
+  Model model = golden("qwen3-moe");
+  const auto layers = static_cast<size_t>(model.config.layers);
+  ImportOptions options;
+  options.activationType = DataType::F16;
+  const std::string step = import(model, {StepPart::Body, 16}, options);
+  EXPECT_EQ(countOf(step, "kf.mlp"), 0u);
+  EXPECT_EQ(countOf(step, "kf.matmul"), 5 * layers); // q, k, v, output, router
+  EXPECT_EQ(countOf(step, "top(2) normalized : tensor<?x8xf16>"), layers);
+  EXPECT_EQ(countOf(step, "glu(silu) : tensor<?x32xf16>, tensor<?x2xi32>, "
+                          "tensor<2x8x12x32xbf16>"),
+            layers);
+  EXPECT_EQ(countOf(step, ": tensor<?x2x12xf16>, tensor<?x2xi32>, "
+                          "tensor<1x8x32x12xbf16>"),
+            layers);
+  EXPECT_EQ(countOf(step, "kf.broadcast %expanded"), layers) << step;
+  EXPECT_EQ(countOf(step, "kf.reduce(sum)"), layers);
+  EXPECT_EQ(countOf(step, "dims = [1] : tensor<?x2x32xf32>"), layers);
+  // All experts' gates, then all of what they multiply.
+  std::string names = "kf.weight [";
+  for (const char *part : {"gate_proj", "up_proj"})
+    for (int i = 0; i < 8; ++i)
+      names += std::string(names.ends_with('[') ? "" : ", ") +
+               "\"model.layers.1.mlp.experts." + std::to_string(i) + "." +
+               part + ".weight\"";
+  expectContains(step, names + "] {stacked} : tensor<2x8x12x32xbf16>");
+  const std::string one = import(model, {StepPart::Body, 1}, options);
+  EXPECT_EQ(countOf(one, "?"), 0u);
+  // Softmax over all of them.
+  EXPECT_EQ(countOf(decode(golden("olmoe")), "top(2) : tensor<1x6xf32>"), 3u);
+}
+
+TEST(Import, SharedExpert) {
+  Model model = golden("qwen2-moe");
+  const auto layers = static_cast<size_t>(model.config.layers);
+  const std::string step = decode(model);
+  EXPECT_EQ(countOf(step, "kf.mlp"), layers);
+  expectContains(step, "\"model.layers.0.mlp.shared_expert_gate.weight\"] : "
+                       "tensor<1x32xbf16>");
+  EXPECT_EQ(countOf(step, "math.exp"), layers);
+  EXPECT_EQ(countOf(step, "arith.divf"), layers);
+  // Layers without experts have a block of their own.
+  model.config.layerConfigs[1].hasExperts = false;
+  expectContains(decode(model), "model.layers.1.mlp.gate_proj.weight");
+}
+
+/// One weight has one type; gates and what they multiply may be two.
+TEST(Import, TypesOfExperts) {
+  Model model = golden("mixtral");
+  auto setType = [&](const std::string &part, const std::string &only) {
+    for (auto &[name, view] : model.source.tensors)
+      if (name.find(part) != std::string::npos &&
+          name.find(only) != std::string::npos)
+        view.type = DataType::F32;
+  };
+  setType(".w1.", "layers.0.");
+  const std::string step = decode(model);
+  EXPECT_EQ(countOf(step, "tensor<1x4x24x32xf32>\n"), 2u) << step;
+  EXPECT_EQ(countOf(step, "kf.activation(silu)"), 1u);
+  EXPECT_EQ(countOf(step, "glu(silu)"), 2u);
+  setType(".w2.", "layers.0.block_sparse_moe.experts.2.");
+  EXPECT_EQ(decode(model),
+            "checkpoint tensors "
+            "'model.layers.0.block_sparse_moe.experts.0.w2.weight' and "
+            "'model.layers.0.block_sparse_moe.experts.2.w2.weight' have "
+            "different types; those of a layer's experts are expected to have "
+            "one");
+}
+
 TEST(Import, Gpt2) {
   std::string step = decode(golden("gpt2-layernorm"));
   expectContains(step, "kf.weight [\"transformer.h.1.attn.c_attn.weight\"] "

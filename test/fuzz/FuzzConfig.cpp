@@ -39,6 +39,17 @@ static bool canTurn(const kf::RopeConfig &rope, const kf::ModelConfig &config) {
          isFactor(config.attentionScale * rope.magnitude * rope.magnitude);
 }
 
+/// Whether layers that have experts can choose some.
+static bool hasSoundExperts(const kf::ModelConfig &config) {
+  const kf::ExpertsConfig &experts = config.experts;
+  const bool areSound = experts.chosen > 0 && experts.chosen <= experts.count &&
+                        experts.width > 0 && experts.sharedWidth >= 0 &&
+                        (!experts.sharedGate || experts.sharedWidth > 0);
+  return experts.count > 0 ? areSound
+                           : std::ranges::none_of(config.layerConfigs,
+                                                  &kf::LayerConfig::hasExperts);
+}
+
 /// Whether steps can be made of it: those that allocate for it and kernels
 /// check none of this.
 static bool isSound(const kf::ModelConfig &config) {
@@ -49,6 +60,7 @@ static bool isSound(const kf::ModelConfig &config) {
          isFactor(config.residualScale) && isFactor(config.logitScale) &&
          (config.attentionCap == 0 || isFactor(config.attentionCap)) &&
          (config.logitCap == 0 || isFactor(config.logitCap)) &&
+         hasSoundExperts(config) &&
          config.layerConfigs.size() == static_cast<size_t>(config.layers) &&
          std::ranges::all_of(
              config.layerConfigs, [&](const kf::LayerConfig &layer) {

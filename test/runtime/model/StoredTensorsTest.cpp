@@ -11,6 +11,7 @@
 #include "ConfigTesting.h"
 #include "test/runtime/io/MemoryTensors.h"
 
+#include "runtime/io/Safetensors.h"
 #include "runtime/io/ScaledWeights.h"
 #include "runtime/model/TensorList.h"
 #include "runtime/weights/RowScales.h"
@@ -129,6 +130,58 @@ TEST(StoredTensors, JoinedRowsOfAnotherModel) {
   weights = scaled(phi3Tensors("model."));
   EXPECT_EQ(adaptStoredTensors(config, weights).message(),
             "no tensor 'model.layers.2.self_attn.qkv_proj.weight'");
+}
+
+/// GraniteMoe's experts are in two stacks: byte for byte, with the prefix and
+/// without.
+TEST(StoredTensors, StackedExperts) {
+  ModelConfig config = golden("granitemoe").take();
+  for (const std::string prefix : {"model.", ""}) {
+    SCOPED_TRACE(prefix);
+    auto stacks = openSafetensors(KF_SOURCE_DIR "/test/golden/granitemoe");
+    ASSERT_TRUE(stacks.ok()) << stacks.message();
+    MemoryTensors tensors;
+    for (const std::string &name : (*stacks)->names()) {
+      const TensorView view = *(*stacks)->find(name);
+      tensors.add(
+          prefix + name.substr(std::string("model.").size()), view.type,
+          view.shape,
+          std::string(static_cast<const char *>(view.data), view.bytes));
+    }
+    std::unique_ptr<WeightSource> weights =
+        std::make_unique<MemoryTensors>(tensors);
+    const Status status = adaptStoredTensors(config, weights);
+    ASSERT_TRUE(status.ok()) << status.message();
+    EXPECT_TRUE(findTensors(config, *weights).ok());
+    const std::string layer = prefix + "layers.2.block_sparse_moe.";
+    auto bytesOf = [](const TensorView &view) {
+      return std::string(static_cast<const char *>(view.data), view.bytes);
+    };
+    std::string inputs, outputs;
+    for (int64_t i = 0; i < config.experts.count; ++i) {
+      const std::string expert = layer + "experts." + std::to_string(i) + ".";
+      for (const char *part : {"w1", "w3"}) {
+        auto view = weights->find(expert + part + ".weight");
+        ASSERT_TRUE(view.ok()) << view.message();
+        EXPECT_EQ(view->shape, (std::vector<int64_t>{20, 32}));
+        inputs += bytesOf(*view);
+      }
+      auto down = weights->find(expert + "w2.weight");
+      ASSERT_TRUE(down.ok()) << down.message();
+      EXPECT_EQ(down->shape, (std::vector<int64_t>{32, 20}));
+      outputs += bytesOf(*down);
+    }
+    EXPECT_EQ(inputs, bytesOf(*tensors.find(layer + "input_linear.weight")));
+    EXPECT_EQ(outputs, bytesOf(*tensors.find(layer + "output_linear.weight")));
+
+    ModelConfig wider = config;
+    wider.experts.width = 21;
+    weights = std::make_unique<MemoryTensors>(tensors);
+    EXPECT_EQ(adaptStoredTensors(wider, weights).message(),
+              "checkpoint tensor '" + prefix +
+                  "layers.0.block_sparse_moe.input_linear.weight' has 160 "
+                  "rows, but the configuration implies 168");
+  }
 }
 
 /// The language model of one that reads images, in 8 bits.

@@ -1,0 +1,54 @@
+//===- ExpertBlock.h - A layer's routed feed-forward ------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_LIB_IMPORT_EXPERTBLOCK_H
+#define KF_LIB_IMPORT_EXPERTBLOCK_H
+
+#include "kf/Dialect/KF/IR/KF.h"
+
+#include "mlir/IR/Builders.h"
+#include "runtime/model/ModelConfig.h"
+
+namespace mlir::kf {
+
+/// The weights of a layer's experts: E of width I, for rows of D elements.
+struct ExpertWeights {
+  Value gateUp;   ///< [2, E, I, D]; null where both have types of their own
+  Value gate, up; ///< then, [1, E, I, D]
+  Value down;     ///< [1, E, D, I]
+};
+
+/// Writes the ops of a layer's experts: T rows, of which each goes through k.
+class ExpertBlock {
+public:
+  ExpertBlock(OpBuilder &b, Location loc, const ::kf::ExpertsConfig &config,
+              ActivationKindAttr activation)
+      : b(b), loc(loc), config(config), activation(activation) {}
+
+  /// What the experts that `logits` [T, E] choose give of x [T, D], added up by
+  /// their weights: [T, D] of f32.
+  Value route(Value x, Value logits, const ExpertWeights &weights);
+
+  /// sigmoid(logits) * x of f32, for logits [T, 1] and x [T, D].
+  Value gate(Value x, Value logits);
+
+  /// x as f32.
+  Value widen(Value x);
+
+private:
+  Value inner(Value x, Value experts, const ExpertWeights &weights);
+
+  OpBuilder &b;
+  Location loc;
+  const ::kf::ExpertsConfig &config;
+  ActivationKindAttr activation;
+};
+
+} // namespace mlir::kf
+
+#endif // KF_LIB_IMPORT_EXPERTBLOCK_H

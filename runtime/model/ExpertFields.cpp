@@ -1,0 +1,106 @@
+//===- ExpertFields.cpp - What config.json says of experts ----------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/model/ExpertFields.h"
+
+#include "runtime/model/ConfigLimits.h"
+
+#include <vector>
+
+using namespace kf;
+using nlohmann::json;
+
+namespace {
+
+std::optional<int64_t> unlessZero(int64_t value) {
+  return value ? std::optional(value) : std::nullopt;
+}
+
+/// The field that has the number of experts; an error where both have one, and
+/// they disagree.
+Result<const char *> nameOfCount(const ConfigReader &reader,
+                                 const ExpertFields &fields) {
+  const json *value = reader.find(fields.count);
+  const json *other = reader.find(fields.otherCount);
+  if (value && other && *value != *other)
+    return Status::error(reader.quoted(fields.count) + ", but " +
+                         reader.quoted(fields.otherCount));
+  return value || !other ? fields.count : fields.otherCount;
+}
+
+/// Which layers have experts.
+Result<std::vector<bool>> readLayersWithExperts(const ConfigReader &reader,
+                                                const ExpertFields &fields,
+                                                int64_t layers) {
+  std::vector<bool> have(layers, true);
+  if (!fields.someLayers)
+    return have;
+  KF_ASSIGN_OR_RETURN(const int64_t step,
+                      reader.integer("decoder_sparse_step", 1, kMaxLayers, 1));
+  for (int64_t i = 0; i < layers; ++i)
+    have[i] = (i + 1) % step == 0;
+  const json *plain = reader.find("mlp_only_layers");
+  if (!plain)
+    return have;
+  const std::string expected =
+      "a list of layers, 0 to " + std::to_string(layers - 1) + ",";
+  if (!plain->is_array())
+    return reader.unexpected("mlp_only_layers", expected);
+  for (const json &layer : *plain) {
+    if (!layer.is_number_integer() || layer < 0 || layer >= layers)
+      return reader.unexpected("mlp_only_layers", expected);
+    have[layer.get<int64_t>()] = false;
+  }
+  return have;
+}
+
+} // namespace
+
+Status kf::readExperts(const ConfigReader &reader, const Family &family,
+                       ModelConfig &config) {
+  const ExpertFields &fields = family.experts;
+  if (!fields.count)
+    return Status();
+  ExpertsConfig &experts = config.experts;
+  KF_ASSIGN_OR_RETURN(const char *count, nameOfCount(reader, fields));
+  KF_ASSIGN_OR_RETURN(
+      experts.count,
+      reader.integer(count, 1, kMaxExperts, unlessZero(fields.defaultCount)));
+  if (experts.count * config.layers > kMaxModelExperts)
+    return Status::error(
+        "'" + std::string(count) + "' " + std::to_string(experts.count) +
+        " times '" + family.layers + "' " + std::to_string(config.layers) +
+        " is " + std::to_string(experts.count * config.layers) + "; at most " +
+        std::to_string(kMaxModelExperts) + " experts are possible");
+  KF_ASSIGN_OR_RETURN(experts.chosen,
+                      reader.integer("num_experts_per_tok", 1, kMaxExperts,
+                                     unlessZero(fields.defaultChosen)));
+  if (experts.chosen > experts.count)
+    return Status::error("'num_experts_per_tok' " +
+                         std::to_string(experts.chosen) + " is more than '" +
+                         count + "' " + std::to_string(experts.count));
+  KF_ASSIGN_OR_RETURN(experts.width,
+                      reader.integer(fields.width, 1, kMaxSize,
+                                     unlessZero(fields.defaultWidth)));
+  experts.normalized = true;
+  if (fields.normalized) {
+    KF_ASSIGN_OR_RETURN(experts.normalized,
+                        reader.boolean(fields.normalized, false));
+  }
+  if (fields.sharedWidth) {
+    KF_ASSIGN_OR_RETURN(experts.sharedWidth,
+                        reader.integer(fields.sharedWidth, 1, kMaxSize,
+                                       unlessZero(fields.defaultSharedWidth)));
+    experts.sharedGate = fields.sharedGate;
+  }
+  KF_ASSIGN_OR_RETURN(const std::vector<bool> have,
+                      readLayersWithExperts(reader, fields, config.layers));
+  for (int64_t i = 0; i < config.layers; ++i)
+    config.layerConfigs[i].hasExperts = have[i];
+  return Status();
+}
