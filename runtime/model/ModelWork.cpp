@@ -11,6 +11,7 @@
 #include "runtime/model/TensorList.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 
 using namespace kf;
@@ -35,6 +36,9 @@ Result<ModelWork> ModelWork::of(const ModelConfig &config,
     return !name.empty() && tensor.key == std::string(name) + ".weight";
   };
   std::map<DataType, uint64_t> matrixBytes;
+  if (config.experts.count > 0)
+    work.chosenShare = static_cast<double>(config.experts.chosen) /
+                       static_cast<double>(config.experts.count);
   KF_ASSIGN_OR_RETURN(const std::vector<ListedTensor> tensors,
                       findTensors(config, source));
   for (const ListedTensor &tensor : tensors) {
@@ -51,16 +55,18 @@ Result<ModelWork> ModelWork::of(const ModelConfig &config,
     if (isHead)
       work.headBytes += bytes;
     else if (!isTable && !isCalled(tensor, names.positions))
-      work.weightBytes += bytes;
-    if (tensor.role != ListedTensor::Role::Matrix)
+      (tensor.ofExpert ? work.expertBytes : work.weightBytes) += bytes;
+    if (tensor.role != ListedTensor::Role::Matrix &&
+        tensor.role != ListedTensor::Role::Router)
       continue;
     matrixBytes[view.type] += view.bytes;
-    const double bf16 = view.type == DataType::BF16 ? count : 0;
+    const double used = count * (tensor.ofExpert ? work.chosenShare : 1);
+    const double bf16 = view.type == DataType::BF16 ? used : 0;
     if (isHead) {
-      (isBlock(view.type) ? work.headBlocks : work.headFloats) += count;
+      (isBlock(view.type) ? work.headBlocks : work.headFloats) += used;
       work.headBf16 += bf16;
     } else if (!isTable && !isCalled(tensor, names.positions)) {
-      (isBlock(view.type) ? work.layerBlocks : work.layerFloats) += count;
+      (isBlock(view.type) ? work.layerBlocks : work.layerFloats) += used;
       work.layerBf16 += bf16;
     }
   }
@@ -86,6 +92,10 @@ double ModelWork::keysOf(int64_t position) const {
   return keys;
 }
 
+double ModelWork::shareOfExperts(int64_t rows) const {
+  return 1 - std::pow(1 - chosenShare, static_cast<double>(rows));
+}
+
 StepWork ModelWork::prompt(int64_t sequences, int64_t depth, int64_t tokens,
                            int64_t rows) const {
   const double all =
@@ -102,7 +112,9 @@ StepWork ModelWork::prompt(int64_t sequences, int64_t depth, int64_t tokens,
   StepWork work;
   // Sequences come one after the other: steps with the last row of one.
   const int64_t wantedSteps = std::min(sequences, steps);
-  work.bytes = weightBytes * static_cast<double>(steps) +
+  const double shares = static_cast<double>(steps - 1) * shareOfExperts(rows) +
+                        shareOfExperts(sequences * tokens - (steps - 1) * rows);
+  work.bytes = weightBytes * static_cast<double>(steps) + expertBytes * shares +
                headBytes * static_cast<double>(wantedSteps) + rowBytes * all +
                stepKeys * keyBytes * wanted;
   work.floatOperations = 2 * (layerFloats * all + headFloats * wanted) +

@@ -7,7 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The least that steps of a decoder can do with, from its configuration and its
-// tensors alone: what time they take is held against it.
+// tensors alone: what time they take is held against it. Of experts it is what
+// rows are to be expected to need that choose them independently and at random:
+// of a step with one row, it is just what the row chooses.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,14 +57,19 @@ private:
   ModelWork() = default;
   /// Keys that a row at `position` attends to, in all layers together.
   double keysOf(int64_t position) const;
+  /// The part of all experts that some of `rows` rows choose.
+  double shareOfExperts(int64_t rows) const;
 
   uint64_t elements = 0, bytes = 0;
   DataType mostType = DataType::F32;
   std::vector<int64_t> windows; ///< [layers] 0: all positions
+  double chosenShare = 0;       ///< of experts, by one row
   double weightBytes = 0;       ///< that each step reads
+  double expertBytes = 0;       ///< of all experts, of which it reads a share
   double headBytes = 0;         ///< that steps with wanted rows read as well
   double rowBytes = 0;          ///< of tables, for each row
-  // Elements of matrices: of the layers, and of the output.
+  // Elements of matrices that a row is multiplied by: of the layers, with a
+  // share of the experts', and of the output.
   double layerFloats = 0, layerBlocks = 0, headFloats = 0, headBlocks = 0;
   double layerBf16 = 0, headBf16 = 0; ///< of the floats
   double keyBytes = 0;      ///< a position's key and value in one layer

@@ -123,6 +123,25 @@ ordered_json valueJson(const GgufValue &value) {
 // Text
 //===----------------------------------------------------------------------===//
 
+/// "64 of 1024, 8 for a token", and what other blocks there are; empty
+/// without experts.
+std::string expertsText(const ModelConfig &config) {
+  const ExpertsConfig &experts = config.experts;
+  if (experts.count == 0)
+    return {};
+  std::string text = std::to_string(experts.count) + " of " +
+                     std::to_string(experts.width) + ", " +
+                     std::to_string(experts.chosen) + " for a token";
+  if (experts.sharedWidth)
+    text += ", and one of " + std::to_string(experts.sharedWidth) + " for all";
+  int64_t layers = 0;
+  for (int64_t i = 0; i < config.layers; ++i)
+    layers += config.hasExperts(i) ? 1 : 0;
+  if (layers < config.layers)
+    text += ", in " + std::to_string(layers) + " layers";
+  return text;
+}
+
 std::string configText(const ModelConfig &config) {
   std::string text = std::to_string(config.layers) + " layers, hidden size " +
                      std::to_string(config.hiddenSize) + ", feed-forward " +
@@ -142,6 +161,8 @@ std::string overview(const ModelFacts &facts) {
                                  : printable(facts.architecture)});
   if (const auto &config = facts.config) {
     table.add({"sizes", configText(*config)});
+    if (const std::string experts = expertsText(*config); !experts.empty())
+      table.add({"experts", experts});
     table.add({"vocabulary",
                std::to_string(config->vocabSize) + " rows" +
                    (config->tiedEmbeddings ? ", the output matrix too" : "")});
@@ -224,15 +245,21 @@ std::string textOf(const ModelFacts &facts, bool tensors) {
 //===----------------------------------------------------------------------===//
 
 ordered_json configJson(const ModelConfig &config) {
-  return {{"layers", config.layers},
-          {"hidden_size", config.hiddenSize},
-          {"intermediate_size", config.intermediateSize},
-          {"heads", config.heads},
-          {"kv_heads", config.kvHeads},
-          {"head_dim", config.headDim},
-          {"vocab_size", config.vocabSize},
-          {"context_length", config.maxPositions},
-          {"tied_embeddings", config.tiedEmbeddings}};
+  ordered_json json = {{"layers", config.layers},
+                       {"hidden_size", config.hiddenSize},
+                       {"intermediate_size", config.intermediateSize},
+                       {"heads", config.heads},
+                       {"kv_heads", config.kvHeads},
+                       {"head_dim", config.headDim},
+                       {"vocab_size", config.vocabSize},
+                       {"context_length", config.maxPositions},
+                       {"tied_embeddings", config.tiedEmbeddings}};
+  if (config.experts.count)
+    json["experts"] = {{"count", config.experts.count},
+                       {"per_token", config.experts.chosen},
+                       {"size", config.experts.width},
+                       {"shared_size", config.experts.sharedWidth}};
+  return json;
 }
 
 std::string jsonOf(const ModelFacts &facts, bool tensors) {

@@ -57,7 +57,10 @@ TEST(NamedConfigs, HaveTheNumberOfParameters) {
       {"starcoder2-3b", 3030371328},  {"gemma-2-2b", 2614341888},
       {"gemma-3-4b", 3880263168},     {"gemma-3-1b", 999885952},
       {"olmo-3-7b", 7298011136},      {"phi-4-mini", 3836021760},
-      {"aya-23-8b", 8028033024},      {"command-r7b", 8028033024}};
+      {"aya-23-8b", 8028033024},      {"command-r7b", 8028033024},
+      {"mixtral-8x7b", 46702792704},  {"qwen1.5-moe-a2.7b", 14315784192},
+      {"qwen3-30b-a3b", 30532122624}, {"granite-3.1-3b-a800m", 3298793472},
+      {"olmoe-1b-7b", 6919161856}};
   EXPECT_EQ(namedConfigs().size(), std::size(published));
   for (const auto &[name, parameters] : published)
     EXPECT_EQ(parametersOf(configOf(name)), parameters) << name;
@@ -81,7 +84,8 @@ TEST(NamedConfigs, KeepWhatSetsTheModelsApart) {
 TEST(TensorList, IsWhatCheckpointsHold) {
   for (const char *model :
        {"gpt2-layernorm", "llama-bias", "llama-wide-head", "llama2-mha",
-        "llama3-gqa-scaled", "mistral-window", "qwen2-bias", "qwen3-qknorm"}) {
+        "llama3-gqa-scaled", "mistral-window", "qwen2-bias", "qwen3-qknorm",
+        "mixtral", "qwen2-moe", "qwen3-moe", "olmoe"}) {
     const std::string folder =
         std::string(KF_SOURCE_DIR "/test/golden/") + model;
     auto config = loadModelConfig(folder);

@@ -132,6 +132,36 @@ TEST(ModelWork, ReadsATiedTableInFull) {
             static_cast<double>(work.tensorBytes()) + row + keys);
 }
 
+/// A layer of 8 experts of which rows choose 2, and one without.
+TEST(ModelWork, ReadsTheExpertsThatRowsChoose) {
+  ModelConfig config = parseModelConfig(R"({"model_type": "qwen2_moe",
+    "hidden_size": 256, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 4, "intermediate_size": 512, "vocab_size": 300,
+    "moe_intermediate_size": 64, "shared_expert_intermediate_size": 128,
+    "num_experts": 8, "num_experts_per_tok": 2, "mlp_only_layers": [0]})")
+                           .take();
+  const ModelWork work = workOf(config, DataType::F32);
+  const double expert = 3 * 64 * 256;
+  const double others = static_cast<double>(work.parameters()) - 8 * expert -
+                        300 * 256; // the table
+  const StepWork one = work.decode(1, 0, 1);
+  const double rows = (2 * 2 * 256 * 2) + 256 * 4; // keys and values, an id's
+  EXPECT_EQ(one.bytes, (others + 2 * expert) * 4 + rows);
+  // Independent choices of two rows have 7/16 of the experts together.
+  const StepWork two = work.decode(2, 0, 1);
+  EXPECT_EQ(two.bytes, (others + 3.5 * expert) * 4 + 2 * rows);
+  EXPECT_EQ(two.floatOperations, 2 * one.floatOperations);
+  const double vectors = 5 * 256 + 2 * 3 * 256; // norms and biases
+  EXPECT_EQ(one.floatOperations,
+            2 * (others - vectors + 2 * expert) + 2 * 4 * 256);
+  // A prompt of three rows in steps of two.
+  const StepWork prompt = work.prompt(1, 0, 3, 2);
+  const double head = 300 * 256;
+  EXPECT_EQ(prompt.bytes,
+            (2 * (others - head) + head + (3.5 + 2) * expert) * 4 +
+                3 * 256 * 4 + (2 + 3) * 2 * 2 * 256 * 2);
+}
+
 TEST(ModelWork, SaysWhatATensorLacks) {
   ModelConfig config = configOf("tinyllama-1.1b");
   auto weights = DummyWeights::create(config, DataType::F16, 0).take();
