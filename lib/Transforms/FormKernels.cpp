@@ -587,7 +587,8 @@ private:
           constant && isDynamic(constant.getType()))
         return constant.emitOpError("kf-form-kernels: a constant has a static "
                                     "shape; fold by kf-canonicalize");
-      if (isStructural(&op) || isExpanded(&op) || isTileable(&op))
+      if (isStructural(&op) || isExpanded(&op) || isTileable(&op) ||
+          isCollective(&op))
         continue;
       if (isa<tensor::CastOp>(op))
         return op.emitOpError("kf-form-kernels: changes what a type says of a "
@@ -670,6 +671,19 @@ private:
     }
   }
 
+  /// Collectives are no kernels, which could read through views: what they put
+  /// together lies in memory.
+  static void copyPlainOperands(func::FuncOp function) {
+    for (Operation &op : function.getBody().front()) {
+      Value operand = isCollective(&op) ? op.getOperand(0) : Value();
+      if (!operand || !operand.getDefiningOp() ||
+          !isStructural(operand.getDefiningOp()))
+        continue;
+      OpBuilder builder(&op);
+      op.setOperand(0, CopyOp::create(builder, op.getLoc(), operand));
+    }
+  }
+
   /// Ids, positions and tables are read from memory: views of them but slices
   /// of rows are copied.
   void copyViewedInts(func::FuncOp function) {
@@ -709,6 +723,7 @@ private:
   LogicalResult convert(func::FuncOp function, Outliner &outliner,
                         SymbolTable &symbols) {
     copyPlainResults(function);
+    copyPlainOperands(function);
     copyViewedInts(function);
     int64_t tokens = maxTokens;
     if (auto attribute = function->getAttrOfType<IntegerAttr>("kf.max_tokens"))
@@ -741,6 +756,10 @@ private:
       rules = target.getFusionRules(tokens);
     rules.fuses &= fuse;
     for (const Cluster &cluster : formClusters(function, rules)) {
+      if (isCollective(cluster.root())) { // alone, and no kernel
+        builder.clone(*cluster.root(), values);
+        continue;
+      }
       reportKernel(function, cluster);
       if (failed(outliner.outline(cluster, builder, values)))
         return failure();

@@ -91,9 +91,9 @@ struct PlanMemoryPass : mlir::kf::impl::PlanMemoryBase<PlanMemoryPass> {
     for (const Interval &interval : intervals)
       offsets[interval.value] = interval.offset;
     Builder builder(&getContext());
-    program.walk([&](DispatchOp dispatch) {
+    program.walk([&](DispatchInterface dispatch) {
       SmallVector<int64_t> list;
-      for (Value result : dispatch.getResults()) {
+      for (Value result : dispatch->getResults()) {
         auto it = offsets.find(result);
         list.push_back(it == offsets.end() ? -1 : it->second);
       }
@@ -107,9 +107,10 @@ private:
                         SmallVectorImpl<Interval> &intervals) {
     DenseMap<Operation *, int64_t> numbers;
     int64_t total = 0; // bytes, were none shared
-    program.walk([&](DispatchOp op) { numbers.insert({op, numbers.size()}); });
+    program.walk(
+        [&](DispatchInterface op) { numbers.insert({op, numbers.size()}); });
     auto isResult = [](OpOperand &use) { return isa<YieldOp>(use.getOwner()); };
-    WalkResult walk = program.walk([&](DispatchOp dispatch) {
+    WalkResult walk = program.walk([&](DispatchInterface dispatch) {
       for (OpResult result : dispatch->getResults()) {
         if (llvm::any_of(result.getUses(), isResult))
           continue;

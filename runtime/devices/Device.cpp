@@ -360,6 +360,11 @@ Device::load(const Executable &executable) try {
                          "' was compiled for '" + executable.target +
                          "', not for '" + name() + "'");
   KF_RETURN_IF_ERROR(executable.verify());
+  if (executable.ranks > 1)
+    return Status::error("the program '" + executable.programName +
+                             "' is for " + std::to_string(executable.ranks) +
+                             " ranks, and " + name() + " devices run one alone",
+                         StatusCode::Unsupported);
   KF_ASSIGN_OR_RETURN(std::unique_ptr<LoadedProgram> program,
                       doLoad(executable));
   program->owner = this;

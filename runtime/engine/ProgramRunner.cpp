@@ -216,11 +216,11 @@ void ProgramRunner::setProfile(Profile *newProfile) {
   if (!profile)
     return;
   for (const DispatchSpec &dispatch : executable.dispatches) {
-    const std::optional<KernelWork> &work =
-        executable.kernels[dispatch.kernel].work;
-    if (!work || !work->keys)
+    const KernelSpec *kernel = executable.kernelOf(dispatch);
+    if (!kernel || !kernel->work || !kernel->work->keys)
       continue;
-    for (uint32_t operand : {work->keys->positions, work->keys->sequences}) {
+    const KeyWork &keys = *kernel->work->keys;
+    for (uint32_t operand : {keys.positions, keys.sequences}) {
       const kf_binding &binding = dispatch.bindings[operand];
       if (binding.kind == KF_BINDING_INPUT &&
           executable.inputs[binding.index].type == DataType::I32)

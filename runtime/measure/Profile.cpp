@@ -32,9 +32,10 @@ heldBy(const DispatchSpec &dispatch, uint32_t operand, const ProfiledRun &run) {
 std::optional<WorkAmount> workOf(const Executable &program,
                                  const DispatchSpec &dispatch,
                                  const ProfiledRun &run) {
-  const std::optional<KernelWork> &work = program.kernels[dispatch.kernel].work;
-  if (!work)
+  const KernelSpec *kernel = program.kernelOf(dispatch);
+  if (!kernel || !kernel->work)
     return std::nullopt;
+  const std::optional<KernelWork> &work = kernel->work;
   KeyCounts counts;
   if (work->keys) {
     auto positions = heldBy(dispatch, work->keys->positions, run);
@@ -103,8 +104,8 @@ void Profile::add(const Executable &program, const ProfiledRun &run) {
   for (size_t i = 0; i < run.times.size(); ++i) {
     const DispatchSpec &dispatch = program.dispatches[i];
     const DispatchTime &time = run.times[i];
-    const size_t kernelNumber = numberOf(sum.kernels, &KernelProfile::kernel,
-                                         program.kernels[dispatch.kernel].name);
+    const size_t kernelNumber =
+        numberOf(sum.kernels, &KernelProfile::kernel, program.nameOf(dispatch));
     KernelProfile &kernel = sum.kernels[kernelNumber];
     const double seconds = static_cast<double>(time.nanoseconds) * 1e-9;
     ++kernel.calls;

@@ -21,6 +21,7 @@ constexpr uint64_t kMaxScratchBytes = uint64_t(1) << 32;
 constexpr uint64_t kMaxArenaBytes = uint64_t(1) << 46;
 constexpr int64_t kMaxPanel = 4096;
 constexpr int64_t kMaxTokens = int64_t(1) << 31;
+constexpr int64_t kMaxColumns = int64_t(1) << 31;
 
 std::string numbered(const char *what, size_t index) {
   return std::string(what) + " " + std::to_string(index);
@@ -173,8 +174,84 @@ Status checkWork(const KernelSpec &kernel, const DispatchSpec &dispatch) {
   return Status();
 }
 
+/// A collective's operand or result `binding`, of `rows` and `columns`: an
+/// input or output of that shape, or in the arena, which has room for it.
+Status checkPart(const kf_binding &binding, const CollectiveSpec &collective,
+                 int64_t columns, const Executable &executable) {
+  KF_RETURN_IF_ERROR(checkBinding(binding, executable));
+  const int64_t rows = collective.rows;
+  KF_ASSIGN_OR_RETURN(
+      const int64_t bytes,
+      checkedByteCount(
+          collective.type,
+          resolveShape(std::array{rows, columns}, executable.largestSizes())));
+  if (binding.kind == KF_BINDING_ARENA) {
+    if (static_cast<uint64_t>(bytes) > executable.arenaBytes - binding.offset)
+      return Status::error(
+          "it needs " + std::to_string(bytes) + " bytes of the arena, where " +
+          std::to_string(executable.arenaBytes - binding.offset) + " are");
+    return Status();
+  }
+  const TensorSpec &spec = binding.kind == KF_BINDING_INPUT
+                               ? executable.inputs[binding.index]
+                               : executable.outputs[binding.index];
+  int64_t rest = 1;
+  for (size_t i = 1; i < spec.shape.size(); ++i)
+    rest *= spec.shape[i]; // with the first one, in 63 bits
+  if (spec.type != collective.type || spec.shape.empty() ||
+      spec.shape.front() != rows || rest != columns)
+    return Status::error("the program's tensor has another type or shape");
+  return Status();
+}
+
+Status checkCollective(const DispatchSpec &dispatch,
+                       const Executable &executable) {
+  const CollectiveSpec &spec = *dispatch.collective;
+  if (executable.ranks < 2)
+    return Status::error("a collective in a program of one rank");
+  if (!isFloat(spec.type))
+    return Status::error("a collective of " + std::string(nameOf(spec.type)) +
+                         "; f32, f16 and bf16 are possible");
+  const bool isRows =
+      spec.rows >= 1 || (isSizeExtent(spec.rows) &&
+                         slotOfExtent(spec.rows) < executable.slotCount());
+  if (!isRows || spec.columns < 1 || spec.columns > kMaxColumns)
+    return Status::error("a collective of " + std::to_string(spec.rows) +
+                         " rows and " + std::to_string(spec.columns) +
+                         " columns is not possible");
+  const bool gathers = spec.kind == CollectiveSpec::Kind::AllGather;
+  const int64_t most = gathers ? executable.ranks * spec.columns : spec.columns;
+  if (spec.resultColumns > most || spec.resultColumns <= most - spec.columns)
+    return Status::error(std::to_string(executable.ranks) + " ranks with " +
+                         std::to_string(spec.columns) +
+                         " columns each cannot make " +
+                         std::to_string(spec.resultColumns));
+  if (dispatch.bindings.size() != 2)
+    return Status::error("a collective has " +
+                         std::to_string(dispatch.bindings.size()) +
+                         " bindings instead of 2");
+  const kf_binding &operand = dispatch.bindings[0],
+                   &result = dispatch.bindings[1];
+  if (operand.kind != KF_BINDING_ARENA && operand.kind != KF_BINDING_INPUT)
+    return Status::error("a collective takes neither an input nor what is in "
+                         "the arena");
+  if (result.kind != KF_BINDING_ARENA && result.kind != KF_BINDING_OUTPUT)
+    return Status::error("a collective makes neither an output nor what is in "
+                         "the arena");
+  KF_RETURN_IF_ERROR(
+      checkPart(operand, spec, spec.columns, executable).in("binding 0"));
+  KF_RETURN_IF_ERROR(
+      checkPart(result, spec, spec.resultColumns, executable).in("binding 1"));
+  for (const kf_grid_dim &dim : dispatch.grid)
+    if (dim.scalar >= 0 || dim.value != 1)
+      return Status::error("a collective has more than one workgroup");
+  return checkAccesses(dispatch, executable);
+}
+
 Status checkDispatch(const DispatchSpec &dispatch,
                      const Executable &executable) {
+  if (dispatch.collective)
+    return checkCollective(dispatch, executable);
   if (dispatch.kernel >= executable.kernels.size())
     return Status::error("there is no " + numbered("kernel", dispatch.kernel) +
                          " (the executable has " +
@@ -192,6 +269,8 @@ Status checkBufferCounts(const Executable &executable) {
   std::vector<const DispatchSpec *> first(executable.kernels.size());
   for (size_t i = 0; i < executable.dispatches.size(); ++i) {
     const DispatchSpec &dispatch = executable.dispatches[i];
+    if (dispatch.collective)
+      continue;
     const DispatchSpec *&known = first[dispatch.kernel];
     if (!known)
       known = &dispatch;
@@ -203,6 +282,10 @@ Status checkBufferCounts(const Executable &executable) {
           std::to_string(known->bindings.size()) + " before");
   }
   return Status();
+}
+
+bool isCollective(const DispatchSpec &dispatch) {
+  return dispatch.collective.has_value();
 }
 
 Status checkKernel(const KernelSpec &kernel, bool isCuda) {
@@ -394,6 +477,20 @@ Status StepLimits::check(std::span<const int64_t> scalars) const {
   return Status();
 }
 
+std::string_view nameOf(CollectiveSpec::Kind kind) {
+  return kind == CollectiveSpec::Kind::AllReduce ? "all_reduce" : "all_gather";
+}
+
+const KernelSpec *Executable::kernelOf(const DispatchSpec &dispatch) const {
+  return dispatch.collective ? nullptr : &kernels[dispatch.kernel];
+}
+
+std::string Executable::nameOf(const DispatchSpec &dispatch) const {
+  return dispatch.collective
+             ? std::string(kf::nameOf(dispatch.collective->kind))
+             : kernels[dispatch.kernel].name;
+}
+
 int64_t Executable::slotCount() const {
   return KF_SCALAR_NAMED_SIZES + static_cast<int64_t>(namedSizes.size());
 }
@@ -420,6 +517,10 @@ Status Executable::verify() const {
     return Status::error("the model's key is no word of up to 64 letters");
   if (programName.empty())
     return Status::error("an executable without a program name");
+  if (ranks < 1 || ranks > kMaxRanks)
+    return Status::error("a program for " + std::to_string(ranks) +
+                         " ranks; 1 to " + std::to_string(kMaxRanks) +
+                         " are possible");
   if (maxTokens < 1 || maxTokens > kMaxTokens)
     return Status::error("maximum number of tokens " +
                          std::to_string(maxTokens) +
@@ -438,7 +539,7 @@ Status Executable::verify() const {
   if (arenaBytes > kMaxArenaBytes)
     return Status::error("an arena of " + std::to_string(arenaBytes) +
                          " bytes is larger than any machine's memory");
-  if (binary.empty() && !dispatches.empty())
+  if (binary.empty() && !std::ranges::all_of(dispatches, isCollective))
     return Status::error("an executable with dispatches but no kernel code");
 
   for (size_t i = 0; i < kernels.size(); ++i)

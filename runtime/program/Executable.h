@@ -24,9 +24,13 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kf {
+
+/// The most ranks that run a program together.
+inline constexpr int64_t kMaxRanks = 1024;
 
 /// How a weight lies in memory when its kernels read it (`#kf.layout`,
 /// `#kf.fragments`).
@@ -159,11 +163,32 @@ struct BindingAccess {
   bool operator==(const BindingAccess &) const = default;
 };
 
+/// What a dispatch without a kernel does: all ranks put together what each has
+/// in its first binding, [rows, columns], and have the result in the second.
+/// Every rank runs the same ones in the same order.
+struct CollectiveSpec {
+  enum class Kind {
+    AllReduce, ///< the sum; as many columns
+    AllGather ///< [rows, resultColumns]: the columns of all ranks side by side,
+              ///< as far as they reach; each rank has some of them
+  };
+  Kind kind = Kind::AllReduce;
+  DataType type = DataType::F32; ///< f32, f16 or bf16
+  int64_t rows = 1; ///< a number, or an extent as TensorSpec has them
+  int64_t columns = 1, resultColumns = 1;
+
+  bool operator==(const CollectiveSpec &) const = default;
+};
+/// "all_reduce", "all_gather".
+std::string_view nameOf(CollectiveSpec::Kind kind);
+
 struct DispatchSpec {
   uint32_t kernel = 0; ///< index into Executable::kernels
   std::vector<kf_binding> bindings;
   std::array<kf_grid_dim, 3> grid = {{{-1, 1}, {-1, 1}, {-1, 1}}};
   std::vector<BindingAccess> accesses = {}; ///< [bindings], or none: unknown
+  /// In the place of the kernel; one workgroup then.
+  std::optional<CollectiveSpec> collective = {};
 
   BindingAccess accessOf(size_t binding) const {
     return accesses.empty() ? BindingAccess() : accesses[binding];
@@ -172,7 +197,7 @@ struct DispatchSpec {
 
 struct Executable {
   /// Version of the file form.
-  static constexpr uint8_t kFileVersion = 6;
+  static constexpr uint8_t kFileVersion = 7;
 
   std::string target; ///< "cpu", "reference", "vulkan", "cuda"
   /// What of the CPU the code uses, as LLVM calls it ("avx512f"); none for
@@ -182,6 +207,8 @@ struct Executable {
   /// included; empty for a function of a file.
   std::string model;
   std::string programName;
+  /// How many ranks run it together, each with its own weights and caches.
+  int64_t ranks = 1;
   /// The n_tokens that a step may have: with fewer or more, a kernel would read
   /// past the end of a tensor.
   int64_t minTokens = 1, maxTokens = 1;
@@ -197,6 +224,10 @@ struct Executable {
   /// JSON list of op lists (reference).
   std::string binary;
 
+  /// The kernel that a dispatch runs; null for a collective.
+  const KernelSpec *kernelOf(const DispatchSpec &dispatch) const;
+  /// What a dispatch is called: its kernel's name, or "all_reduce".
+  std::string nameOf(const DispatchSpec &dispatch) const;
   /// The largest sizes that a step may have, in their slots; 0 elsewhere.
   std::array<int64_t, KF_SCALAR_COUNT> largestSizes() const;
   /// Slots of the scalars up to the last named size.

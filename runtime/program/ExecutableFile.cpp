@@ -161,6 +161,14 @@ std::string toJson(const kf_grid_dim &dim) {
       {{"scalar", jsonText(dim.scalar)}, {"value", jsonText(dim.value)}});
 }
 
+std::string toJson(const CollectiveSpec &collective) {
+  return jsonObject({{"kind", jsonText(nameOf(collective.kind))},
+                     {"type", jsonText(nameOf(collective.type))},
+                     {"rows", jsonText(collective.rows)},
+                     {"columns", jsonText(collective.columns)},
+                     {"result_columns", jsonText(collective.resultColumns)}});
+}
+
 std::string toJson(const DispatchSpec &dispatch);
 
 template <typename List> std::string listToJson(const List &list) {
@@ -168,10 +176,13 @@ template <typename List> std::string listToJson(const List &list) {
 }
 
 std::string toJson(const DispatchSpec &dispatch) {
-  return jsonObject({{"kernel", jsonText(dispatch.kernel)},
-                     {"bindings", listToJson(dispatch.bindings)},
-                     {"accesses", listToJson(dispatch.accesses)},
-                     {"grid", listToJson(dispatch.grid)}});
+  return jsonObject(
+      {{"kernel", jsonText(dispatch.kernel)},
+       {"bindings", listToJson(dispatch.bindings)},
+       {"accesses", listToJson(dispatch.accesses)},
+       {"grid", listToJson(dispatch.grid)},
+       {"collective",
+        dispatch.collective ? toJson(*dispatch.collective) : "null"}});
 }
 
 //===----------------------------------------------------------------------===//
@@ -231,6 +242,18 @@ Status read(const Json &json, WeightLayout::Kind &out) {
   return Status::error("unknown weight layout " + inQuotes(name));
 }
 
+Status read(const Json &json, CollectiveSpec::Kind &out) {
+  std::string name;
+  KF_RETURN_IF_ERROR(read(json, name));
+  for (CollectiveSpec::Kind kind :
+       {CollectiveSpec::Kind::AllReduce, CollectiveSpec::Kind::AllGather})
+    if (name == nameOf(kind)) {
+      out = kind;
+      return Status();
+    }
+  return Status::error("unknown collective " + inQuotes(name));
+}
+
 Status read(const Json &json, SizedCount &out);
 Status read(const Json &json, KeyWork &out);
 Status read(const Json &json, KernelWork &out);
@@ -242,6 +265,7 @@ Status read(const Json &json, SizeRange &out);
 Status read(const Json &json, kf_binding &out);
 Status read(const Json &json, BindingAccess &out);
 Status read(const Json &json, kf_grid_dim &out);
+Status read(const Json &json, CollectiveSpec &out);
 Status read(const Json &json, DispatchSpec &out);
 
 template <typename T> Status read(const Json &json, std::vector<T> &out) {
@@ -353,11 +377,20 @@ Status read(const Json &json, kf_grid_dim &out) {
   return field(json, "value", out.value);
 }
 
+Status read(const Json &json, CollectiveSpec &out) {
+  KF_RETURN_IF_ERROR(field(json, "kind", out.kind));
+  KF_RETURN_IF_ERROR(field(json, "type", out.type));
+  KF_RETURN_IF_ERROR(field(json, "rows", out.rows));
+  KF_RETURN_IF_ERROR(field(json, "columns", out.columns));
+  return field(json, "result_columns", out.resultColumns);
+}
+
 Status read(const Json &json, DispatchSpec &out) {
   KF_RETURN_IF_ERROR(field(json, "kernel", out.kernel));
   KF_RETURN_IF_ERROR(field(json, "bindings", out.bindings));
   KF_RETURN_IF_ERROR(field(json, "accesses", out.accesses));
-  return field(json, "grid", out.grid);
+  KF_RETURN_IF_ERROR(field(json, "grid", out.grid));
+  return field(json, "collective", out.collective);
 }
 
 Status readHead(std::string_view head, Executable &out) {
@@ -367,6 +400,7 @@ Status readHead(std::string_view head, Executable &out) {
   KF_RETURN_IF_ERROR(field(json, "features", out.features));
   KF_RETURN_IF_ERROR(field(json, "model", out.model));
   KF_RETURN_IF_ERROR(field(json, "program", out.programName));
+  KF_RETURN_IF_ERROR(field(json, "ranks", out.ranks));
   KF_RETURN_IF_ERROR(field(json, "min_tokens", out.minTokens));
   KF_RETURN_IF_ERROR(field(json, "max_tokens", out.maxTokens));
   KF_RETURN_IF_ERROR(field(json, "sizes", out.namedSizes));
@@ -386,6 +420,7 @@ std::string Executable::serialize() const {
                                        {"features", jsonArray(features)},
                                        {"model", jsonText(model)},
                                        {"program", jsonText(programName)},
+                                       {"ranks", jsonText(ranks)},
                                        {"min_tokens", jsonText(minTokens)},
                                        {"max_tokens", jsonText(maxTokens)},
                                        {"sizes", listToJson(namedSizes)},

@@ -56,6 +56,7 @@ public:
 
   FailureOr<::kf::Executable> build() {
     executable.programName = program.getSymName().str();
+    executable.ranks = getRanks(program);
     executable.minTokens = program.getMinTokens().value_or(1);
     executable.maxTokens = program.getMaxTokens();
     addSizes();
@@ -74,6 +75,8 @@ public:
                 return success();
               })
               .Case([&](DispatchOp dispatch) { return addDispatch(dispatch); })
+              .Case<AllReduceOp, AllGatherOp>(
+                  [&](auto collective) { return addCollective(collective); })
               .Default([](Operation *) { return success(); });
       if (failed(added))
         return failure();
@@ -200,6 +203,49 @@ private:
            });
   }
 
+  /// Results lie where the plan says, or are the program's.
+  LogicalResult bindResults(DispatchInterface op, ::kf::DispatchSpec &spec) {
+    for (auto [number, result] : llvm::enumerate(op->getResults())) {
+      if (!bindings.contains(result)) {
+        if (!op.getOffsets())
+          return op->emitOpError("memory is not planned; run kf-plan-memory");
+        bindings[result] = {KF_BINDING_ARENA, 0,
+                            static_cast<uint64_t>((*op.getOffsets())[number])};
+      }
+      spec.bindings.push_back(bindings.lookup(result));
+      spec.accesses.push_back({true, arenaBytesOf(result)});
+    }
+    return success();
+  }
+
+  template <typename OpTy> LogicalResult addCollective(OpTy op) {
+    Value x = op.getX();
+    if (x.template getDefiningOp<WeightOp>())
+      return op.emitOpError("takes a weight, and ranks put together what they "
+                            "compute; kf.copy it");
+    FailureOr<::kf::TensorSpec> from = describe(op, x.getType()),
+                                to = describe(op, op.getType());
+    if (failed(from) || failed(to))
+      return failure();
+    auto columnsOf = [](const ::kf::TensorSpec &spec) {
+      int64_t columns = 1;
+      for (int64_t extent : ArrayRef(spec.shape).drop_front())
+        columns *= extent;
+      return columns;
+    };
+    using Kind = ::kf::CollectiveSpec::Kind;
+    ::kf::DispatchSpec spec;
+    spec.collective = {isa<AllReduceOp>(op) ? Kind::AllReduce : Kind::AllGather,
+                       from->type, from->shape.front(), columnsOf(*from),
+                       columnsOf(*to)};
+    spec.bindings.push_back(bindings.lookup(x));
+    spec.accesses.push_back({false, arenaBytesOf(x)});
+    if (failed(bindResults(op, spec)))
+      return failure();
+    executable.dispatches.push_back(std::move(spec));
+    return success();
+  }
+
   LogicalResult addDispatch(DispatchOp op) {
     auto kernel =
         SymbolTable::lookupNearestSymbolFrom<KernelOp>(op, op.getKernelAttr());
@@ -213,16 +259,8 @@ private:
       spec.bindings.push_back(bindings.lookup(operand));
       spec.accesses.push_back({writesTo(argument), arenaBytesOf(operand)});
     }
-    for (auto [number, result] : llvm::enumerate(op.getResults())) {
-      if (!bindings.contains(result)) {
-        if (!op.getOffsets())
-          return op.emitOpError("memory is not planned; run kf-plan-memory");
-        bindings[result] = {KF_BINDING_ARENA, 0,
-                            static_cast<uint64_t>((*op.getOffsets())[number])};
-      }
-      spec.bindings.push_back(bindings.lookup(result));
-      spec.accesses.push_back({true, arenaBytesOf(result)});
-    }
+    if (failed(bindResults(op, spec)))
+      return failure();
     if (GridAttr grid = kernel.getGridAttr()) {
       FailureOr<unsigned> slot = getSizeSlot(kernel, grid.getSize());
       if (failed(slot))

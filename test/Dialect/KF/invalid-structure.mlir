@@ -233,7 +233,7 @@ kf.kernel @k(%x: tensor<4xf32>) {
 
 // program
 kf.program @p(%x: tensor<4xf32>) attributes {max_tokens = 1 : i64} {
-  // expected-error @+1 {{C1: a kf.program holds kf.weight, kf.cache_layer, kf.dispatch and kf.yield only}}
+  // expected-error @+1 {{C1: a kf.program holds kf.weight, kf.cache_layer, kf.dispatch, collectives and kf.yield only}}
   %0 = kf.softmax %x : tensor<4xf32>
   kf.yield
 }
@@ -293,7 +293,7 @@ kf.program @p(%x: tensor<8x4xf32>) -> !packed attributes {max_tokens = 1 : i64} 
 
 // -----
 
-// expected-error @+1 {{C5: each result must be made by a kf.dispatch, and yielded once}}
+// expected-error @+1 {{C5: each result must be made by a kf.dispatch or a collective, and yielded once}}
 kf.program @p(%x: tensor<4xf32>) -> tensor<4xf32> attributes {max_tokens = 1 : i64} {
   kf.yield %x : tensor<4xf32>
 }
@@ -304,7 +304,7 @@ kf.kernel @k(%x: tensor<4xf32>) -> tensor<4xf32> {
   %0 = kf.softmax %x : tensor<4xf32>
   kf.yield %0 : tensor<4xf32>
 }
-// expected-error @+1 {{C5: each result must be made by a kf.dispatch, and yielded once}}
+// expected-error @+1 {{C5: each result must be made by a kf.dispatch or a collective, and yielded once}}
 kf.program @p(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) attributes {max_tokens = 1 : i64} {
   %0 = kf.dispatch @k(%x) : (tensor<4xf32>) -> tensor<4xf32>
   kf.yield %0, %0 : tensor<4xf32>, tensor<4xf32>

@@ -117,7 +117,7 @@ TEST(Executable, OtherVersionsAreNamed) {
   std::string bytes = sampleExecutable().serialize();
   bytes[7] = 98;
   EXPECT_EQ(Executable::deserialize(bytes).message(),
-            "the executable's file has version 98; this is version 6, compile "
+            "the executable's file has version 98; this is version 7, compile "
             "it again");
   bytes[7] = Executable::kFileVersion;
   bytes[8] = 99;
@@ -291,6 +291,114 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
   };
   for (const BadCase &bad : cases) {
     Executable executable = sampleExecutable();
+    bad.damage(executable);
+    EXPECT_EQ(executable.verify().message(), bad.message);
+    EXPECT_EQ(Executable::deserialize(executable.serialize()).message(),
+              bad.message);
+  }
+}
+
+/// sampleExecutable() for three ranks, with collectives behind its dispatches.
+Executable sampleOfRanks() {
+  Executable executable = sampleExecutable();
+  executable.ranks = 3;
+  executable.inputs.push_back({DataType::BF16, {-1, 4, 5}});
+  executable.outputs.push_back({DataType::F32, {-1, 16}});
+  DispatchSpec reduce;
+  reduce.collective = {CollectiveSpec::Kind::AllReduce, DataType::BF16, -1, 20,
+                       20};
+  reduce.bindings = {{KF_BINDING_INPUT, 1, 0}, {KF_BINDING_ARENA, 0, 1024}};
+  reduce.accesses = {{false, 0}, {true, 320}};
+  DispatchSpec gather;
+  gather.collective = {CollectiveSpec::Kind::AllGather, DataType::F32, -1, 6,
+                       16};
+  gather.bindings = {{KF_BINDING_ARENA, 0, 2048}, {KF_BINDING_OUTPUT, 1, 0}};
+  executable.dispatches.push_back(reduce);
+  executable.dispatches.push_back(gather);
+  return executable;
+}
+
+TEST(Executable, Collectives) {
+  const Executable executable = sampleOfRanks();
+  ASSERT_EQ(executable.verify().message(), "");
+  Result<Executable> back = Executable::deserialize(executable.serialize());
+  ASSERT_TRUE(back.ok()) << back.message();
+  EXPECT_EQ(back->ranks, 3);
+  ASSERT_EQ(back->dispatches.size(), 4u);
+  for (size_t i = 0; i < 4; ++i)
+    EXPECT_EQ(back->dispatches[i].collective,
+              executable.dispatches[i].collective);
+  EXPECT_EQ(back->kernelOf(back->dispatches[1]), &back->kernels[1]);
+  EXPECT_EQ(back->kernelOf(back->dispatches[2]), nullptr);
+  EXPECT_EQ(back->nameOf(back->dispatches[1]), "matmul");
+  EXPECT_EQ(back->nameOf(back->dispatches[2]), "all_reduce");
+  EXPECT_EQ(back->nameOf(back->dispatches[3]), "all_gather");
+}
+
+TEST(Executable, CollectivesAloneNeedNoCode) {
+  Executable executable = sampleOfRanks();
+  executable.kernels.clear();
+  executable.binary.clear();
+  executable.dispatches.erase(executable.dispatches.begin(),
+                              executable.dispatches.begin() + 2);
+  EXPECT_EQ(executable.verify().message(), "");
+}
+
+TEST(Executable, VerifyNamesWhatIsWrongWithCollectives) {
+  const BadCase cases[] = {
+      {"a program for 0 ranks; 1 to 1024 are possible",
+       [](Executable &e) { e.ranks = 0; }},
+      {"a program for 1025 ranks; 1 to 1024 are possible",
+       [](Executable &e) { e.ranks = 1025; }},
+      {"dispatch 2: a collective in a program of one rank",
+       [](Executable &e) { e.ranks = 1; }},
+      {"dispatch 2: a collective of i32; f32, f16 and bf16 are possible",
+       [](Executable &e) { e.dispatches[2].collective->type = DataType::I32; }},
+      {"dispatch 2: a collective of -3 rows and 20 columns is not possible",
+       [](Executable &e) { e.dispatches[2].collective->rows = -3; }},
+      {"dispatch 2: a collective of 0 rows and 20 columns is not possible",
+       [](Executable &e) { e.dispatches[2].collective->rows = 0; }},
+      {"dispatch 3: a collective of -1 rows and 0 columns is not possible",
+       [](Executable &e) { e.dispatches[3].collective->columns = 0; }},
+      {"dispatch 2: 3 ranks with 20 columns each cannot make 21",
+       [](Executable &e) { e.dispatches[2].collective->resultColumns = 21; }},
+      {"dispatch 3: 3 ranks with 6 columns each cannot make 12",
+       [](Executable &e) { e.dispatches[3].collective->resultColumns = 12; }},
+      {"dispatch 3: 3 ranks with 6 columns each cannot make 19",
+       [](Executable &e) { e.dispatches[3].collective->resultColumns = 19; }},
+      {"dispatch 2: a collective has 3 bindings instead of 2",
+       [](Executable &e) {
+         e.dispatches[2].bindings.push_back({KF_BINDING_ARENA, 0, 0});
+       }},
+      {"dispatch 2: a collective takes neither an input nor what is in the "
+       "arena",
+       [](Executable &e) {
+         e.dispatches[2].bindings[0] = {KF_BINDING_WEIGHT, 0, 0};
+       }},
+      {"dispatch 3: a collective makes neither an output nor what is in the "
+       "arena",
+       [](Executable &e) {
+         e.dispatches[3].bindings[1] = {KF_BINDING_INPUT, 0, 0};
+       }},
+      {"dispatch 2: binding 0: there is no input 2 (the program has 2)",
+       [](Executable &e) { e.dispatches[2].bindings[0].index = 2; }},
+      {"dispatch 2: binding 0: the program's tensor has another type or shape",
+       [](Executable &e) { e.inputs[1].shape = {-1, 21}; }},
+      {"dispatch 2: binding 0: the program's tensor has another type or shape",
+       [](Executable &e) { e.inputs[1].type = DataType::F16; }},
+      {"dispatch 3: binding 1: the program's tensor has another type or shape",
+       [](Executable &e) { e.outputs[1].shape = {8, 16}; }},
+      {"dispatch 2: binding 1: it needs 320 bytes of the arena, where 256 are",
+       [](Executable &e) {
+         e.dispatches[2].bindings[1].offset = e.arenaBytes - 256;
+       }},
+      {"dispatch 2: a collective has more than one workgroup",
+       [](Executable &e) { e.dispatches[2].grid[1].value = 2; }},
+      {"dispatch 2: 1 accesses for 2 bindings",
+       [](Executable &e) { e.dispatches[2].accesses.pop_back(); }},
+  };
+  for (const BadCase &bad : cases) {
+    Executable executable = sampleOfRanks();
     bad.damage(executable);
     EXPECT_EQ(executable.verify().message(), bad.message);
     EXPECT_EQ(Executable::deserialize(executable.serialize()).message(),

@@ -9,7 +9,7 @@
 #include "OpChecks.h"
 
 #include "runtime/model/ConfigLimits.h"
-#include "runtime/program/abi.h"
+#include "runtime/program/Executable.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -332,10 +332,22 @@ static LogicalResult verifyTarget(Operation *op, Attribute target) {
                        "#kf.cpu_target<...>");
 }
 
+static LogicalResult verifyRanks(Operation *op, Attribute attribute) {
+  auto ranks = dyn_cast<IntegerAttr>(attribute);
+  if (isa<ModuleOp>(op) && ranks && ranks.getType().isInteger(64) &&
+      ranks.getInt() >= 2 && ranks.getInt() <= ::kf::kMaxRanks)
+    return success();
+  return op->emitError("kf.ranks says how many ranks run a module together, an "
+                       "i64 from 2 to ")
+         << ::kf::kMaxRanks << ", found " << attribute;
+}
+
 LogicalResult KFDialect::verifyOperationAttribute(Operation *op,
                                                   NamedAttribute attribute) {
   if (attribute.getName() == kTargetAttrName)
     return verifyTarget(op, attribute.getValue());
+  if (attribute.getName() == kRanksAttrName)
+    return verifyRanks(op, attribute.getValue());
   if (attribute.getName() != kSizesAttrName)
     return success();
   auto names = dyn_cast<ArrayAttr>(attribute.getValue());

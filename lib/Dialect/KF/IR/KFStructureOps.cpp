@@ -284,9 +284,9 @@ LogicalResult ProgramOp::verify() {
   if (failed(verifyTerminator(*this, "C3")))
     return failure();
   for (Operation &op : getBody().front())
-    if (!isa<WeightOp, CacheLayerOp, DispatchOp, YieldOp>(op))
+    if (!isa<WeightOp, CacheLayerOp, DispatchInterface, YieldOp>(op))
       return op.emitOpError("C1: a kf.program holds kf.weight, kf.cache_layer, "
-                            "kf.dispatch and kf.yield only");
+                            "kf.dispatch, collectives and kf.yield only");
   auto isPlain = [](Type type) {
     if (!isRowsTensor(type))
       return false;
@@ -314,9 +314,10 @@ LogicalResult ProgramOp::verify() {
 LogicalResult ProgramOp::verifyRegions() {
   DenseSet<Value> yielded;
   for (Value value : getYield().getValues())
-    if (!value.getDefiningOp<DispatchOp>() || !yielded.insert(value).second)
-      return emitOpError("C5: each result must be made by a kf.dispatch, and "
-                         "yielded once");
+    if (!value.getDefiningOp<DispatchInterface>() ||
+        !yielded.insert(value).second)
+      return emitOpError("C5: each result must be made by a kf.dispatch or a "
+                         "collective, and yielded once");
   return success();
 }
 

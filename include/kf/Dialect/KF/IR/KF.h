@@ -188,6 +188,14 @@ constexpr StringLiteral kSizeRangesAttrName = "kf.size_ranges";
 /// diagnostic.
 FailureOr<unsigned> getSizeSlot(Operation *op, StringAttr name);
 
+/// The module's attribute that says how many ranks run it together.
+constexpr StringLiteral kRanksAttrName = "kf.ranks";
+/// What it says in the module that `op` is or is in; 1 where there is none.
+int64_t getRanks(Operation *op);
+/// Whether `op` puts together what all ranks have: kf.all_reduce and
+/// kf.all_gather. No kernel computes it.
+bool isCollective(Operation *op);
+
 /// Whether `op` makes each element of its result from those of its operands at
 /// the same place: kf.activation, kf.copy, and ops of arith and math on
 /// tensors. Every pass, target and device means this by "elementwise".

@@ -43,6 +43,11 @@ def KF_Dialect : Dialect {
     A module says what it is compiled for in `kf.target`, which the passes ask
     wherever targets differ.
 
+    Several devices can run a model together, each a *rank* with its part of the
+    weights. All have the same module, which says in `kf.ranks` how many they
+    are (an i64 from 2 on), and meet in the *collectives* `kf.all_reduce` and
+    `kf.all_gather`.
+
     Constraints of an op are numbered C1, C2, ...; the verifier's messages and
     the tests cite them.
   }];

@@ -96,6 +96,23 @@ def KF_ProductOpInterface : OpInterface<"ProductOpInterface"> {
   ];
 }
 
+def KF_DispatchInterface : OpInterface<"DispatchInterface"> {
+  let cppNamespace = "::mlir::kf";
+  let description = [{
+    What a program runs in its order: kf.dispatch, and collectives, which no
+    kernel computes.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        The byte offset of each result in the program's arena, or -1 where the
+        result is the program's own; nothing until memory is planned.
+      }],
+      "::std::optional<::llvm::ArrayRef<int64_t>>", "getOffsets">,
+    InterfaceMethod<"Sets them.", "void", "setOffsets",
+      (ins "::std::optional<::llvm::ArrayRef<int64_t>>":$offsets)>
+  ];
+}
+
 def KF_CacheAttentionInterface : OpInterface<"CacheAttentionInterface"> {
   let cppNamespace = "::mlir::kf";
   let description = [{

@@ -160,14 +160,15 @@ def KF_ProgramOp : KF_Op<"program", [IsolatedFromAbove, Symbol,
     and `sizes` says the same of each size that has a name; `arena_bytes` is
     the size of the buffer that holds its intermediate tensors, once planned.
 
-    - C1: the body holds `kf.weight`, `kf.cache_layer`, `kf.dispatch` and the
-      `kf.yield` only.
+    - C1: the body holds `kf.weight`, `kf.cache_layer`, `kf.dispatch`,
+      collectives and the `kf.yield` only.
     - C2: `max_tokens` is positive, and `min_tokens` between 1 and it.
     - C3: there is a body, and it ends in a `kf.yield`.
     - C4: arguments are KV caches, or as results tensors
       without an encoding but `#kf.size`; a dimension other than the first is
       static, none is 0. What is packed is so within the program alone.
-    - C5: each result is made by a `kf.dispatch`, and yielded once.
+    - C5: each result is made by a `kf.dispatch` or a collective, and yielded
+      once.
     - C6: `sizes` has one entry for each name, and the module's `kf.sizes`
       numbers it.
 
@@ -212,7 +213,7 @@ def KF_ProgramOp : KF_Op<"program", [IsolatedFromAbove, Symbol,
 }
 
 def KF_DispatchOp : KF_Op<"dispatch",
-    [DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    [DeclareOpInterfaceMethods<SymbolUserOpInterface>, KF_DispatchInterface,
      ParentOneOf<["ProgramOp"]>]> {
   let summary = "runs a kernel";
   let description = [{
