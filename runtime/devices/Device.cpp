@@ -315,6 +315,18 @@ Result<DeviceMemory> Device::memory() const {
   return catchExceptions([&] { return doMemory(); });
 }
 
+Status Device::join(Group &group) {
+  KF_RETURN_IF_ERROR(doJoin(group));
+  ranks = &group;
+  return Status();
+}
+
+Status Device::doJoin(const Group & /*group*/) {
+  return Status::error("a model cannot be run by several ranks on '" + name() +
+                           "' yet; use cpu or reference",
+                       StatusCode::Unsupported);
+}
+
 Result<std::unique_ptr<Buffer>> Device::allocate(uint64_t bytes,
                                                  MemoryKind kind) try {
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer, doAllocate(bytes, kind));
@@ -360,11 +372,12 @@ Device::load(const Executable &executable) try {
                          "' was compiled for '" + executable.target +
                          "', not for '" + name() + "'");
   KF_RETURN_IF_ERROR(executable.verify());
-  if (executable.ranks > 1)
-    return Status::error("the program '" + executable.programName +
-                             "' is for " + std::to_string(executable.ranks) +
-                             " ranks, and " + name() + " devices run one alone",
-                         StatusCode::Unsupported);
+  if (const int64_t size = ranks ? ranks->size() : 1;
+      executable.ranks > 1 && executable.ranks != size)
+    return Status::error(
+        "the program '" + executable.programName + "' was compiled for " +
+        std::to_string(executable.ranks) + " ranks, and here " +
+        (size == 1 ? "is one" : "are " + std::to_string(size)));
   KF_ASSIGN_OR_RETURN(std::unique_ptr<LoadedProgram> program,
                       doLoad(executable));
   program->owner = this;

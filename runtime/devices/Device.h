@@ -35,6 +35,7 @@
 #ifndef KF_RUNTIME_DEVICES_DEVICE_H
 #define KF_RUNTIME_DEVICES_DEVICE_H
 
+#include "runtime/collective/Group.h"
 #include "runtime/core/Cancellation.h"
 #include "runtime/program/Executable.h"
 
@@ -311,6 +312,15 @@ public:
   virtual int readyWorkers() const { return workers(); }
   Result<DeviceMemory> memory() const;
 
+  /// Makes the device a rank of `group`, which must outlive it: from then on it
+  /// runs programs for as many ranks, which the others run at the same time. A
+  /// run that fails here, is cancelled or dropped, aborts the group, so that no
+  /// rank waits for one that does not come. Before programs are loaded. Errors:
+  /// a device that has no collectives.
+  Status join(Group &group);
+  /// Null: none, and programs are for one rank.
+  Group *group() const { return ranks; }
+
   // Work in streams does not disturb these; they may wait for the device.
 
   /// A buffer of zeros.
@@ -339,6 +349,10 @@ private:
   virtual Result<std::unique_ptr<Event>> doCreateEvent() = 0;
   virtual Result<std::unique_ptr<LoadedProgram>>
   doLoad(const Executable &executable) = 0;
+  /// An error where the device's programs cannot have collectives.
+  virtual Status doJoin(const Group &group);
+
+  Group *ranks = nullptr;
 };
 
 /// "weight 3"; an arena has no number.

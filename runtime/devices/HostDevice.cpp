@@ -45,8 +45,9 @@ public:
   /// Whoever waits for a mark in this queue finds it passed afterwards.
   ~HostQueue() { runTo(pushed, nullptr); }
 
-  void push(Operation operation) {
-    pending.push_back({std::move(operation), nullptr});
+  /// `group`, unless null, is of an operation that other ranks wait for.
+  void push(Operation operation, Group *group = nullptr) {
+    pending.push_back({std::move(operation), nullptr, group});
     ++pushed;
   }
 
@@ -54,7 +55,7 @@ public:
     auto mark = std::make_shared<Mark>();
     mark->queue = this;
     mark->ticket = pushed + 1;
-    pending.push_back({nullptr, mark});
+    pending.push_back({nullptr, mark, nullptr});
     ++pushed;
     return mark;
   }
@@ -72,12 +73,12 @@ public:
         work.mark->status = catchExceptions([&] { return failure; });
         continue;
       }
-      if (!failure.ok())
-        continue;
-      if (isCancelled(cancelled))
+      if (failure.ok() && isCancelled(cancelled))
         failure = Status::cancelled();
-      else
+      if (failure.ok())
         failure = catchExceptions([&] { return work.operation(cancelled); });
+      if (!failure.ok() && work.group)
+        work.group->abort(failure.message());
     }
   }
 
@@ -91,6 +92,7 @@ private:
   struct Work {
     Operation operation;        ///< empty for a record
     std::shared_ptr<Mark> mark; ///< null but for a record
+    Group *group = nullptr;
   };
 
   std::deque<Work> pending;
@@ -186,10 +188,14 @@ private:
                    const EnqueueOptions &options) override {
     std::array<int64_t, KF_SCALAR_COUNT> values;
     std::ranges::copy(scalars, values.begin());
-    queue.push([&host = static_cast<HostInstance &>(instance), values,
-                times = options.times](CancelFlag cancelled) {
-      return host.run(values, cancelled, times);
-    });
+    Group *const group =
+        instance.program().ranks > 1 ? instance.device()->group() : nullptr;
+    queue.push(
+        [&host = static_cast<HostInstance &>(instance), values,
+         times = options.times](CancelFlag cancelled) {
+          return host.run(values, cancelled, times);
+        },
+        group);
     return Status();
   }
 

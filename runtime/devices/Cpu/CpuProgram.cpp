@@ -8,6 +8,8 @@
 
 #include "runtime/devices/Cpu/CpuProgram.h"
 
+#include "runtime/core/Exceptions.h"
+
 #include <algorithm>
 
 namespace kf {
@@ -90,7 +92,9 @@ CpuInstance::CpuInstance(const Executable &program, const BindingTable &table,
       shares(new Share[context.pool->size()]),
       activities(new Activity[context.pool->size()]) {
   for (const DispatchSpec &dispatch : program.dispatches) {
-    calls.push_back({kernels[dispatch.kernel], pointers.size()});
+    calls.push_back({dispatch.collective ? nullptr : kernels[dispatch.kernel],
+                     pointers.size(),
+                     dispatch.collective ? &*dispatch.collective : nullptr});
     for (const kf_binding &binding : dispatch.bindings) {
       std::byte *address = HostBuffer::of(*bufferOf(table, binding)).data();
       if (binding.kind == KF_BINDING_CACHE) // prepare() finds its layer
@@ -174,7 +178,7 @@ Status CpuInstance::run(std::span<const int64_t> newScalars,
   Clock::time_point begin = start;
   for (size_t d = 0; status.ok() && d < calls.size(); ++d) {
     DispatchTime time;
-    time.kernel = program().kernels[program().dispatches[d].kernel].name;
+    time.kernel = program().nameOf(program().dispatches[d]);
     // It is over when the last of its workgroups is, whenever the caller's
     // thread comes to know.
     Clock::time_point end = begin;
@@ -228,8 +232,9 @@ Status CpuInstance::runOnce() {
 /// Runs them with the team as it is.
 Status CpuInstance::runTogether() {
   if (context.team->size() == 1)
-    return runAlone() ? Status() : Status::cancelled();
+    return runAlone();
 
+  collected = Status();
   stopped.store(false, std::memory_order_relaxed);
   uint64_t run = currentRun.load(std::memory_order_relaxed) + 1;
   // Numbers of dispatches have 40 bits; start over long before they wrap.
@@ -242,25 +247,39 @@ Status CpuInstance::runTogether() {
   }
   currentRun.store(run, std::memory_order_release);
   context.pool->start(*this);
-  if (walk(0, run))
+  const bool isWhole = walk(0, run);
+  if (isWhole && collected.ok())
     return Status();
   context.pool->quiesce();
   reset();
-  return Status::cancelled();
+  return collected.ok() ? Status::cancelled() : collected;
 }
 
-/// Whether it got to the end.
-bool CpuInstance::runAlone() {
+Status CpuInstance::runAlone() {
   for (size_t d = 0; d < calls.size(); ++d) {
     if (isCancelled(cancelled))
-      return false;
+      return Status::cancelled();
     int64_t count = static_cast<int64_t>(before[d + 1] - before[d]);
     const Clock::time_point begin = startStint();
-    for (int64_t workgroup = 0; workgroup < count; ++workgroup)
-      call(0, d, workgroup);
+    if (calls[d].collective)
+      KF_RETURN_IF_ERROR(collect(d));
+    else
+      for (int64_t workgroup = 0; workgroup < count; ++workgroup)
+        call(0, d, workgroup);
     endStint(0, 2 * d, static_cast<uint64_t>(count), begin);
   }
-  return true;
+  return Status();
+}
+
+/// Runs a collective, which all threads' earlier work is ready for.
+Status CpuInstance::collect(size_t dispatch) {
+  const Call &ready = calls[dispatch];
+  return catchExceptions([&] {
+    return runCollective(
+        *device()->group(), *ready.collective, scalars,
+        static_cast<const std::byte *>(pointers[ready.firstBinding]),
+        static_cast<std::byte *>(pointers[ready.firstBinding + 1]), staging);
+  });
 }
 
 /// Now, where the run is measured.
@@ -317,6 +336,8 @@ void CpuInstance::takePart(int thread, int rank, size_t d, uint64_t number,
   };
   if (over())
     return;
+  if (calls[d].collective)
+    return takePartInCollective(thread, d, number, target);
   std::atomic<uint64_t> &activity = activities[thread].number;
   activity.store(number, std::memory_order_relaxed);
   Clock::time_point begin = startStint();
@@ -337,6 +358,20 @@ void CpuInstance::takePart(int thread, int rank, size_t d, uint64_t number,
   activity.store(0, std::memory_order_relaxed);
   if (!spinUntil(over, EventCount::spinLimit))
     waitFor(thread, number, target);
+}
+
+/// The same of a collective, whose only workgroup is thread 0's.
+void CpuInstance::takePartInCollective(int thread, size_t d, uint64_t number,
+                                       uint64_t target) {
+  if (thread != 0)
+    return progress.await(
+        [&] { return finished.load(std::memory_order_acquire) >= target; });
+  const Clock::time_point begin = startStint();
+  collected = collect(d);
+  endStint(0, 2 * d, 1, begin);
+  if (!collected.ok())
+    stopped.store(true, std::memory_order_relaxed);
+  finish(1, number, target);
 }
 
 /// Sleeps until the dispatch is over. By now every workgroup is claimed: what

@@ -15,6 +15,9 @@
 // by the others. A dispatch is over when all of its workgroups are, whoever ran
 // them: a thread without a core delays nothing but the workgroup in its hands.
 //
+// A collective is thread 0's alone, which is the one that called run(): others
+// wait for it, and take it for no stalled thread however long the ranks do.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef KF_RUNTIME_DEVICES_CPU_CPUPROGRAM_H
@@ -72,7 +75,8 @@ private:
   /// One dispatch, ready to call.
   struct Call {
     kf_kernel_fn function = nullptr;
-    size_t firstBinding = 0; // index into `pointers`
+    size_t firstBinding = 0;                    // index into `pointers`
+    const CollectiveSpec *collective = nullptr; // in the function's place
   };
 
   /// A binding of a cache's layer, whose place depends on the pages.
@@ -112,11 +116,14 @@ private:
   Status runOnce();
   Status runTogether();
   void reset();
-  bool runAlone();
+  Status runAlone();
   void work(int thread) override;
   bool walk(int thread, uint64_t run);
   void takePart(int thread, int rank, size_t d, uint64_t number,
                 uint64_t target);
+  void takePartInCollective(int thread, size_t d, uint64_t number,
+                            uint64_t target);
+  Status collect(size_t dispatch);
   void waitFor(int thread, uint64_t number, uint64_t target);
   uint64_t runShare(int owner, int thread, size_t dispatch, uint64_t number);
   Clock::time_point startStint() const;
@@ -141,8 +148,11 @@ private:
   /// What a dispatch took on an average, in the fastest run with as many
   /// tokens, for stalls are not to count; the first run is for all threads.
   Clock::duration leastDispatch = Clock::duration::max();
-  /// It was set; threads look at this between dispatches.
+  /// It was set, or a collective failed; threads look at this between
+  /// dispatches.
   std::atomic<bool> stopped = false;
+  Status collected;               // of the run's collectives; thread 0's
+  std::vector<std::byte> staging; // of collectives
   /// [pool->size()][2 * dispatches], each thread's own to write, before it
   /// counts what it did; empty where nobody asks. Changes size only while no
   /// worker is in the program.

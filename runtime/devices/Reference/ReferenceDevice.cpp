@@ -75,6 +75,7 @@ public:
 private:
   const std::vector<KernelInterpreter> &kernels; ///< the program's
   std::vector<std::vector<BoundMemory>> bound;   ///< by dispatch, then binding
+  std::vector<std::byte> staging;                ///< of collectives
 };
 
 class ReferenceProgram final : public LoadedProgram {
@@ -111,6 +112,8 @@ ReferenceProgram::load(const Executable &executable) {
   }
   for (size_t i = 0; i < executable.dispatches.size(); ++i) {
     const DispatchSpec &dispatch = executable.dispatches[i];
+    if (dispatch.collective)
+      continue;
     KF_RETURN_IF_ERROR(
         checkDispatch(dispatch, program->kernels[dispatch.kernel], executable)
             .in("dispatch " + std::to_string(i)));
@@ -153,12 +156,17 @@ Status ReferenceInstance::run(std::span<const int64_t> scalars,
   for (size_t i = 0; i < bound.size(); ++i) {
     if (isCancelled(cancelled))
       return Status::cancelled();
-    const KernelInterpreter &kernel = kernels[program().dispatches[i].kernel];
+    const DispatchSpec &dispatch = program().dispatches[i];
     const Clock::time_point begin = Clock::now();
-    KF_RETURN_IF_ERROR(kernel.run(bound[i], scalars));
+    if (dispatch.collective)
+      KF_RETURN_IF_ERROR(runCollective(*device()->group(), *dispatch.collective,
+                                       scalars, bound[i][0].data,
+                                       bound[i][1].data, staging));
+    else
+      KF_RETURN_IF_ERROR(kernels[dispatch.kernel].run(bound[i], scalars));
     if (times)
-      times->push_back(
-          {kernel.name(), since(begin, Clock::now()), since(start, begin)});
+      times->push_back({program().nameOf(dispatch), since(begin, Clock::now()),
+                        since(start, begin)});
   }
   return Status();
 } catch (const std::bad_alloc &) {

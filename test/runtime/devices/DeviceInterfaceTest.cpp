@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/collective/ThreadGroup.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
 #include "runtime/devices/Cuda/CudaDevice.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
@@ -703,6 +704,23 @@ TEST_P(DeviceInterfaceTest, RefusedRunsHaveNoEffect) {
 
 /// A device may drop what has not begun, and then all that comes after it, but
 /// nothing that is enqueued later.
+/// Devices without collectives say so before anything is loaded.
+TEST_P(DeviceInterfaceTest, JoinsAGroupIfItHasCollectives) {
+  auto groups = createThreadGroup(2);
+  ASSERT_TRUE(groups.ok()) << groups.message();
+  const Status status = device->join(*groups->front());
+  if (device->name() == "cpu" || device->name() == "reference") {
+    EXPECT_EQ(status.message(), "");
+    EXPECT_EQ(device->group(), groups->front().get());
+    return;
+  }
+  EXPECT_EQ(status.message(), "a model cannot be run by several ranks on '" +
+                                  device->name() +
+                                  "' yet; use cpu or reference");
+  EXPECT_EQ(status.code(), StatusCode::Unsupported);
+  EXPECT_EQ(device->group(), nullptr);
+}
+
 TEST_P(DeviceInterfaceTest, CancelledWork) {
   Bound bound = bind();
   std::atomic<bool> cancelled{true};

@@ -1,0 +1,74 @@
+//===- Group.h - Ranks that run a model together ----------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What stands between a program's collectives and whatever connects the devices
+// that run it. A Group is one rank's end of that connection; how ranks are
+// started and found is not its matter. It knows buffers in the host's memory
+// and no programs, but for runCollective(), which devices of the host call.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_COLLECTIVE_GROUP_H
+#define KF_RUNTIME_COLLECTIVE_GROUP_H
+
+#include "runtime/program/Executable.h"
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+namespace kf {
+
+/// One rank of several. All ranks make the same calls in the same order, and a
+/// call returns when all have made it.
+///
+/// Threads: one at a time makes the calls; any may abort(). Failure: a rank
+/// that aborts, or ends, makes those calls of the others fail that it has not
+/// made itself, with its name, and every later one. Nothing waits for a rank
+/// that is gone. The code is Unavailable.
+class Group {
+public:
+  virtual ~Group() = default;
+  Group(const Group &) = delete;
+  Group &operator=(const Group &) = delete;
+
+  int64_t rank() const { return number; } ///< 0 to size() - 1
+  int64_t size() const { return count; }  ///< 2 or more
+
+  /// target[i] becomes the sum over all ranks of their source[i], `elements` of
+  /// `type` (f32, f16, bf16): summed in f32, rounded once, with equal bits on
+  /// all ranks. `source` and `target` do not overlap.
+  virtual Status allReduce(DataType type, const void *source, void *target,
+                           uint64_t elements) = 0;
+  /// target [size()][bytes] gets the `bytes` bytes of each rank's `source`.
+  /// They do not overlap.
+  virtual Status allGather(const void *source, void *target,
+                           uint64_t bytes) = 0;
+  /// Ends the group for all ranks; `reason` is what this one says of it. The
+  /// first one counts.
+  virtual void abort(std::string_view reason) = 0;
+
+protected:
+  Group(int64_t rank, int64_t size) : number(rank), count(size) {}
+
+private:
+  int64_t number, count;
+};
+
+/// Runs a collective of a step with the sizes `scalars` on bound memory: what
+/// this rank has at `source`, the result at `target`. `staging` is scratch that
+/// calls may share. Errors: the group's.
+Status runCollective(Group &group, const CollectiveSpec &collective,
+                     std::span<const int64_t> scalars, const std::byte *source,
+                     std::byte *target, std::vector<std::byte> &staging);
+
+} // namespace kf
+
+#endif // KF_RUNTIME_COLLECTIVE_GROUP_H

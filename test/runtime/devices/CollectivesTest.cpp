@@ -1,0 +1,274 @@
+//===- CollectivesTest.cpp - Programs that ranks run together -------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Devices of the host, each a rank of a ThreadGroup, run one program: what all
+// have is scaled and summed up, scaled again and gathered.
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/collective/ThreadGroup.h"
+#include "runtime/devices/Cpu/CpuDevice.h"
+#include "runtime/devices/Reference/ReferenceDevice.h"
+#include "test/runtime/DeviceSteps.h"
+#include "test/runtime/devices/ScalePrograms.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <random>
+#include <thread>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+std::string scaleCode(const std::string &target) {
+  if (target == "cpu") {
+    std::ifstream file(KF_TEST_KERNELS, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(file), {});
+  }
+  return R"([
+      {"name": "scale",
+       "arguments": [{"tensor": "f32", "shape": [-1, 1]},
+                     {"tensor": "f32", "shape": [1, 1]}],
+       "ops": [{"name": "kf.matmul", "operands": [0, 1],
+                "results": [{"id": 2,
+                             "type": {"tensor": "f32", "shape": [-1, 1]}}],
+                "attributes": {}}],
+       "results": [2]}])";
+}
+
+/// out[i, r] = a_r * sum over ranks s of a_s * x_s[i].
+Executable rankedProgram(const std::string &target, int64_t ranks) {
+  Executable program = scaleTwice(target, scaleCode(target));
+  program.programName = "ranked";
+  program.ranks = ranks;
+  program.arenaBytes = 256 + 3 * rowBytes;
+  const kf_binding scaled = {KF_BINDING_ARENA, 0, 256},
+                   summed = {KF_BINDING_ARENA, 0, 256 + rowBytes},
+                   again = {KF_BINDING_ARENA, 0, 256 + 2 * rowBytes};
+  program.dispatches[1].bindings[0] = summed;
+  program.dispatches[1].bindings[2] = again;
+  program.outputs = {{DataType::F32, {-1, ranks}}};
+  DispatchSpec reduce, gather;
+  reduce.collective = {CollectiveSpec::Kind::AllReduce, DataType::F32, -1, 1,
+                       1};
+  reduce.bindings = {scaled, summed};
+  gather.collective = {CollectiveSpec::Kind::AllGather, DataType::F32, -1, 1,
+                       ranks};
+  gather.bindings = {again, {KF_BINDING_OUTPUT, 0, 0}};
+  program.dispatches.insert(program.dispatches.begin() + 1, reduce);
+  program.dispatches.push_back(gather);
+  return program;
+}
+
+struct RanksCase {
+  std::string device;
+  int threads;
+  int64_t ranks;
+};
+
+std::unique_ptr<Device> openDevice(const RanksCase &test) {
+  if (test.device == "reference")
+    return createReferenceDevice();
+  return createCpuDevice({.threads = test.threads}).take();
+}
+
+/// A rank's device with the program and its buffers.
+struct RankRun {
+  RankRun(const RanksCase &test, Group &group)
+      : device(openDevice(test)), ranks(test.ranks) {
+    EXPECT_EQ(device->join(group).message(), "");
+    auto loaded = device->load(rankedProgram(device->name(), ranks));
+    EXPECT_TRUE(loaded.ok()) << loaded.message();
+    program = loaded.take();
+    BindingTable table;
+    const float a = static_cast<float>(group.rank() + 1);
+    arena = device->allocate(program->program().arenaBytes).take();
+    weight = device->allocate(sizeof(a)).take();
+    input = device->allocate(maxTokens * sizeof(float)).take();
+    output = device->allocate(maxTokens * ranks * sizeof(float)).take();
+    EXPECT_TRUE(writeAndWait(*device, *weight, 0, &a, sizeof(a)).ok());
+    table.arena = arena.get();
+    table.weights = {weight.get()};
+    table.inputs = {input.get()};
+    table.outputs = {output.get()};
+    instance = program->bind(table).take();
+  }
+
+  Status run(std::span<const float> values, std::vector<float> &result,
+             DispatchTimes *times = nullptr, CancelFlag cancelled = nullptr) {
+    result.assign(values.size() * ranks, -1);
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<Stream> stream, device->createStream());
+    KF_RETURN_IF_ERROR(stream->upload(*input, 0, std::as_bytes(values)));
+    KF_RETURN_IF_ERROR(stream->enqueue(
+        *instance, scalarsFor(static_cast<int64_t>(values.size())),
+        {.times = times}));
+    KF_RETURN_IF_ERROR(stream->download(
+        *output, 0, std::as_writable_bytes(std::span<float>(result))));
+    return stream->synchronize(cancelled);
+  }
+
+  std::unique_ptr<Device> device;
+  int64_t ranks;
+  std::unique_ptr<LoadedProgram> program;
+  std::unique_ptr<Buffer> arena, weight, input, output;
+  std::unique_ptr<Instance> instance;
+};
+
+class Collectives : public testing::TestWithParam<RanksCase> {
+protected:
+  /// Calls run(rank's device, its group) on a thread for each rank.
+  void onEachRank(const std::function<void(RankRun &, Group &)> &run) {
+    auto groups = createThreadGroup(GetParam().ranks);
+    ASSERT_TRUE(groups.ok()) << groups.message();
+    std::vector<std::thread> threads;
+    for (auto &group : *groups)
+      threads.emplace_back([&run, group = std::move(group)] {
+        RankRun rank(GetParam(), *group);
+        run(rank, *group);
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+  }
+};
+
+TEST_P(Collectives, RanksHaveTheSameResults) {
+  const int64_t ranks = GetParam().ranks;
+  onEachRank([&](RankRun &rank, Group &group) {
+    for (int64_t tokens : {1, 200, 3, 1000, 200}) {
+      std::vector<float> values(static_cast<size_t>(tokens)), result;
+      for (int64_t i = 0; i < tokens; ++i)
+        values[i] = static_cast<float>(i + 1000 * group.rank());
+      for (int round = 0; round < 2; ++round) {
+        ASSERT_EQ(rank.run(values, result).message(), "");
+        for (int64_t i = 0; i < tokens; ++i) {
+          float sum = 0;
+          for (int64_t other = 0; other < ranks; ++other)
+            sum += static_cast<float>((other + 1) * (i + 1000 * other));
+          for (int64_t other = 0; other < ranks; ++other)
+            ASSERT_EQ(result[i * ranks + other],
+                      static_cast<float>(other + 1) * sum)
+                << "row " << i;
+        }
+      }
+    }
+  });
+}
+
+TEST_P(Collectives, TimesNameThem) {
+  onEachRank([&](RankRun &rank, Group &group) {
+    const std::vector<float> values = {1, 2};
+    std::vector<float> result;
+    DispatchTimes times;
+    ASSERT_EQ(rank.run(values, result, &times).message(), "");
+    std::vector<std::string> names;
+    for (const DispatchTime &time : times)
+      names.push_back(time.kernel);
+    EXPECT_EQ(names, (std::vector<std::string>{"scale", "all_reduce", "scale",
+                                               "all_gather"}));
+    if (GetParam().device == "cpu") {
+      ASSERT_EQ(times[1].workers.size(), 1u);
+      EXPECT_EQ(times[1].workers[0].thread, 0u);
+    }
+    (void)group;
+  });
+}
+
+TEST_P(Collectives, ARankThatIsGoneEndsTheRunOfOthers) {
+  const std::string last = "rank " + std::to_string(GetParam().ranks - 1);
+  onEachRank([&](RankRun &rank, Group &group) {
+    const std::vector<float> values(300, 1.0f);
+    std::vector<float> result;
+    ASSERT_EQ(rank.run(values, result).message(), "");
+    if (group.rank() + 1 == group.size())
+      return;
+    const Status status = rank.run(values, result);
+    EXPECT_EQ(status.message(), last + " has ended");
+    EXPECT_EQ(status.code(), StatusCode::Unavailable);
+    EXPECT_EQ(rank.run(values, result).message(), last + " has ended");
+  });
+}
+
+TEST_P(Collectives, ARunThatIsDroppedEndsTheRunsOfOthers) {
+  onEachRank([&](RankRun &rank, Group &group) {
+    const std::vector<float> values(300, 1.0f);
+    std::vector<float> result;
+    ASSERT_EQ(rank.run(values, result).message(), "");
+    const std::atomic<bool> cancelled = true;
+    if (group.rank() == 0)
+      EXPECT_TRUE(rank.run(values, result, nullptr, &cancelled).isCancelled());
+    else
+      EXPECT_EQ(rank.run(values, result).message(), "rank 0: cancelled");
+  });
+}
+
+/// Ranks that end or are cancelled at any run: all runs return, and those that
+/// fail say whose fault it was.
+TEST_P(Collectives, RanksThatEndAtAnyTimeHangNobody) {
+  const bool isReference = GetParam().device == "reference";
+  for (unsigned round = 0; round < (isReference ? 10u : 25u); ++round) {
+    std::mt19937 random(round);
+    std::vector<unsigned> lifetimes;
+    for (int64_t rank = 0; rank < GetParam().ranks; ++rank)
+      lifetimes.push_back(random() % 8);
+    onEachRank([&](RankRun &rank, Group &group) {
+      const std::vector<float> values(200, 1.0f);
+      std::vector<float> result;
+      for (unsigned run = 0;; ++run) {
+        const bool isLast = run == lifetimes[group.rank()];
+        if (isLast && round % 2)
+          return;
+        const std::atomic<bool> cancelled = isLast;
+        const Status status = rank.run(values, result, nullptr, &cancelled);
+        if (status.ok()) {
+          // a_r is r + 1.
+          ASSERT_EQ(result.front() * static_cast<float>(group.size()),
+                    result.back());
+          continue;
+        }
+        EXPECT_EQ(isLast, status.isCancelled()) << status.message();
+        if (!isLast)
+          EXPECT_TRUE(status.message().starts_with("rank "))
+              << status.message();
+        return;
+      }
+    });
+  }
+}
+
+TEST_P(Collectives, ProgramsAreForTheGroupsRanks) {
+  const std::unique_ptr<Device> device = openDevice(GetParam());
+  EXPECT_EQ(device->load(rankedProgram(device->name(), 2)).message(),
+            "the program 'ranked' was compiled for 2 ranks, and here is one");
+  auto groups = createThreadGroup(3);
+  ASSERT_TRUE(device->join(*groups->front()).ok());
+  EXPECT_EQ(device->group(), groups->front().get());
+  EXPECT_EQ(device->load(rankedProgram(device->name(), 2)).message(),
+            "the program 'ranked' was compiled for 2 ranks, and here are 3");
+  EXPECT_TRUE(
+      device->load(scaleTwice(device->name(), scaleCode(device->name()))).ok());
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Collectives,
+                         testing::Values(RanksCase{"reference", 1, 2},
+                                         RanksCase{"reference", 1, 3},
+                                         RanksCase{"cpu", 1, 2},
+                                         RanksCase{"cpu", 1, 3},
+                                         RanksCase{"cpu", 3, 2}),
+                         [](const testing::TestParamInfo<RanksCase> &info) {
+                           return info.param.device +
+                                  std::to_string(info.param.threads) + "_" +
+                                  std::to_string(info.param.ranks) + "_ranks";
+                         });
+
+} // namespace
