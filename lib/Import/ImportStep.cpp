@@ -73,6 +73,8 @@ public:
 
   OwningOpRef<ModuleOp> build() {
     OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
+    if (config.ranks > 1)
+      (*module)->setAttr(kRanksAttrName, b.getI64IntegerAttr(config.ranks));
     b.setInsertionPointToEnd(module->getBody());
     SmallVector<Type> inputs = typesOf(signature.inputs);
     if (options.shape.part == ::kf::StepPart::Body)
@@ -125,9 +127,9 @@ private:
 
   /// Hidden rows [T, D] -> logits [L, V].
   Value buildHead(ValueRange arguments) {
-    return capped(scaled(linear(buildEmbedding(arguments), names.head),
-                         config.logitScale),
-                  config.logitCap);
+    Value logits = linear(buildEmbedding(arguments), names.head);
+    return gathered(capped(scaled(logits, config.logitScale), config.logitCap),
+                    config.vocabSize);
   }
 
   /// Hidden rows [T, D] -> [L, D], of those that are wanted.
@@ -198,8 +200,8 @@ private:
   Value attention(Value x, const std::string &at, int64_t layer) {
     auto [q, k, v] = queriesKeysValues(x, at);
     if (config.qkNorm == ::kf::QkNorm::Width) {
-      q = rmsNorm(q, at + std::string(names.queryNorm));
-      k = rmsNorm(k, at + std::string(names.keyNorm));
+      q = widthNorm(q, at + std::string(names.queryNorm));
+      k = widthNorm(k, at + std::string(names.keyNorm));
     }
     q = toHeads(q, config.heads);   // [T, heads, head dim]
     k = toHeads(k, config.kvHeads); // [T, kv heads, head dim]
@@ -222,7 +224,12 @@ private:
         config.attentionCap
             ? b.getF32FloatAttr(static_cast<float>(config.attentionCap))
             : FloatAttr());
-    return linear(fromHeads(attended), at + std::string(names.output));
+    Value row = fromHeads(attended);
+    const std::string output = at + std::string(names.output);
+    if (!config.outputByRows)
+      return summed(linear(row, output));
+    row = gathered(row, config.ranks * config.heads * config.headDim);
+    return gathered(linear(row, output), config.hiddenSize);
   }
 
   struct QueriesKeysValues {
@@ -268,8 +275,8 @@ private:
           upBias = bias(at + std::string(block.up));
     Value down = weight(at + std::string(block.down)),
           downBias = bias(at + std::string(block.down));
-    return MlpOp::create(b, loc, x, gate, up, down, gateBias, upBias, downBias,
-                         activationAttr());
+    return summed(MlpOp::create(b, loc, x, gate, up, down, gateBias, upBias,
+                                downBias, activationAttr()));
   }
 
   /// The same in products, which weights with scales need.
@@ -282,7 +289,7 @@ private:
     } else {
       inner = ActivationOp::create(b, loc, inner, activationAttr());
     }
-    return linear(inner, at + std::string(block.down));
+    return summed(linear(inner, at + std::string(block.down)));
   }
 
   ActivationKindAttr activationAttr() {
@@ -343,6 +350,61 @@ private:
                                       one.getElementType());
     return WeightOp::create(b, loc, type, b.getArrayAttr(all), b.getUnitAttr(),
                             /*transposed=*/UnitAttr());
+  }
+
+  //===--- Ranks ----------------------------------------------------------===//
+
+  /// The sum of what all ranks have.
+  Value summed(Value x) {
+    if (config.ranks == 1)
+      return x;
+    return AllReduceOp::create(b, loc, x, DenseI64ArrayAttr());
+  }
+
+  /// The columns of all ranks, `columns` in all.
+  Value gathered(Value x, int64_t columns) {
+    if (config.ranks == 1)
+      return x;
+    auto rows = cast<RankedTensorType>(x.getType());
+    return AllGatherOp::create(
+        b, loc, getRowsOf(rows, {columns}, rows.getElementType()), x,
+        DenseI64ArrayAttr());
+  }
+
+  /// The norm of rows of which each rank has some elements, as many as others,
+  /// and has those of the weight: x / sqrt(mean(x * x) + eps) * weight, whose
+  /// mean is that of the ranks' means. Squares are summed in f32.
+  Value widthNorm(Value x, const Twine &name) {
+    if (config.ranks == 1)
+      return rmsNorm(x, name);
+    assert(!config.zeroCenteredNorms && "no model has both");
+    auto type = cast<RankedTensorType>(x.getType());
+    RankedTensorType wide = type.clone(b.getF32Type());
+    auto widened = [&](Value value) -> Value {
+      auto narrow = cast<RankedTensorType>(value.getType());
+      if (narrow.getElementType().isF32())
+        return value;
+      return arith::ExtFOp::create(b, loc, narrow.clone(b.getF32Type()), value);
+    };
+    x = widened(x);
+    Value squares = arith::MulFOp::create(b, loc, x, x);
+    Value mean = ReduceOp::create(b, loc, squares, ReduceKind::Mean,
+                                  ArrayRef<int64_t>{1}, /*keep_dims=*/true);
+    mean = scaled(summed(mean), 1.0 / static_cast<double>(config.ranks));
+    auto meanType = cast<RankedTensorType>(mean.getType());
+    Value epsilon = arith::ConstantOp::create(
+        b, loc,
+        DenseElementsAttr::get(RankedTensorType::get({1, 1}, b.getF32Type()),
+                               static_cast<float>(config.normEps)));
+    Value factor = math::RsqrtOp::create(
+        b, loc,
+        arith::AddFOp::create(b, loc, mean,
+                              BroadcastOp::create(b, loc, meanType, epsilon)));
+    x = arith::MulFOp::create(b, loc, x,
+                              BroadcastOp::create(b, loc, wide, factor));
+    x = arith::MulFOp::create(
+        b, loc, x, BroadcastOp::create(b, loc, wide, widened(weight(name))));
+    return type == wide ? x : arith::TruncFOp::create(b, loc, type, x);
   }
 
   //===--- Single ops -----------------------------------------------------===//

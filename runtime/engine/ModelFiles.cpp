@@ -187,6 +187,8 @@ std::string kf::signatureOf(const ModelFiles &model) {
         return layer.rope && !layer.rope->isLong;
       });
   text += isShort ? "\nshort" : "";
+  if (model.config.ranks > 1)
+    text += "\nranks " + std::to_string(model.config.ranks);
   for (const std::string &name : model.weights->names()) {
     text += '\n' + name;
     // A tensor of a type that nothing reads has no part in the programs.

@@ -170,6 +170,14 @@ struct ModelConfig {
   double logitCap = 0;       ///< the same of logits, behind their scale
   std::vector<LayerConfig> layerConfigs; ///< one a layer
 
+  /// How many ranks run the model together. With more than one, heads, kvHeads
+  /// and intermediateSize are what one of them has (Sharding.h); each has all
+  /// of a row of hidden ones, and a share of the output matrix's rows.
+  int64_t ranks = 1;
+  /// A rank has some rows of attention's output matrix, instead of the columns
+  /// of its heads.
+  bool outputByRows = false;
+
   bool qkvBias = false, attentionOutputBias = false, mlpBias = false;
   bool tiedEmbeddings = false; ///< the output matrix is the embedding table
 
@@ -183,6 +191,8 @@ struct ModelConfig {
   /// What people should know of the files that it was read from, a line each.
   std::vector<std::string> warnings;
 
+  /// Rows of a rank's share of a matrix with `rows` rows, which zeros fill up.
+  int64_t sharedRows(int64_t rows) const { return (rows + ranks - 1) / ranks; }
   /// The one RoPE of all layers; null where layers differ, or have none.
   const RopeConfig *commonRope() const;
   /// The window of each layer.

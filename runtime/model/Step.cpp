@@ -226,6 +226,7 @@ Status kf::checkStep(const Executable &executable, const StepShape &shape,
               executable.outputs == wanted.outputs &&
               executable.maxTokens == shape.rows &&
               executable.namedSizes == wanted.sizes &&
+              executable.ranks == model.ranks &&
               executable.caches.size() == (shape.part == StepPart::Body);
   for (const CacheSpec &cache : executable.caches)
     fits &= cache.layers == model.layers && cache.kvHeads == model.kvHeads &&

@@ -240,7 +240,8 @@ public:
       add(std::string(names.ropeFactors) + ".weight", {layer->rope->dim / 2},
           Role::RopeFactors);
     if (!config.tiedEmbeddings) {
-      add(std::string(names.head) + ".weight", {config.vocabSize, hidden});
+      add(std::string(names.head) + ".weight",
+          {config.sharedRows(config.vocabSize), hidden});
       tensors.back().name = tensors.back().key;
     }
     return std::move(tensors);
@@ -268,7 +269,11 @@ private:
       addScale(in(names.queryNorm), heads ? config.headDim : queries);
       addScale(in(names.keyNorm), heads ? config.headDim : keys);
     }
-    addLinear(in(names.output), hidden, queries, config.attentionOutputBias);
+    if (config.outputByRows)
+      addLinear(in(names.output), config.sharedRows(hidden),
+                queries * config.ranks, config.attentionOutputBias);
+    else
+      addLinear(in(names.output), hidden, queries, config.attentionOutputBias);
     if (output)
       addNorm(in(names.attentionOutputNorm), hidden);
     if (input && !config.parallelBlocks)

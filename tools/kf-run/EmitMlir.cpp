@@ -15,6 +15,7 @@
 #include "kf/Driver/Compiler.h"
 #include "kf/Driver/MeasuredSchedules.h"
 #include "runtime/core/ThreadPool.h"
+#include "runtime/model/Sharding.h"
 
 #include <algorithm>
 
@@ -25,7 +26,7 @@ namespace {
 struct EmitOptions {
   std::string source, phase = "lowered", function, kernel, part, out = "-";
   std::string cacheType; ///< empty: defaultCacheType()
-  int64_t maxTokens = 0;
+  int64_t maxTokens = 0, ranks = 1;
   CompilerOptions compiler;
   TuningFlags tuning;
   DummyFlags dummy;
@@ -70,6 +71,9 @@ struct EmitOptions {
         "the most rows of a step: those that a body reads, and those "
         "that are wanted of the others; by default 1 of a model's, 512 "
         "of a file's");
+    parser.integer({"ranks", 0, "N"}, ranks, 1, kMaxRanks,
+                   "what each of N devices runs that share a model's heads, "
+                   "inner columns and vocabulary; 1 by default");
     parser.text(
         {"target-cpu", 0, "CPU"}, compiler.targetCpu,
         "LLVM's name of the CPU or GPU to compile for (sm_90a); native, "
@@ -102,6 +106,15 @@ Result<CompilerModule> openSource(const EmitOptions &options,
                                  .dummy = options.dummy,
                                  .float8 = options.float8.choice()},
                                 false));
+  if (options.ranks > 1) {
+    // All ranks run the same programs.
+    auto shard = shardModel(model.config, std::move(model.weights), /*rank=*/0,
+                            options.ranks);
+    if (!shard.ok())
+      return nameModel(model, shard.status());
+    model.config = std::move(shard->config);
+    model.weights = std::move(shard->weights);
+  }
   modelKey = modelKeyOf(model);
   StepShape shape = {StepPart::Body, std::max<int64_t>(options.maxTokens, 1)};
   for (StepPart part : kStepParts)
@@ -166,6 +179,9 @@ int kf::runEmitMlir(Arguments arguments) {
   if (!options.tuning.file && !options.compiler.device.empty())
     return parser.usageError("--tuning-device says what of --tuning-db counts; "
                              "give that, too");
+  if (file && options.ranks > 1)
+    return parser.usageError("--ranks shares out models; a file says itself "
+                             "for how many it is, in kf.ranks");
   if (file && !options.part.empty())
     return parser.usageError("--part is for models; a function of a file is "
                              "whole");
