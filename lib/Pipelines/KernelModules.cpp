@@ -87,6 +87,7 @@ mlir::kf::splitKernels(ModuleOp module) {
     alone.rows = rows.lookup(name);
     alone.module = ModuleOp::create(module.getLoc());
     (*alone.module)->setAttrs(module->getAttrs());
+    (*alone.module)->removeAttr(kRanksAttrName); // no kernel needs the others
     alone.module->getBody()->push_back(kernel.clone());
     // Of programs of several sizes, that of the rows that schedules are for.
     addProgram(*llvm::max_element(all,
