@@ -13,9 +13,11 @@
 #include "kf/Pipelines/Registration.h"
 #include "runtime/engine/ModelFiles.h"
 #include "runtime/io/Gguf.h"
+#include "runtime/model/DummyWeights.h"
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/ModelConfig.h"
 #include "runtime/model/RopeFactors.h"
+#include "runtime/model/Sharding.h"
 #include "runtime/model/TensorList.h"
 #include "runtime/model/TiedEmbeddings.h"
 
@@ -27,16 +29,19 @@
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <mutex>
 #include <tuple>
 
 using namespace kf;
 using namespace kf::test;
 
 Result<Executable> ModelUnderTest::compileStep(const StepShape &shape) {
-  // Tests of one model share its executables.
-  using Key = std::tuple<std::string, std::string, StepShape>;
+  // Tests of one model, and ranks that run it together, share its executables.
+  using Key = std::tuple<std::string, std::string, int64_t, StepShape>;
   static std::map<Key, Executable> compiled;
-  auto key = std::tuple(path, target, shape);
+  static std::mutex compiling;
+  std::lock_guard<std::mutex> lock(compiling);
+  auto key = std::tuple(path, target, modelConfig.ranks, shape);
   if (auto found = compiled.find(key); found != compiled.end())
     return found->second;
   mlir::DialectRegistry registry;
@@ -70,10 +75,21 @@ Status ModelUnderTest::readModel() {
   return keepFloat8(modelConfig, *weights).status();
 }
 
+/// Becomes a rank's part of the model that was read.
+Status ModelUnderTest::becomeRank(const Group &group) {
+  KF_ASSIGN_OR_RETURN(
+      ModelShard shard,
+      shardModel(modelConfig, std::move(weights), group.rank(), group.size()));
+  modelConfig = std::move(shard.config);
+  weights = std::move(shard.weights);
+  return Status();
+}
+
 std::unique_ptr<ModelUnderTest> ModelUnderTest::open(
     const std::string &path, const std::string &device, unsigned threads,
     const std::string &cpu, const EngineOptions &options,
-    const std::function<void(std::unique_ptr<WeightSource> &)> &change) {
+    const std::function<void(std::unique_ptr<WeightSource> &)> &change,
+    Group *group) {
   auto model = std::make_unique<ModelUnderTest>();
   model->path = path;
   if (Status status = model->readModel(); !status.ok()) {
@@ -85,18 +101,49 @@ std::unique_ptr<ModelUnderTest> ModelUnderTest::open(
                                         : model->modelConfig.maxPositions);
   if (change)
     change(model->weights);
-  const std::string name = cpu != "native" ? cpu
-                           : threads == 2  ? device + "2"
-                                           : device;
+  return start(std::move(model),
+               cpu != "native" ? cpu
+               : threads == 2  ? device + "2"
+                               : device,
+               options, group);
+}
+
+std::unique_ptr<ModelUnderTest>
+ModelUnderTest::openRandom(const ModelConfig &config, DataType type,
+                           const std::string &device,
+                           const EngineOptions &options, Group *group) {
+  auto model = std::make_unique<ModelUnderTest>();
+  model->path = "random " + std::string(nameOf(type));
+  model->modelConfig = config;
+  auto weights = DummyWeights::create(config, type, /*seed=*/3);
+  if (!weights.ok()) {
+    ADD_FAILURE() << weights.message();
+    return nullptr;
+  }
+  model->weights = weights.take();
+  return start(std::move(model), device, options, group);
+}
+
+std::unique_ptr<ModelUnderTest>
+ModelUnderTest::start(std::unique_ptr<ModelUnderTest> model,
+                      const std::string &name, const EngineOptions &options,
+                      Group *group) {
+  if (group)
+    if (Status status = model->becomeRank(*group); !status.ok()) {
+      ADD_FAILURE() << status.message();
+      return nullptr;
+    }
   model->device = openTestDevice(name);
   if (!model->device)
     return nullptr;
+  if (group)
+    EXPECT_EQ(model->device->join(*group).message(), "");
   model->target = targetFor(*model->device, name);
   ModelUnderTest *self = model.get();
   model->model = std::make_unique<Model>(
       model->modelConfig, *model->device, *model->weights,
       [self](const StepShape &shape) { return self->compileStep(shape); },
-      ModelOptions{path, nullptr, nullptr});
+      ModelOptions{model->path, nullptr, nullptr});
   auto engine = Engine::create(*model->model, options);
   if (!engine.ok()) {
     ADD_FAILURE() << engine.message();

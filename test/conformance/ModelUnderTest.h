@@ -35,11 +35,19 @@ public:
   /// `path` is a folder of Hugging Face's or a GGUF file; `device` as in
   /// TestDevice.h, with 1 or, on the CPU, 2 `threads`; `cpu` is the CPU that
   /// code is made for. Fails the current test on an error. `change` may put
-  /// other weights in the place of the model's.
+  /// other weights in the place of the model's. With `group`, which must
+  /// outlive it, it is a rank's part of the model; others do the same at the
+  /// same time.
   static std::unique_ptr<ModelUnderTest>
   open(const std::string &path, const std::string &device, unsigned threads = 1,
        const std::string &cpu = "native", const EngineOptions &options = {},
-       const std::function<void(std::unique_ptr<WeightSource> &)> &change = {});
+       const std::function<void(std::unique_ptr<WeightSource> &)> &change = {},
+       Group *group = nullptr);
+  /// The same with random weights of `type`, on a device of this name.
+  static std::unique_ptr<ModelUnderTest>
+  openRandom(const ModelConfig &config, DataType type,
+             const std::string &device, const EngineOptions &options,
+             Group *group);
   Engine &engine() { return *running; }
   const ModelConfig &config() const { return modelConfig; }
   /// A sequence without tokens.
@@ -58,6 +66,10 @@ public:
 
 private:
   Status readModel();
+  Status becomeRank(const Group &group);
+  static std::unique_ptr<ModelUnderTest>
+  start(std::unique_ptr<ModelUnderTest> model, const std::string &name,
+        const EngineOptions &options, Group *group);
 
   ModelConfig modelConfig;
   std::string path, target;

@@ -1,0 +1,230 @@
+//===- RankedModelsTest.cpp - Models that several ranks run ---------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every architecture of test/golden on 2 and 4 ranks, each a thread with a
+// device of its own: the logits of Hugging Face's transformers
+// (test/golden/reference.json), its greedy continuation, and equal bits on all
+// ranks. Weights in blocks are random ones, and what several ranks compute is
+// what one does.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelUnderTest.h"
+
+#include "runtime/collective/ThreadGroup.h"
+#include "runtime/model/ModelConfig.h"
+#include "runtime/model/Sharding.h"
+#include "test/runtime/TestFiles.h"
+
+#include "gtest/gtest.h"
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <fstream>
+#include <thread>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+const std::string goldenFolder = testFile(KF_SOURCE_DIR "/test/golden/");
+
+/// What a rank has computed.
+struct RankResult {
+  std::vector<float> logits;
+  std::vector<int32_t> greedy;
+};
+
+struct RankedCase {
+  std::string model, device;
+  int64_t ranks;
+};
+
+/// Code for a CPU that rounds no rows where weights are floats.
+constexpr const char *plainCpu = "x86-64-v3";
+
+EngineOptions engineOptions(const std::string &model) {
+  EngineOptions options;
+  // The table of short contexts is for as many.
+  options.contextLength = model == "phi3-longrope-short" ? 64 : 0;
+  options.reusesPrefixes = false;
+  return options;
+}
+
+using OpenModel = std::function<std::unique_ptr<ModelUnderTest>(Group *group)>;
+
+/// Reads `ids` and goes on with `count` tokens on each of `ranks` ranks; 1: by
+/// no group.
+std::vector<RankResult> runRanks(int64_t ranks, const OpenModel &open,
+                                 const std::vector<int32_t> &ids,
+                                 size_t count) {
+  std::vector<RankResult> results(static_cast<size_t>(ranks));
+  auto run = [&](Group *group, RankResult &result) {
+    std::unique_ptr<ModelUnderTest> model = open(group);
+    ASSERT_TRUE(model);
+    auto logits = lastLogits(*model->sequence(), ids);
+    ASSERT_TRUE(logits.ok()) << logits.message();
+    result.logits = logits.take();
+    result.greedy = model->continueGreedily(ids, count);
+  };
+  if (ranks == 1) {
+    run(nullptr, results[0]);
+    return results;
+  }
+  auto groups = createThreadGroup(ranks);
+  EXPECT_TRUE(groups.ok()) << groups.message();
+  std::vector<std::thread> threads;
+  for (int64_t rank = 0; rank < ranks; ++rank)
+    threads.emplace_back(
+        [&run, &result = results[rank], group = std::move((*groups)[rank])] {
+          run(group.get(), result);
+        });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (const RankResult &result : results) {
+    EXPECT_EQ(result.logits, results[0].logits); // to the bit
+    EXPECT_EQ(result.greedy, results[0].greedy);
+  }
+  return results;
+}
+
+class RankedModels : public testing::TestWithParam<RankedCase> {};
+
+TEST_P(RankedModels, LogitsAndContinuationsMatch) {
+  const RankedCase &test = GetParam();
+  const std::string path = goldenFolder + test.model;
+  KF_REQUIRE_DEVICE(test.device);
+  auto config = loadModelConfig(path);
+  ASSERT_TRUE(config.ok()) << config.message();
+  const std::vector<int64_t> possible = possibleRanks(*config);
+  if (std::ranges::find(possible, test.ranks) == possible.end()) {
+    EXPECT_LT(config->heads, test.ranks); // 2 heads, 4 ranks
+    return;
+  }
+  std::ifstream file(goldenFolder + "reference.json");
+  const auto reference = nlohmann::json::parse(file).at(test.model);
+  const auto expected = reference.at("last_logits").get<std::vector<double>>();
+  const auto greedy = reference.at("greedy_20").get<std::vector<int32_t>>();
+  const std::vector<RankResult> results = runRanks(
+      test.ranks,
+      [&](Group *group) {
+        const unsigned threads = test.device == "cpu2" ? 2 : 1;
+        const std::string device = threads == 2 ? "cpu" : test.device;
+        return ModelUnderTest::open(path, device, threads, "native",
+                                    engineOptions(test.model), {}, group);
+      },
+      reference.at("ids").get<std::vector<int32_t>>(), greedy.size());
+  ASSERT_EQ(results[0].logits.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i)
+    ASSERT_NEAR(results[0].logits[i], expected[i], 2e-4) << "logit " << i;
+  EXPECT_EQ(results[0].greedy, greedy);
+}
+
+std::vector<RankedCase> goldenCases() {
+  std::vector<RankedCase> cases;
+  for (const char *model : {"llama2-mha",
+                            "llama3-gqa-scaled",
+                            "llama-wide-head",
+                            "llama-bias",
+                            "mistral-window",
+                            "qwen2-bias",
+                            "qwen3-qknorm",
+                            "gpt2-layernorm",
+                            "llama-own-head",
+                            "llama-head-alone",
+                            "gpt2-own-head",
+                            "qwen2-wide-head",
+                            "qwen3-bias",
+                            "llama-float8",
+                            "granite",
+                            "smollm3",
+                            "olmo2",
+                            "olmo3",
+                            "phi3",
+                            "stablelm",
+                            "starcoder2",
+                            "cohere",
+                            "cohere2",
+                            "gemma3",
+                            "gemma3-nested",
+                            "gemma2",
+                            "phi3-longrope",
+                            "phi3-longrope-short"})
+    for (int64_t ranks : {2, 4})
+      for (const char *device : {"reference", plainCpu})
+        cases.push_back({model, device, ranks});
+  // Ranks of several threads each.
+  for (int64_t ranks : {2, 4})
+    cases.push_back({"llama3-gqa-scaled", "cpu2", ranks});
+  return cases;
+}
+
+std::string nameOfCase(const testing::TestParamInfo<RankedCase> &info) {
+  std::string name = info.param.model + "_" + info.param.device + "_" +
+                     std::to_string(info.param.ranks) + "_ranks";
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RankedModels, testing::ValuesIn(goldenCases()),
+                         nameOfCase);
+
+/// Random weights of a type, in matrices whose widths are no multiples of what
+/// the ranks share out, and an odd vocabulary.
+struct BlockCase {
+  DataType type;
+  int64_t ranks;
+};
+
+class RankedBlocks : public testing::TestWithParam<BlockCase> {};
+
+TEST_P(RankedBlocks, SeveralRanksComputeWhatOneDoes) {
+  const auto [type, ranks] = GetParam();
+  const ModelConfig config = parseModelConfig(R"({"model_type": "llama",
+      "num_hidden_layers": 2, "hidden_size": 256, "intermediate_size": 768,
+      "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 64,
+      "vocab_size": 307, "rms_norm_eps": 1e-5,
+      "max_position_embeddings": 64})")
+                                 .take();
+  // Neither rounds rows.
+  for (const char *device : {"reference", "x86-64-v3-f32"}) {
+    KF_REQUIRE_DEVICE(device);
+    auto run = [&](int64_t count) {
+      return runRanks(
+                 count,
+                 [&](Group *group) {
+                   return ModelUnderTest::openRandom(config, type, device,
+                                                     engineOptions(""), group);
+                 },
+                 {1, 50, 200, 306, 7}, /*count=*/8)
+          .front();
+    };
+    const RankResult one = run(1), several = run(ranks);
+    ASSERT_EQ(one.logits.size(), several.logits.size());
+    for (size_t i = 0; i < one.logits.size(); ++i)
+      ASSERT_NEAR(one.logits[i], several.logits[i], 2e-4)
+          << device << ", logit " << i;
+    EXPECT_EQ(one.greedy, several.greedy) << device;
+  }
+}
+
+// With 2 ranks, each has 2 of the 3 blocks of 256 columns of down; with 4, two
+// have a block of o together; with 8, four have a KV head.
+INSTANTIATE_TEST_SUITE_P(
+    All, RankedBlocks,
+    testing::Values(BlockCase{DataType::Q4_0, 4}, BlockCase{DataType::Q8_0, 8},
+                    BlockCase{DataType::Q4_K, 2}, BlockCase{DataType::Q4_K, 4},
+                    BlockCase{DataType::Q6_K, 2}, BlockCase{DataType::Q6_K, 8},
+                    BlockCase{DataType::BF16, 8}),
+    [](const testing::TestParamInfo<BlockCase> &info) {
+      return std::string(nameOf(info.param.type)) + "_" +
+             std::to_string(info.param.ranks) + "_ranks";
+    });
+
+} // namespace
