@@ -36,10 +36,10 @@ public:
     int64_t rows = 0;
   };
   /// Presents the rows of `name` as `parts`, in their order, and hides `name`,
-  /// which may be a part's. Those of a stack [E, N, K] are E * N rows; parts are
-  /// [rows, K]. Before other calls, beside none. Errors, which change nothing:
-  /// no such tensor, one whose rows are not as many as the parts', a part that
-  /// there is already.
+  /// which may be a part's. Those of a stack [E, N, K] are E * N rows; parts
+  /// are [rows, K]. Before other calls, beside none. Errors, which change
+  /// nothing: no such tensor, one whose rows are not as many as the parts', a
+  /// part that there is already.
   Status split(const std::string &name, const std::vector<Part> &parts);
 
   Result<TensorView> find(const std::string &name) const override;

@@ -31,6 +31,8 @@ bool haveRows(int64_t ranks, int64_t rows) {
 }
 
 bool isPossible(const ModelConfig &model, int64_t ranks) {
+  if (ranks > 1 && model.experts.count > 0)
+    return false;
   return model.heads % ranks == 0 &&
          (model.kvHeads % ranks == 0 || ranks % model.kvHeads == 0) &&
          haveRows(ranks, model.vocabSize) && haveRows(ranks, model.hiddenSize);
@@ -195,6 +197,8 @@ std::vector<int64_t> kf::possibleRanks(const ModelConfig &model) {
 Result<ModelShard> kf::shardModel(const ModelConfig &model,
                                   std::shared_ptr<const WeightSource> weights,
                                   int64_t rank, int64_t ranks) try {
+  if (model.experts.count > 0)
+    return Status::error("models with experts are not shared out among ranks");
   const std::vector<int64_t> possible = possibleRanks(model);
   if (ranks < 2 || std::ranges::find(possible, ranks) == possible.end())
     return Status::error(std::to_string(ranks) +

@@ -49,8 +49,8 @@ struct ModelShard {
 std::vector<int64_t> possibleRanks(const ModelConfig &model);
 
 /// The part of rank `rank` of `ranks` of a whole model. `weights` is read as
-/// parts are asked for. Errors: a number of ranks that is not possible, which
-/// lists those that are; those of findTensors().
+/// parts are asked for. Errors: a model with experts; a number of ranks that is
+/// not possible, which lists those that are; those of findTensors().
 Result<ModelShard> shardModel(const ModelConfig &model,
                               std::shared_ptr<const WeightSource> weights,
                               int64_t rank, int64_t ranks);

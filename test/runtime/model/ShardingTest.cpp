@@ -285,4 +285,17 @@ TEST(Sharding, SaysHowManyRanksCan) {
       (std::vector<int64_t>{1, 2, 4}));
 }
 
+TEST(Sharding, RefusesExperts) {
+  auto config = parseModelConfig(
+      R"({"model_type": "mixtral", "num_hidden_layers": 1, "hidden_size": 64,
+          "intermediate_size": 64, "num_attention_heads": 4, "vocab_size": 307,
+          "num_key_value_heads": 4, "num_local_experts": 4})");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(possibleRanks(*config), std::vector<int64_t>{1});
+  const std::shared_ptr<WeightSource> weights =
+      DummyWeights::create(*config, DataType::F32, 1).take();
+  EXPECT_EQ(shardModel(*config, weights, 0, 2).status().message(),
+            "models with experts are not shared out among ranks");
+}
+
 } // namespace
