@@ -173,6 +173,8 @@ private:
       }
     if (own.kind == CollectiveSpec::Kind::AllReduce)
       return addUp(calls, target);
+    if (own.count == 0)
+      return Status();
     for (const Call &call : calls) {
       std::memcpy(target, call.source, own.count);
       target += own.count;

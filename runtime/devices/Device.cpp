@@ -297,8 +297,14 @@ Status Stream::enqueue(Instance &instance, std::span<const int64_t> scalars,
   if (instance.device() != owner)
     return Status::error("the program '" + instance.program().programName +
                          "' was loaded by another device");
-  KF_RETURN_IF_ERROR(instance.check(scalars));
-  return doEnqueue(instance, scalars, options);
+  const Status status = catchExceptions([&] {
+    KF_RETURN_IF_ERROR(instance.check(scalars));
+    return doEnqueue(instance, scalars, options);
+  });
+  // Other ranks may be on their way already.
+  if (!status.ok() && instance.program().ranks > 1)
+    owner->group()->abort(status.message());
+  return status;
 } catch (...) {
   return statusOfException();
 }
@@ -316,6 +322,8 @@ Result<DeviceMemory> Device::memory() const {
 }
 
 Status Device::join(Group &group) {
+  if (ranks)
+    return Status::error("the device is a rank of a group already");
   KF_RETURN_IF_ERROR(doJoin(group));
   ranks = &group;
   return Status();

@@ -40,6 +40,9 @@ Status ProgramFiles::add(const std::string &path, const ModelFiles &model,
         "it holds the function '" + executable.programName +
         "', and no part of a model's step, which kf-run emit-mlir MODEL "
         "--compile-to=binary makes");
+  if (executable.ranks != 1)
+    return fail("it was compiled for " + std::to_string(executable.ranks) +
+                " ranks, and here is one; compile it without --ranks");
   if (executable.model != modelKey)
     return fail("it was compiled for another model, or for weights of other "
                 "types, than " +

@@ -8,8 +8,8 @@
 //
 // What one of several ranks keeps of a checkpoint (runtime/model/Sharding.h
 // says which parts). Rows that follow one another are views of the source's;
-// columns, several ranges and zeros are copied when they are asked for. Nothing
-// but the parts is read.
+// columns, several ranges and zeros are copied when they are asked for. Of a
+// source that holds its tensors in memory, nothing but the parts is read.
 //
 //===----------------------------------------------------------------------===//
 

@@ -15,6 +15,7 @@
 #include "runtime/weights/RowScales.h"
 
 #include <algorithm>
+#include <cassert>
 #include <map>
 #include <string>
 #include <string_view>
@@ -199,12 +200,16 @@ Result<ModelShard> kf::shardModel(const ModelConfig &model,
                                   int64_t rank, int64_t ranks) try {
   if (model.experts.count > 0)
     return Status::error("models with experts are not shared out among ranks");
+  if (ranks < 2 || rank < 0 || rank >= ranks)
+    return Status::error("there is no rank " + std::to_string(rank) + " of " +
+                         std::to_string(ranks) + " that share a model");
   const std::vector<int64_t> possible = possibleRanks(model);
-  if (ranks < 2 || std::ranges::find(possible, ranks) == possible.end())
+  if (std::ranges::find(possible, ranks) == possible.end())
     return Status::error(std::to_string(ranks) +
                          " ranks cannot share the model's " +
-                         std::to_string(model.heads) + " heads and " +
-                         std::to_string(model.kvHeads) + " KV heads; " +
+                         std::to_string(model.heads) + " heads, " +
+                         std::to_string(model.kvHeads) + " KV heads and " +
+                         std::to_string(model.vocabSize) + " tokens; " +
                          listOf(possible) + " can");
   KF_ASSIGN_OR_RETURN(const std::vector<ListedTensor> tensors,
                       findTensors(model, *weights));
@@ -220,6 +225,8 @@ Result<ModelShard> kf::shardModel(const ModelConfig &model,
   for (const ListedTensor &own : listTensors(shard.config)) {
     const auto found = byKey.find(own.key);
     // The output matrix that the embedding table is, too, is made of that one.
+    assert((found != byKey.end() || model.tiedEmbeddings) &&
+           "ranks have the tensors of the whole model");
     ListedTensor tensor =
         found != byKey.end() ? *found->second : tensors.front();
     tensor.key = own.key;

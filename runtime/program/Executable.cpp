@@ -196,11 +196,37 @@ Status checkPart(const kf_binding &binding, const CollectiveSpec &collective,
                                ? executable.inputs[binding.index]
                                : executable.outputs[binding.index];
   int64_t rest = 1;
-  for (size_t i = 1; i < spec.shape.size(); ++i)
+  bool isKnown = true; // a size may stand for the first extent alone
+  for (size_t i = 1; i < spec.shape.size(); ++i) {
+    isKnown &= spec.shape[i] > 0;
     rest *= spec.shape[i]; // with the first one, in 63 bits
-  if (spec.type != collective.type || spec.shape.empty() ||
+  }
+  if (spec.type != collective.type || spec.shape.empty() || !isKnown ||
       spec.shape.front() != rows || rest != columns)
     return Status::error("the program's tensor has another type or shape");
+  return Status();
+}
+
+/// Ranks read one another's operands while they write their results.
+Status checkApart(const DispatchSpec &dispatch,
+                  const Executable &executable) {
+  const CollectiveSpec &spec = *dispatch.collective;
+  const kf_binding &operand = dispatch.bindings[0],
+                   &result = dispatch.bindings[1];
+  auto bytesOf = [&](int64_t columns) {
+    return checkedByteCount(spec.type,
+                            resolveShape(std::array{spec.rows, columns},
+                                         executable.largestSizes()));
+  };
+  KF_ASSIGN_OR_RETURN(const int64_t read, bytesOf(spec.columns));
+  KF_ASSIGN_OR_RETURN(const int64_t written, bytesOf(spec.resultColumns));
+  if (operand.kind == KF_BINDING_ARENA && result.kind == KF_BINDING_ARENA &&
+      operand.offset < result.offset + static_cast<uint64_t>(written) &&
+      result.offset < operand.offset + static_cast<uint64_t>(read))
+    return Status::error("a collective's operand and result overlap in the "
+                         "arena");
+  if (!dispatch.accesses.empty() && !dispatch.accesses[1].writes)
+    return Status::error("a collective does not write its result");
   return Status();
 }
 
@@ -233,10 +259,10 @@ Status checkCollective(const DispatchSpec &dispatch,
   const kf_binding &operand = dispatch.bindings[0],
                    &result = dispatch.bindings[1];
   if (operand.kind != KF_BINDING_ARENA && operand.kind != KF_BINDING_INPUT)
-    return Status::error("a collective takes neither an input nor what is in "
+    return Status::error("a collective's operand is neither an input nor in "
                          "the arena");
   if (result.kind != KF_BINDING_ARENA && result.kind != KF_BINDING_OUTPUT)
-    return Status::error("a collective makes neither an output nor what is in "
+    return Status::error("a collective's result is neither an output nor in "
                          "the arena");
   KF_RETURN_IF_ERROR(
       checkPart(operand, spec, spec.columns, executable).in("binding 0"));
@@ -245,7 +271,8 @@ Status checkCollective(const DispatchSpec &dispatch,
   for (const kf_grid_dim &dim : dispatch.grid)
     if (dim.scalar >= 0 || dim.value != 1)
       return Status::error("a collective has more than one workgroup");
-  return checkAccesses(dispatch, executable);
+  KF_RETURN_IF_ERROR(checkAccesses(dispatch, executable));
+  return checkApart(dispatch, executable);
 }
 
 Status checkDispatch(const DispatchSpec &dispatch,

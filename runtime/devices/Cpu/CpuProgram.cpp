@@ -320,8 +320,12 @@ bool CpuInstance::walk(int thread, uint64_t run) {
     // Whoever comes late must not look at the caller's flag, which may be gone.
     if (thread == 0 && isCancelled(cancelled))
       stopped.store(true, std::memory_order_relaxed);
-    if (stopped.load(std::memory_order_relaxed))
+    if (stopped.load(std::memory_order_relaxed)) {
+      // Others may wait in a collective that this thread does not come to.
+      if (thread == 0)
+        progress.notify();
       return false;
+    }
     takePart(thread, rank, d, run * calls.size() + d, base + before[d + 1]);
   }
   return true;
@@ -360,12 +364,15 @@ void CpuInstance::takePart(int thread, int rank, size_t d, uint64_t number,
     waitFor(thread, number, target);
 }
 
-/// The same of a collective, whose only workgroup is thread 0's.
+/// The same of a collective, whose only workgroup is thread 0's: where the run
+/// is stopped, nobody may come to it.
 void CpuInstance::takePartInCollective(int thread, size_t d, uint64_t number,
                                        uint64_t target) {
   if (thread != 0)
-    return progress.await(
-        [&] { return finished.load(std::memory_order_acquire) >= target; });
+    return progress.await([&] {
+      return finished.load(std::memory_order_acquire) >= target ||
+             stopped.load(std::memory_order_relaxed);
+    });
   const Clock::time_point begin = startStint();
   collected = collect(d);
   endStint(0, 2 * d, 1, begin);

@@ -31,7 +31,7 @@ func.func @f() attributes {kf.ranks = 2 : i64} {
 
 module attributes {kf.ranks = 2 : i64} {
   func.func @f(%x: tensor<f32>) {
-    // expected-error @+1 {{C1: x must have rank 1 or more and elements of f32, f16 or bf16, found 'tensor<f32>'}}
+    // expected-error @+1 {{C1: x must have rank 1 or more and elements of f32, f16 or bf16 in their order, found 'tensor<f32>'}}
     %0 = kf.all_reduce %x : tensor<f32>
     return
   }
@@ -41,7 +41,7 @@ module attributes {kf.ranks = 2 : i64} {
 
 module attributes {kf.ranks = 2 : i64} {
   func.func @f(%x: tensor<?x8xi32>) {
-    // expected-error @+1 {{C1: x must have rank 1 or more and elements of f32, f16 or bf16, found 'tensor<?x8xi32>'}}
+    // expected-error @+1 {{C1: x must have rank 1 or more and elements of f32, f16 or bf16 in their order, found 'tensor<?x8xi32>'}}
     %0 = kf.all_reduce %x : tensor<?x8xi32>
     return
   }
@@ -119,7 +119,7 @@ module attributes {kf.ranks = 2 : i64} {
 
 module attributes {kf.ranks = 2 : i64} {
   func.func @f(%x: tensor<?x2x8xf32>) {
-    // expected-error @+1 {{'kf.all_gather' op C1: x must be [T, C] of f32, f16 or bf16 with static columns, found 'tensor<?x2x8xf32>'}}
+    // expected-error @+1 {{'kf.all_gather' op C1: x must be [T, C] of f32, f16 or bf16 with static columns, in their order, found 'tensor<?x2x8xf32>'}}
     %0 = kf.all_gather %x : tensor<?x2x8xf32> to tensor<?x16xf32>
     return
   }
@@ -129,7 +129,7 @@ module attributes {kf.ranks = 2 : i64} {
 
 module attributes {kf.ranks = 2 : i64} {
   func.func @f(%x: tensor<4x?xf32>) {
-    // expected-error @+1 {{'kf.all_gather' op C1: x must be [T, C] of f32, f16 or bf16 with static columns, found 'tensor<4x?xf32>'}}
+    // expected-error @+1 {{'kf.all_gather' op C1: x must be [T, C] of f32, f16 or bf16 with static columns, in their order, found 'tensor<4x?xf32>'}}
     %0 = kf.all_gather %x : tensor<4x?xf32> to tensor<4x16xf32>
     return
   }
@@ -139,7 +139,7 @@ module attributes {kf.ranks = 2 : i64} {
 
 module attributes {kf.ranks = 2 : i64} {
   func.func @f(%x: tensor<?x8xi32>) {
-    // expected-error @+1 {{'kf.all_gather' op C1: x must be [T, C] of f32, f16 or bf16 with static columns, found 'tensor<?x8xi32>'}}
+    // expected-error @+1 {{'kf.all_gather' op C1: x must be [T, C] of f32, f16 or bf16 with static columns, in their order, found 'tensor<?x8xi32>'}}
     %0 = kf.all_gather %x : tensor<?x8xi32> to tensor<?x16xi32>
     return
   }
@@ -193,4 +193,21 @@ module attributes {kf.ranks = 3 : i64} {
     %0 = kf.all_gather %x : tensor<?x8xf32> to tensor<?x25xf32>
     return
   }
+}
+
+// -----
+
+// Parts of what is packed have no place of their own.
+module attributes {kf.ranks = 2 : i64} {
+  func.func @f(%x: tensor<12x64xf32, #kf.layout<panel = 8>>) {
+    // expected-error @+1 {{C1: x must have rank 1 or more and elements of f32, f16 or bf16 in their order, found 'tensor<12x64xf32, #kf.layout<panel = 8>>'}}
+    %0 = kf.all_reduce %x : tensor<12x64xf32, #kf.layout<panel = 8>>
+    return
+  }
+}
+
+// -----
+
+// expected-error @+1 {{kf.ranks says how many ranks run a module together, an i64 from 2 to 1024, found 2 : ui64}}
+module attributes {kf.ranks = 2 : ui64} {
 }

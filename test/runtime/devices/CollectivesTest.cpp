@@ -166,7 +166,7 @@ TEST_P(Collectives, RanksHaveTheSameResults) {
 }
 
 TEST_P(Collectives, TimesNameThem) {
-  onEachRank([&](RankRun &rank, Group &group) {
+  onEachRank([&](RankRun &rank, Group &) {
     const std::vector<float> values = {1, 2};
     std::vector<float> result;
     DispatchTimes times;
@@ -180,7 +180,6 @@ TEST_P(Collectives, TimesNameThem) {
       ASSERT_EQ(times[1].workers.size(), 1u);
       EXPECT_EQ(times[1].workers[0].thread, 0u);
     }
-    (void)group;
   });
 }
 
@@ -209,6 +208,48 @@ TEST_P(Collectives, ARunThatIsDroppedEndsTheRunsOfOthers) {
       EXPECT_TRUE(rank.run(values, result, nullptr, &cancelled).isCancelled());
     else
       EXPECT_EQ(rank.run(values, result).message(), "rank 0: cancelled");
+  });
+}
+
+/// A flag that is set at any time of a run: between its dispatches, too, where
+/// threads wait in a collective that the first one does not come to.
+TEST_P(Collectives, ARunThatIsCancelledMeanwhileHangsNobody) {
+  for (int round = 0; round < 40; ++round)
+    onEachRank([&](RankRun &rank, Group &group) {
+      const std::vector<float> values(1000, 1.0f);
+      std::vector<float> result;
+      std::atomic<bool> cancelled = false;
+      std::thread other([&] {
+        std::this_thread::sleep_for(std::chrono::microseconds(10 * round));
+        cancelled = group.rank() == 0;
+      });
+      Status status;
+      while (status.ok() && !cancelled)
+        status = rank.run(values, result, nullptr, &cancelled);
+      group.abort("done");
+      other.join();
+    });
+}
+
+TEST_P(Collectives, ARunThatIsNotEnqueuedEndsTheRunsOfOthers) {
+  onEachRank([&](RankRun &rank, Group &group) {
+    if (group.rank() == 0) {
+      auto stream = rank.device->createStream();
+      ASSERT_TRUE(stream.ok()) << stream.message();
+      EXPECT_FALSE(
+          (*stream)->enqueue(*rank.instance, scalarsFor(maxTokens + 1)).ok());
+      return;
+    }
+    const std::vector<float> values(300, 1.0f);
+    std::vector<float> result;
+    EXPECT_TRUE(rank.run(values, result).message().starts_with("rank 0: "));
+  });
+}
+
+TEST_P(Collectives, ADeviceIsARankOfOneGroup) {
+  onEachRank([&](RankRun &rank, Group &group) {
+    EXPECT_EQ(rank.device->join(group).message(),
+              "the device is a rank of a group already");
   });
 }
 

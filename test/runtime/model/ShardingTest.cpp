@@ -274,11 +274,13 @@ TEST(Sharding, SaysHowManyRanksCan) {
   const std::shared_ptr<WeightSource> weights =
       DummyWeights::create(config, DataType::F32, 1).take();
   EXPECT_EQ(shardModel(config, weights, 0, 3).status().message(),
-            "3 ranks cannot share the model's 12 heads and 4 KV heads; 1, 2, 4 "
-            "and 12 can");
+            "3 ranks cannot share the model's 12 heads, 4 KV heads and 307 "
+            "tokens; 1, 2, 4 and 12 can");
   EXPECT_EQ(shardModel(config, weights, 0, 24).status().message(),
-            "24 ranks cannot share the model's 12 heads and 4 KV heads; 1, 2, "
-            "4 and 12 can");
+            "24 ranks cannot share the model's 12 heads, 4 KV heads and 307 "
+            "tokens; 1, 2, 4 and 12 can");
+  EXPECT_EQ(shardModel(config, weights, 2, 2).status().message(),
+            "there is no rank 2 of 2 that share a model");
   // Each of 8 ranks would have 2 of 11 tokens, and the last two none.
   EXPECT_EQ(
       possibleRanks(llama(R"("vocab_size": 11, "intermediate_size": 256)")),

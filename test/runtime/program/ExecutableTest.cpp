@@ -370,12 +370,11 @@ TEST(Executable, VerifyNamesWhatIsWrongWithCollectives) {
        [](Executable &e) {
          e.dispatches[2].bindings.push_back({KF_BINDING_ARENA, 0, 0});
        }},
-      {"dispatch 2: a collective takes neither an input nor what is in the "
-       "arena",
+      {"dispatch 2: a collective's operand is neither an input nor in the arena",
        [](Executable &e) {
          e.dispatches[2].bindings[0] = {KF_BINDING_WEIGHT, 0, 0};
        }},
-      {"dispatch 3: a collective makes neither an output nor what is in the "
+      {"dispatch 3: a collective's result is neither an output nor in the "
        "arena",
        [](Executable &e) {
          e.dispatches[3].bindings[1] = {KF_BINDING_INPUT, 0, 0};
@@ -384,6 +383,9 @@ TEST(Executable, VerifyNamesWhatIsWrongWithCollectives) {
        [](Executable &e) { e.dispatches[2].bindings[0].index = 2; }},
       {"dispatch 2: binding 0: the program's tensor has another type or shape",
        [](Executable &e) { e.inputs[1].shape = {-1, 21}; }},
+      // Sizes of the step, whose slots make 20.
+      {"dispatch 2: binding 0: the program's tensor has another type or shape",
+       [](Executable &e) { e.inputs[1].shape = {-1, -1, -20}; }},
       {"dispatch 2: binding 0: the program's tensor has another type or shape",
        [](Executable &e) { e.inputs[1].type = DataType::F16; }},
       {"dispatch 3: binding 1: the program's tensor has another type or shape",
@@ -392,6 +394,13 @@ TEST(Executable, VerifyNamesWhatIsWrongWithCollectives) {
        [](Executable &e) {
          e.dispatches[2].bindings[1].offset = e.arenaBytes - 256;
        }},
+      {"dispatch 2: a collective's operand and result overlap in the arena",
+       [](Executable &e) {
+         e.dispatches[2].bindings[0] = {KF_BINDING_ARENA, 0, 256};
+         e.dispatches[2].bindings[1] = {KF_BINDING_ARENA, 0, 0};
+       }},
+      {"dispatch 2: a collective does not write its result",
+       [](Executable &e) { e.dispatches[2].accesses[1].writes = false; }},
       {"dispatch 2: a collective has more than one workgroup",
        [](Executable &e) { e.dispatches[2].grid[1].value = 2; }},
       {"dispatch 2: 1 accesses for 2 bindings",

@@ -53,9 +53,9 @@ LogicalResult AllReduceOp::inferReturnTypes(MLIRContext *,
 
 LogicalResult AllReduceOp::verify() {
   RankedTensorType x = tensorType(getX());
-  if (x.getRank() < 1 || !isFloatTensor(x))
+  if (x.getRank() < 1 || !isFloatTensor(x) || isPacked(x))
     return emitOpError("C1: x must have rank 1 or more and elements of f32, "
-                       "f16 or bf16, found ")
+                       "f16 or bf16 in their order, found ")
            << x;
   return verifyPlace(*this, getOffsets());
 }
@@ -67,19 +67,20 @@ LogicalResult AllReduceOp::verify() {
 LogicalResult AllGatherOp::verify() {
   RankedTensorType x = tensorType(getX());
   auto result = cast<RankedTensorType>(getType());
-  if (x.getRank() != 2 || !hasStaticFloatRows(x))
+  if (x.getRank() != 2 || !hasStaticFloatRows(x) || isPacked(x))
     return emitOpError("C1: x must be [T, C] of f32, f16 or bf16 with static "
-                       "columns, found ")
+                       "columns, in their order, found ")
            << x;
   if (result.getRank() != 2 || result.isDynamicDim(1) ||
-      !haveSameRows(x, result) || x.getElementType() != result.getElementType())
+      !haveSameRows(x, result) || isPacked(result) ||
+      x.getElementType() != result.getElementType())
     return emitOpError("C2: the result must be [T, D] with the rows and the "
                        "elements of x and static columns, found ")
            << x << " and " << result;
   if (failed(verifyPlace(*this, getOffsets())))
     return failure();
   const int64_t ranks = getRanks(*this), columns = x.getDimSize(1);
-  // Both are at most 2^10 and 2^31 in what is compiled.
+  // Ranks and columns are at most 2^10 and 2^31 in what is compiled.
   if (columns > maxSize || result.getDimSize(1) <= (ranks - 1) * columns ||
       result.getDimSize(1) > ranks * columns)
     return emitOpError("C3: ")

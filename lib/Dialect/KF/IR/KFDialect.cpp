@@ -334,7 +334,7 @@ static LogicalResult verifyTarget(Operation *op, Attribute target) {
 
 static LogicalResult verifyRanks(Operation *op, Attribute attribute) {
   auto ranks = dyn_cast<IntegerAttr>(attribute);
-  if (isa<ModuleOp>(op) && ranks && ranks.getType().isInteger(64) &&
+  if (isa<ModuleOp>(op) && ranks && ranks.getType().isSignlessInteger(64) &&
       ranks.getInt() >= 2 && ranks.getInt() <= ::kf::kMaxRanks)
     return success();
   return op->emitError("kf.ranks says how many ranks run a module together, an "
