@@ -314,11 +314,11 @@ public:
 
   /// Makes the device a rank of `group`, which must outlive it: from then on it
   /// runs programs for as many ranks, which the others run at the same time. A
-  /// run that fails here, is cancelled or dropped, or is not enqueued for an error,
-  /// aborts the group, so that no rank waits for one that does not come; a run
-  /// that waits for a rank which lives and does not come ends by Group::abort
-  /// alone. Before programs are loaded. Errors: a device that has no collectives,
-  /// or is a rank already.
+  /// run that fails here, is cancelled or dropped, or is not enqueued for an
+  /// error, aborts the group, so that no rank waits for one that does not come;
+  /// a run that waits for a rank which lives and does not come ends by
+  /// Group::abort alone. Before programs are loaded. Errors: a device that has
+  /// no collectives, or is a rank already.
   Status join(Group &group);
   /// Null: none, and programs are for one rank.
   Group *group() const { return ranks; }

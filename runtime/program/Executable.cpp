@@ -208,8 +208,7 @@ Status checkPart(const kf_binding &binding, const CollectiveSpec &collective,
 }
 
 /// Ranks read one another's operands while they write their results.
-Status checkApart(const DispatchSpec &dispatch,
-                  const Executable &executable) {
+Status checkApart(const DispatchSpec &dispatch, const Executable &executable) {
   const CollectiveSpec &spec = *dispatch.collective;
   const kf_binding &operand = dispatch.bindings[0],
                    &result = dispatch.bindings[1];
@@ -394,7 +393,11 @@ Status checkWeight(const WeightSpec &spec) {
       return Status::error("a weight has dimension " + std::to_string(dim) +
                            "; 1 or more is expected");
   uint64_t first = static_cast<uint64_t>(spec.shape[0]);
-  if (spec.stacked ? spec.stackedDims() == 0 : first < spec.names.size())
+  if (spec.stacked && spec.stackedDims() == 0)
+    return Status::error("no leading dimensions of a weight make " +
+                         std::to_string(spec.names.size()) +
+                         ", as many as it is stacked of");
+  if (!spec.stacked && first < spec.names.size())
     return Status::error("a weight's first dimension " + std::to_string(first) +
                          " does not fit its " +
                          std::to_string(spec.names.size()) +
@@ -413,8 +416,12 @@ size_t countStackedDims(std::span<const int64_t> shape, int64_t tensors) {
   for (size_t dim = 0; dim + 1 < shape.size(); ++dim) {
     if (__builtin_mul_overflow(product, shape[dim], &product))
       return 0;
-    if (product == tensors)
-      return dim + 1;
+    if (product != tensors)
+      continue;
+    // Of dimensions of 1, as many as leave a matrix.
+    while (dim + 3 < shape.size() && shape[dim + 1] == 1)
+      ++dim;
+    return dim + 1;
   }
   return 0;
 }

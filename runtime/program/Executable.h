@@ -57,7 +57,8 @@ struct WeightLayout {
 
 /// How many leading dimensions of a weight of shape `shape` tell the tensors
 /// apart that it is stacked of: the fewest whose product is `tensors`, which
-/// leave one behind them. 0 if there are none.
+/// leave one behind them, and those of 1 behind these that leave a matrix. 0 if
+/// there are none.
 size_t countStackedDims(std::span<const int64_t> shape, int64_t tensors);
 
 /// One weight as kernels want it.

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A workgroup of kf.expert_matmul has either one row of the result, or those of
-// some tokens with all of their experts. Of several, it sorts the numbers of
+// A workgroup of kf.expert_matmul has one row of the result, or those of some
+// tokens and places among their experts. Of several, it sorts the numbers of
 // the rows by their experts, and then takes an expert's rows together.
 //
 //===----------------------------------------------------------------------===//

@@ -184,12 +184,30 @@ private:
       return fail("lanes (" + Twine(lanes) +
                   ") must be those that interleave the weight's layout (" +
                   Twine(layout.getInterleave()) + ")");
+    if (hasExperts && failed(verifyPlaces(op)))
+      return failure();
     const int64_t columns = workgroup(hasExperts ? 2 : 1);
     if (columns % tile[1] != 0)
       return fail("workgroup columns (" + Twine(columns) +
                   ") must be a multiple of tile columns (" + Twine(tile[1]) +
                   ")");
     return verifyRows(op.getX());
+  }
+
+  /// A workgroup has whole tokens, or as many places of each as divide them;
+  /// the numbers of its rows are sorted in scratch.
+  LogicalResult verifyPlaces(ProductOpInterface op) {
+    auto result = cast<RankedTensorType>(op.getResult().getType());
+    const int64_t places = workgroup(1), top = result.getDimSize(1);
+    if (places != 0 && places < top && top % places != 0)
+      return fail("workgroup places (" + Twine(places) +
+                  ") must divide the experts of a row (" + Twine(top) + ")");
+    int64_t rows;
+    if (llvm::MulOverflow(std::max<int64_t>(workgroup(0), 1), top, rows) ||
+        rows > maxScratchBytes / 4)
+      return fail("a workgroup of " + Twine(workgroup(0)) + " tokens with " +
+                  Twine(top) + " experts each is too large; tile fewer tokens");
+    return success();
   }
 
   LogicalResult verifyAttention(CacheAttentionInterface op) {

@@ -43,6 +43,8 @@ constexpr int64_t int8RowsOfShortBlocks = 7, fewestRowsOfShortBlocks = 128;
 constexpr int64_t tileReduction = 512;
 constexpr int64_t tileRowsPerGroup = 256;
 constexpr int64_t tileRowCaches = 4;
+/// Tokens of a workgroup of a product of experts, which sorts their numbers.
+constexpr int64_t expertTokens = 8192;
 /// Keys of one softmax block.
 constexpr int64_t keyTile = 64;
 
@@ -243,7 +245,8 @@ private:
     const int64_t groups = op.getGlu() ? 2 : 1, top = chosen.getDimSize(1);
     const int64_t columns = w.getShape().end()[-2],
                   extent = w.getShape().back();
-    const int64_t rows = chosen.isDynamicDim(0) ? tokens : chosen.getDimSize(0);
+    const int64_t rows = std::min(
+        chosen.isDynamicDim(0) ? tokens : chosen.getDimSize(0), expertTokens);
     const int64_t each = llvm::divideCeil(rows * top, op.countExperts());
     const int64_t most = rows == 1 ? 1 : std::min(4 * each, rows);
     Draft draft =

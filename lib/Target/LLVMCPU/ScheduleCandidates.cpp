@@ -146,7 +146,7 @@ private:
         VectorDraft draft = first;
         draft.tile[0] = tileRows;
         draft.tile[2] = llvm::alignTo(
-            std::clamp<int64_t>(most, 1, rowsOf(op.getExperts())), tileRows);
+            std::clamp<int64_t>(most, 1, first.workgroup[0]), tileRows);
         if (!isa<QuantType>(w.getElementType()))
           setAccumulators(draft, tileRows * vectors);
         for (int64_t ofGroup :

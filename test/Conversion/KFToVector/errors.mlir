@@ -675,3 +675,12 @@ kf.kernel @k(%x: tensor<?x64xf32>, %e: tensor<?x2xi32>, %w: tensor<1x4x32x64xbf1
   %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x64xf32>, tensor<?x2xi32>, tensor<1x4x32x64xbf16, #kf.layout<panel = 32, interleave = 16>>
   kf.yield %0 : tensor<?x2x32xf32>
 }
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: a workgroup of 8 tokens with 4611686018427387904 experts each is too large; tile fewer tokens}}
+kf.kernel @k(%x: tensor<?x64xf32>, %e: tensor<?x4611686018427387904xi32>, %w: tensor<1x4x32x64xf32, #kf.layout<panel = 32>>) -> tensor<?x4611686018427387904x32xf32>
+    attributes {schedule = #kf.vector<workgroup = [8, 0, 32], tile = [2, 32, 6], lanes = 16>} {
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x64xf32>, tensor<?x4611686018427387904xi32>, tensor<1x4x32x64xf32, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x4611686018427387904x32xf32>
+}

@@ -541,3 +541,12 @@ kf.kernel @some_ids(%i: tensor<4xi32>, %t: tensor<8x4xf32>) -> tensor<2x4xf32> {
   %1 = kf.embedding %0, %t : tensor<2xi32>, tensor<8x4xf32>
   kf.yield %1 : tensor<2x4xf32>
 }
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: workgroup places (2) must divide the experts of a row (3)}}
+kf.kernel @expert_places(%x: tensor<?x64xf32>, %e: tensor<?x3xi32>, %w: tensor<1x4x32x64xf32>) -> tensor<?x3x32xf32>
+    attributes {schedule = #kf.vector<workgroup = [8, 2, 32], tile = [2, 16, 6], lanes = 8>} {
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x64xf32>, tensor<?x3xi32>, tensor<1x4x32x64xf32>
+  kf.yield %0 : tensor<?x3x32xf32>
+}

@@ -1,4 +1,5 @@
 // RUN: kf-opt %s --kf-set-target=target=cpu:x86-64-v4 --kf-select-schedules | FileCheck %s
+// RUN: kf-opt %s --kf-set-target=target=cpu:x86-64-v4 --kf-select-schedules | kf-opt -o /dev/null
 
 // Of one token, a workgroup has columns of one expert.
 // CHECK-LABEL: kf.kernel @one(
@@ -22,4 +23,12 @@ kf.kernel @many(%x: tensor<?x2048xf32>, %e: tensor<?x8xi32>, %w: tensor<2x128x76
 kf.kernel @blocks(%x: tensor<?x8x768xf32>, %e: tensor<?x8xi32>, %w: tensor<1x128x2048x768x!kf.quant<q4_0>>) -> tensor<?x8x2048xf32> {
   %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x8x768xf32>, tensor<?x8xi32>, tensor<1x128x2048x768x!kf.quant<q4_0>>
   kf.yield %0 : tensor<?x8x2048xf32>
+}
+
+// So many tokens are divided, and their rows taken in turns.
+// CHECK-LABEL: kf.kernel @tokens(
+// CHECK-SAME:    schedule = #kf.vector<workgroup = [8192, 0, 32], tile = [14, 32, 8204]
+kf.kernel @tokens(%x: tensor<1000000x8xf32>, %e: tensor<1000000x17xi32>, %w: tensor<1x2x32x8xf32>) -> tensor<1000000x17x32xf32> {
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<1000000x8xf32>, tensor<1000000x17xi32>, tensor<1x2x32x8xf32>
+  kf.yield %0 : tensor<1000000x17x32xf32>
 }

@@ -65,6 +65,15 @@ func.func @one_expert_for_all(%x: tensor<?x64xf32>, %w: tensor<1x30x40x64xf32>) 
   return %0 : tensor<?x2x40xf32>
 }
 
+// One expert, whose weight has leading dimensions of 1.
+func.func @lone_expert(%x: tensor<?x64xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x64xf32> attributes {kf.max_tokens = 20 : i64} {
+  %u = kf.weight ["g", "u"] {stacked} : tensor<2x1x40x64xbf16>
+  %d = kf.weight ["d"] {stacked} : tensor<1x1x64x40xbf16>
+  %0 = kf.expert_matmul %x experts(%e), %u glu(silu) : tensor<?x64xf32>, tensor<?x2xi32>, tensor<2x1x40x64xbf16>
+  %1 = kf.expert_matmul %0 experts(%e), %d : tensor<?x2x40xf32>, tensor<?x2xi32>, tensor<1x1x64x40xbf16>
+  return %1 : tensor<?x2x64xf32>
+}
+
 func.func @one_row_bf16(%x: tensor<1x64xbf16>, %e: tensor<1x4xi32>, %w: tensor<1x6x45x64xbf16>) -> tensor<1x4x45xbf16> {
   %0 = kf.expert_matmul %x experts(%e), %w : tensor<1x64xbf16>, tensor<1x4xi32>, tensor<1x6x45x64xbf16>
   return %0 : tensor<1x4x45xbf16>

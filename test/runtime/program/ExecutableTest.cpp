@@ -370,7 +370,8 @@ TEST(Executable, VerifyNamesWhatIsWrongWithCollectives) {
        [](Executable &e) {
          e.dispatches[2].bindings.push_back({KF_BINDING_ARENA, 0, 0});
        }},
-      {"dispatch 2: a collective's operand is neither an input nor in the arena",
+      {"dispatch 2: a collective's operand is neither an input nor in the "
+       "arena",
        [](Executable &e) {
          e.dispatches[2].bindings[0] = {KF_BINDING_WEIGHT, 0, 0};
        }},
@@ -383,9 +384,16 @@ TEST(Executable, VerifyNamesWhatIsWrongWithCollectives) {
        [](Executable &e) { e.dispatches[2].bindings[0].index = 2; }},
       {"dispatch 2: binding 0: the program's tensor has another type or shape",
        [](Executable &e) { e.inputs[1].shape = {-1, 21}; }},
-      // Sizes of the step, whose slots make 20.
+      // Sizes of the step, whose extents make as many columns.
       {"dispatch 2: binding 0: the program's tensor has another type or shape",
-       [](Executable &e) { e.inputs[1].shape = {-1, -1, -20}; }},
+       [](Executable &e) {
+         e.namedSizes = {{"a", 1, 1}, {"b", 1, 1}};
+         const int64_t a = extentOfSlot(KF_SCALAR_NAMED_SIZES),
+                       b = extentOfSlot(KF_SCALAR_NAMED_SIZES + 1);
+         e.inputs[1].shape = {-1, a, b};
+         e.dispatches[2].collective->columns = a * b;
+         e.dispatches[2].collective->resultColumns = a * b;
+       }},
       {"dispatch 2: binding 0: the program's tensor has another type or shape",
        [](Executable &e) { e.inputs[1].type = DataType::F16; }},
       {"dispatch 3: binding 1: the program's tensor has another type or shape",

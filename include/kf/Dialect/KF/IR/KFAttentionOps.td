@@ -81,9 +81,9 @@ def KF_AttentionOp : KF_Op<"attention", [AttrSizedOperandSegments,
     entries of the table may be anything; a row without any position is zeros.
 
     With `sinks`, the softmax of head h has one more score, `sinks[h]`, whose
-    value is zeros, also where it is infinite: a head may attend to nothing (Xiao et al., "Efficient
-    Streaming Language Models with Attention Sinks", 2024; as a learned number,
-    in gpt-oss).
+    value is zeros, also where it is infinite: a head may attend to nothing
+    (Xiao et al., "Efficient Streaming Language Models with Attention Sinks",
+    2024; as a learned number, in gpt-oss).
 
     Rows may come in any order. Those of one sequence that are neighbours, as
     the rows of a step are, share the work.
@@ -126,6 +126,7 @@ def KF_AttentionOp : KF_Op<"attention", [AttrSizedOperandSegments,
                        AnyRankedTensor:$positions, AnyRankedTensor:$sequences,
                        AnyRankedTensor:$page_table,
                        Optional<AnyRankedTensor>:$sinks,
+                       // The last operand: tiling adds it.
                        Optional<Index>:$kv_head,
                        I64Attr:$layer, F32Attr:$scale,
                        OptionalAttr<I64Attr>:$window,
@@ -222,8 +223,8 @@ def KF_AttentionCombineOp : KF_LoopOp<"attention_combine",
   let description = [{
     With m the largest of a row's `maxima`, and w_s = exp(maxima[s] - m):
     the sum of w_s * values[s], divided by that of w_s * totals[s]; zeros where
-    m is -inf, as no part has keys. `sinks` adds exp(sinks[h] - m) to the divisor
-    of head h.
+    m is -inf, as no part has keys. `sinks` adds exp(sinks[h] - m) to the
+    divisor of head h.
 
     - C1: `values` is [T, heads, splits, D] of f32, all but T static.
     - C2: `maxima` and `totals` are [T, heads, splits] of f32.

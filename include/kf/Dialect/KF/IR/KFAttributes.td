@@ -142,10 +142,10 @@ def KF_LayoutAttr : KF_Attr<"Layout", "layout",
     Encoding of a weight tensor. The tensor keeps its logical shape, [N, K] or
     [G, N, K]; in memory it is [ceil(N/panel)][G][K][panel], rows past N being
     zero, so that a kernel reads one panel of `panel` output columns as one
-    stream. Of the weights of experts, [G, E, N, K], those of one follow those of
-    another: [E][ceil(N/panel)][G][K][panel]. With `interleave = I`, elements i and i+I of each group of 2*I in a
-    panel row are neighbours; elements are bf16 then, and one 32-bit lane holds
-    both. A panel is at most 65536 columns.
+    stream. Of the weights of experts, [G, E, N, K], those of one follow those
+    of another: [E][ceil(N/panel)][G][K][panel]. With `interleave = I`, elements
+    i and i+I of each group of 2*I in a panel row are neighbours; elements are
+    bf16 then, and one 32-bit lane holds both. A panel is at most 65536 columns.
 
     ```mlir
     tensor<768x256xbf16, #kf.layout<panel = 32, interleave = 16>>

@@ -19,8 +19,8 @@ def KF_AllReduceOp : KF_TensorOp<"all_reduce", [KF_DispatchInterface]> {
     No kernel computes it: a program holds it beside its `kf.dispatch`es, all
     ranks run the same ones in the same order, and each waits for the others.
 
-    - C1: `x` has rank 1 or more and elements of f32, f16 or bf16, in their order:
-      no encoding of weights.
+    - C1: `x` has rank 1 or more and elements of f32, f16 or bf16, in their
+      order: no encoding of weights.
     - C2: the result has the type of `x`.
     - C3: the module has `kf.ranks`.
     - C4: it does not stand in a `kf.kernel`.
@@ -40,15 +40,15 @@ def KF_AllGatherOp : KF_Op<"all_gather", [Pure, KF_NonEmptyTensors,
                                           KF_DispatchInterface]> {
   let summary = "the columns of all ranks, side by side";
   let description = [{
-    `result[i, r C + j] = x_r[i, j]`, where `x_r`, [T, C], is what rank r has for
-    `x`; of the last rank's columns, those past the end of the result are
+    `result[i, r C + j] = x_r[i, j]`, where `x_r`, [T, C], is what rank r has
+    for `x`; of the last rank's columns, those past the end of the result are
     dropped. A program holds it as it does `kf.all_reduce`.
 
     - C1: `x` is [T, C] of f32, f16 or bf16, C static, without an encoding of
       weights.
     - C2: the result is [T, D] with the rows and the elements of `x`, D static.
-    - C3: the module has `kf.ranks` = n, and (n - 1) C < D <= n C: every rank has
-      columns of the result.
+    - C3: the module has `kf.ranks` = n, and (n - 1) C < D <= n C: every rank
+      has columns of the result.
     - C4: it does not stand in a `kf.kernel`.
     - C5: `offsets`, where present, is that of a `kf.dispatch`.
 

@@ -18,8 +18,8 @@ def KF_WeightOp : KF_Op<"weight", [Pure, KF_NonEmptyTensors]> {
   let description = [{
     Stands for tensors of the checkpoint; no data is in the IR. Several names
     are concatenated along the first dimension, or with `stacked` become the
-    slices of new leading dimensions, of which there are no more than it takes
-    for all names to have a place. With `transposed` the checkpoint stores
+    slices of new leading dimensions: no more than it takes for all names to have
+    a place, and dimensions of 1 behind them as long as matrices are left. With `transposed` the checkpoint stores
     [K, N] for a logical [N, K].
 
     - C1: at least one name, none empty.
