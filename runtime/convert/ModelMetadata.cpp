@@ -9,6 +9,7 @@
 #include "runtime/convert/ModelMetadata.h"
 
 #include "runtime/core/Quote.h"
+#include "runtime/model/ConfigLimits.h"
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/ModelFamily.h"
 #include "runtime/model/RopeFactors.h"
@@ -160,10 +161,15 @@ void addWindows(const ModelConfig &config, MetadataAdder &add) {
   add.integer("attention.sliding_window", window);
   if (!own.fullLayers)
     return;
+  const char *key = "attention.sliding_window_pattern";
+  if (const std::optional<int64_t> period = slidingPeriod(config)) {
+    add.integer(key, *period);
+    return;
+  }
   std::vector<bool> slides;
   for (const LayerConfig &layer : config.layerConfigs)
     slides.push_back(layer.window > 0);
-  add.flags("attention.sliding_window_pattern", slides);
+  add.flags(key, slides);
 }
 
 void addRope(const ModelConfig &config, MetadataAdder &add) {
@@ -235,6 +241,25 @@ GgufRopePlan kf::ggufRopes(const ModelConfig &config) {
   if (!ropes.sliding || !familyOf(config.architecture).ropeByType)
     ropes.sliding = ropes.full;
   return ropes;
+}
+
+std::optional<int64_t> kf::slidingPeriod(const ModelConfig &config) {
+  const std::vector<LayerConfig> &layers = config.layerConfigs;
+  auto fits = [&](int64_t period) {
+    for (size_t i = 0; i < layers.size(); ++i)
+      if ((layers[i].window > 0) != ((i + 1) % period != 0))
+        return false;
+    return true;
+  };
+  // Where layers end before it does, the usual one is among several.
+  const int64_t usual = familyOf(config.architecture).fullLayers;
+  if (usual > 0 && fits(usual))
+    return usual;
+  const int64_t most = std::min(config.layers + 1, kMaxLayers);
+  for (int64_t period = 1; period <= most; ++period)
+    if (fits(period))
+      return period;
+  return std::nullopt;
 }
 
 bool kf::isScaledAsLlama3(const ModelConfig &config) {

@@ -12,6 +12,8 @@
 #include "runtime/io/GgufWriter.h"
 #include "runtime/model/ModelConfig.h"
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 namespace kf {
@@ -33,6 +35,11 @@ struct GgufRopePlan {
   const RopeConfig *sliding = nullptr; ///< of layers with a window
 };
 GgufRopePlan ggufRopes(const ModelConfig &config);
+
+/// The period p of layers of which every p-th, as counted from 1, sees
+/// everything, and all others have a window; nothing where there is none. Files
+/// say it so because llama.cpp reads no array of truth values there.
+std::optional<int64_t> slidingPeriod(const ModelConfig &config);
 
 /// Whether `config` scales RoPE's frequencies as Llama 3 does, which files have
 /// a tensor for.

@@ -100,6 +100,11 @@ std::vector<std::string> listUnheeded(const ModelConfig &config,
   if (window > 0 && window < config.maxPositions && !reader.windows)
     keys.push_back("attention.sliding_window: past " + std::to_string(window) +
                    " positions, its results are not the model's");
+  if (reader.windows && std::ranges::max(config.windows()) > 0 &&
+      !slidingPeriod(config))
+    keys.push_back("attention.sliding_window_pattern, since its layers with a "
+                   "window have no period" +
+                   otherwise);
   if (config.architecture != Granite && !isUsualScale(config))
     keys.push_back("attention.scale" + otherwise);
   const GgufRopePlan ropes = ggufRopes(config);

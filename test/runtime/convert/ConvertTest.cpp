@@ -935,6 +935,59 @@ TEST(Convert, SaysThatNoLayerHasAWindow) {
   }
 }
 
+/// As llama.cpp reads it: every so many-th layer sees everything. An array only
+/// where that says nothing.
+TEST(Convert, SaysWhichLayersHaveAWindowByAPeriod) {
+  TempFolder folder;
+  auto patternOf = [&](const Source &source) {
+    Result<GgufPlan> plan =
+        planFromModel(source.config, *source.weights, {}, "x", DataType::F32);
+    EXPECT_TRUE(plan.ok()) << plan.message();
+    auto gguf = writeAndOpen(folder, *plan, *source.weights);
+    Result<ModelConfig> read = readGgufConfig(*gguf);
+    EXPECT_TRUE(read.ok()) << read.message();
+    EXPECT_EQ(read->windows(), source.config.windows());
+    const GgufValue *value =
+        gguf->lookUp(std::string(ggufNameOf(ggufArchitecture(source.config))) +
+                     ".attention.sliding_window_pattern");
+    EXPECT_TRUE(value);
+    return value ? value->toUnsigned() : std::nullopt;
+  };
+  for (auto [name, period] :
+       {std::pair("gemma2", 2U), std::pair("gemma3", 3U),
+        std::pair("cohere2", 3U), std::pair("olmo3", 4U)}) {
+    SCOPED_TRACE(name);
+    EXPECT_EQ(patternOf(openSource(kGolden + name)), period);
+  }
+  Source source = openSource(kGolden + "gemma2");
+  std::vector<LayerConfig> &layers = source.config.layerConfigs;
+  ASSERT_EQ(layers.size(), 4u);
+  auto setWindows = [&](std::vector<int64_t> windows) {
+    for (size_t i = 0; i < windows.size(); ++i)
+      layers[i].window = windows[i];
+    return patternOf(source);
+  };
+  const std::string unheeded =
+      "llama.cpp will not heed gemma2.attention.sliding_window_pattern, since "
+      "its layers with a window have no period: its results are not the "
+      "model's";
+  auto isWarnedOf = [&] {
+    const std::vector<std::string> lines = listReaderProblems(source.config);
+    return std::ranges::find(lines, unheeded) != lines.end();
+  };
+  EXPECT_EQ(setWindows({8, 8, 8, 8}), 5U); // no layer is the fifth
+  EXPECT_FALSE(isWarnedOf());
+  EXPECT_EQ(setWindows({0, 8, 8, 8}), std::nullopt);
+  EXPECT_TRUE(isWarnedOf());
+  EXPECT_EQ(setWindows({0, 0, 0, 0}), 1U);
+  EXPECT_FALSE(isWarnedOf());
+  // The usual period rather than a shorter one that fits as well.
+  Source gemma3 = openSource(kGolden + "gemma3");
+  for (LayerConfig &layer : gemma3.config.layerConfigs)
+    layer.window = 8;
+  EXPECT_EQ(slidingPeriod(gemma3.config), 6);
+}
+
 TEST(Convert, KeepsTheOldFileWhenItEndsEarly) {
   TempFolder folder;
   const std::string path = folder.write("out.gguf", "old");
