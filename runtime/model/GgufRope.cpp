@@ -24,6 +24,7 @@ namespace {
 constexpr std::string_view kType = "rope.scaling.type";
 constexpr std::string_view kFactor = "rope.scaling.factor";
 constexpr std::string_view kMagnitude = "rope.scaling.attn_factor";
+constexpr std::string_view kYarnMagnitude = "rope.scaling.yarn_attn_factor";
 constexpr std::string_view kOriginal = "rope.scaling.original_context_length";
 
 class RopeReader {
@@ -84,9 +85,8 @@ private:
                         gguf.getString(numbers.keyOf(kType), "linear"));
     const bool mayBeLong = config.architecture == Architecture::Phi3;
     // Older files of Phi-3 have the tables and no word of them.
-    if (mayBeLong &&
-        (type == "longrope" || gguf.lookUpTensor(kGgufLongFactors) ||
-         gguf.lookUpTensor(kGgufShortFactors))) {
+    if (mayBeLong && (type == "longrope" || hasLongTable())) {
+      KF_RETURN_IF_ERROR(checkNoOtherScaling(type));
       KF_RETURN_IF_ERROR(readLongRope(rope));
       return checkScale(rope);
     }
@@ -101,23 +101,52 @@ private:
                                "linear, yarn" +
                                (mayBeLong ? ", longrope)" : ")"),
                            StatusCode::Unsupported);
-    KF_ASSIGN_OR_RETURN(double magnitude,
-                        gguf.getFloat(numbers.keyOf(kMagnitude), 1));
-    if (magnitude != 1)
-      return Status::error(
-          numbers.valueOf(kMagnitude, spellNumber(magnitude)) +
-              ", which changes the arithmetic in a way that is not supported",
-          StatusCode::Unsupported);
-    KF_ASSIGN_OR_RETURN(double factor,
-                        numbers.number(numbers.contains(kFactor)
-                                           ? kFactor
-                                           : "rope.scale_linear",
-                                       kMinRopeBase, kMaxRopeBase, 0));
+    for (std::string_view key : {kMagnitude, kYarnMagnitude}) {
+      KF_ASSIGN_OR_RETURN(double magnitude,
+                          gguf.getFloat(numbers.keyOf(key), 1));
+      if (magnitude != 1)
+        return Status::error(
+            numbers.valueOf(key, spellNumber(magnitude)) +
+                ", which changes the arithmetic in a way that is not supported",
+            StatusCode::Unsupported);
+    }
+    KF_ASSIGN_OR_RETURN(double factor, readLinearFactor());
     if (type == "none" || factor == 0 || factor == 1)
       return Status();
     rope.scaling = RopeConfig::Scaling::Linear;
     rope.factor = factor;
     return Status();
+  }
+
+  std::string_view linearKey() const {
+    return numbers.contains(kFactor) ? kFactor : "rope.scale_linear";
+  }
+  Result<double> readLinearFactor() const {
+    return numbers.number(linearKey(), kMinRopeBase, kMaxRopeBase, 0);
+  }
+
+  /// Whether the file has any of LongRoPE's tables.
+  bool hasLongTable() const {
+    return gguf.lookUpTensor(kGgufLongFactors) ||
+           gguf.lookUpTensor(kGgufShortFactors);
+  }
+
+  /// An error where LongRoPE's tables are beside a scaling of another kind,
+  /// which `type` is or a factor asks for.
+  Status checkNoOtherScaling(std::string_view type) const {
+    const std::string beside =
+        ", which is not supported beside LongRoPE's tables, such as " +
+        inQuotes(kGgufLongFactors);
+    if (numbers.contains(kType) && type != "longrope")
+      return Status::error("metadata " + inQuotes(numbers.keyOf(kType)) +
+                               " is " + inQuotes(type) + beside,
+                           StatusCode::Unsupported);
+    KF_ASSIGN_OR_RETURN(const double factor, readLinearFactor());
+    if (factor == 0 || factor == 1)
+      return Status();
+    return Status::error(numbers.valueOf(linearKey(), spellNumber(factor)) +
+                             beside,
+                         StatusCode::Unsupported);
   }
 
   Status readYarn(RopeConfig &rope) const {
@@ -139,8 +168,7 @@ private:
     // What the converter of llama.cpp found in config.json is all of it;
     // attn_factor is what llama.cpp multiplies the usual one by.
     KF_ASSIGN_OR_RETURN(rope.magnitude,
-                        numbers.number("rope.scaling.yarn_attn_factor",
-                                       kMinYarn, kMaxYarn,
+                        numbers.number(kYarnMagnitude, kMinYarn, kMaxYarn,
                                        yarnMagnitude(rope.factor)));
     KF_ASSIGN_OR_RETURN(double more,
                         numbers.number(kMagnitude, kMinYarn, kMaxYarn, 1));

@@ -398,6 +398,28 @@ TEST(GgufConfig, LongRope) {
             "not supported (supported: none, linear, yarn, longrope)");
 }
 
+/// Tables beside what asks for a scaling of another kind.
+TEST(GgufConfig, LongRopeBesideAnotherScaling) {
+  const std::string beside = ", which is not supported beside LongRoPE's "
+                             "tables, such as 'rope_factors_long.weight'";
+  const std::string scaling = "phi3.rope.scaling.";
+  for (const char *type : {"none", "linear", "yarn"}) {
+    const FileOf file = longRope().text(scaling + "type", type);
+    EXPECT_EQ(FileOf(file).error(), "test: metadata '" + scaling +
+                                        "type' is '" + type + "'" + beside);
+    EXPECT_EQ(FileOf(file).config().status().code(), StatusCode::Unsupported);
+  }
+  for (const FileOf &file :
+       {longRope(), longRope().without(scaling + "type")}) {
+    EXPECT_EQ(FileOf(file).f32(scaling + "factor", 4).error(),
+              "test: metadata '" + scaling + "factor' is 4" + beside);
+    EXPECT_EQ(FileOf(file).f32("phi3.rope.scale_linear", 4).error(),
+              "test: metadata 'phi3.rope.scale_linear' is 4" + beside);
+    for (float nothing : {0.0F, 1.0F})
+      EXPECT_TRUE(FileOf(file).f32(scaling + "factor", nothing).config().ok());
+  }
+}
+
 TEST(GgufConfig, Yarn) {
   FileOf file = least("olmo2")
                     .u32("olmo2.attention.sliding_window", 8)
@@ -447,9 +469,11 @@ TEST(GgufConfig, Yarn) {
   expectContains(
       FileOf(file).f32("olmo2.rope.scaling.yarn_ext_factor", 0.5F).error(),
       "changes the arithmetic in a way that is not supported");
-  expectContains(least().f32("llama.rope.scaling.attn_factor", 2).error(),
-                 "'llama.rope.scaling.attn_factor' is 2, which changes the "
-                 "arithmetic in a way that is not supported");
+  for (const std::string key : {"attn_factor", "yarn_attn_factor"})
+    expectContains(least().f32("llama.rope.scaling." + key, 2).error(),
+                   "'llama.rope.scaling." + key +
+                       "' is 2, which changes the arithmetic in a way that is "
+                       "not supported");
 }
 
 TEST(GgufConfig, ReadsKfStories) {
