@@ -44,6 +44,10 @@ constexpr GgufFamily families[] = {{"llama", Architecture::Llama},
                                    {"command-r", Architecture::Cohere},
                                    {"cohere2", Architecture::Cohere2}};
 
+/// What llama.cpp calls families of models with experts, which are not read.
+constexpr std::string_view ofExperts[] = {"qwen2moe", "qwen3moe", "granitemoe",
+                                          "olmoe"};
+
 const GgufFamily *findFamily(std::string_view name) {
   auto found = std::ranges::find(families, name, &GgufFamily::name);
   return found == std::end(families) ? nullptr : found;
@@ -91,9 +95,12 @@ Status GgufConfigReader::readFamily() {
   std::string known;
   for (const GgufFamily &candidate : families)
     known += (known.empty() ? "" : ", ") + std::string(candidate.name);
+  const bool hasExperts =
+      std::ranges::find(ofExperts, name) != std::end(ofExperts);
   if (!family)
     return Status::error("architecture " + inQuotes(name) +
-                             " is not supported (supported: " + known + ")",
+                             " is not supported (supported: " + known + ")" +
+                             std::string(hasExperts ? kReadExperts : ""),
                          StatusCode::Unsupported);
   numbers.emplace(gguf, name);
   config.architecture = family->architecture;

@@ -50,7 +50,8 @@ constexpr std::string_view knownKeys[] = {
 /// Keys that must have a value with which they change nothing.
 struct NeutralKey {
   std::string_view key;
-  double value; ///< of a number; 1 for true
+  double value;                 ///< of a number; 1 for true
+  std::string_view advice = {}; ///< ends the error about another value
 };
 constexpr NeutralKey neutralKeys[] = {
     {"attention.causal", 1},
@@ -58,7 +59,7 @@ constexpr NeutralKey neutralKeys[] = {
     {"attention.max_alibi_bias", 0},
     {"attn_logit_softcapping", 0},
     {"embedding_scale", 1},
-    {"expert_count", 0},
+    {"expert_count", 0, kReadExperts},
     {"expert_used_count", 0},
     {"final_logit_softcapping", 0},
     {"logit_scale", 1},
@@ -218,7 +219,8 @@ Status kf::checkGgufKeys(const Gguf &gguf, std::string_view architecture) {
           "metadata " + inQuotes(entry.key) + " is " +
               (number ? spellNumber(*number)
                       : "of type " + std::string(nameOf(entry.value.type()))) +
-              ", which changes the arithmetic in a way that is not supported",
+              ", which changes the arithmetic in a way that is not supported" +
+              std::string(neutral->advice),
           StatusCode::Unsupported);
   }
   return Status();

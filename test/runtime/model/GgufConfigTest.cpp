@@ -660,6 +660,10 @@ TEST(GgufConfig, OtherArchitectures) {
             "test: architecture 'mamba' is not supported (supported: llama, "
             "qwen2, qwen3, gpt2, granite, smollm3, olmo2, starcoder2, gemma2, "
             "gemma3, phi3, stablelm, command-r, cohere2)");
+  for (const char *name : {"qwen2moe", "qwen3moe", "granitemoe", "olmoe"})
+    expectContains(least(name).error(),
+                   "cohere2); models with experts are read from folders as "
+                   "Hugging Face lays them out");
   std::string image = GgufBuilder().u32("general.architecture", 1).bytes();
   auto gguf = Gguf::parse(std::as_bytes(std::span(image)), "test");
   EXPECT_EQ(readGgufConfig(**gguf).message(),
@@ -780,7 +784,8 @@ TEST(GgufConfig, HeadsThatDoNotFit) {
 TEST(GgufConfig, WhatWouldChangeTheArithmetic) {
   EXPECT_EQ(least().u32("llama.expert_count", 8).error(),
             "test: metadata 'llama.expert_count' is 8, which changes the "
-            "arithmetic in a way that is not supported");
+            "arithmetic in a way that is not supported; models with experts "
+            "are read from folders as Hugging Face lays them out");
   EXPECT_EQ(least().text("llama.logit_scale", "x").error(),
             "test: metadata 'llama.logit_scale' is of type string, which "
             "changes the arithmetic in a way that is not supported");
