@@ -123,31 +123,37 @@ ordered_json valueJson(const GgufValue &value) {
 // Text
 //===----------------------------------------------------------------------===//
 
-/// "64 of 1024, 8 for a token", and what other blocks there are; empty
+int64_t layersWithExperts(const ModelConfig &config) {
+  int64_t layers = 0;
+  for (int64_t i = 0; i < config.layers; ++i)
+    layers += config.hasExperts(i) ? 1 : 0;
+  return layers;
+}
+
+/// "64 of width 1024, 8 for a token", and what other blocks there are; empty
 /// without experts.
 std::string expertsText(const ModelConfig &config) {
   const ExpertsConfig &experts = config.experts;
   if (experts.count == 0)
     return {};
-  std::string text = std::to_string(experts.count) + " of " +
+  std::string text = std::to_string(experts.count) + " of width " +
                      std::to_string(experts.width) + ", " +
                      std::to_string(experts.chosen) + " for a token";
   if (experts.sharedWidth)
-    text += ", and one of " + std::to_string(experts.sharedWidth) + " for all";
-  int64_t layers = 0;
-  for (int64_t i = 0; i < config.layers; ++i)
-    layers += config.hasExperts(i) ? 1 : 0;
-  if (layers < config.layers)
+    text += ", and one of width " + std::to_string(experts.sharedWidth) +
+            " for all";
+  if (const int64_t layers = layersWithExperts(config); layers < config.layers)
     text += ", in " + std::to_string(layers) + " layers";
   return text;
 }
 
 std::string configText(const ModelConfig &config) {
   std::string text = std::to_string(config.layers) + " layers, hidden size " +
-                     std::to_string(config.hiddenSize) + ", feed-forward " +
-                     std::to_string(config.intermediateSize) + ", " +
-                     std::to_string(config.heads) + " heads of " +
-                     std::to_string(config.headDim);
+                     std::to_string(config.hiddenSize);
+  if (layersWithExperts(config) < config.layers)
+    text += ", feed-forward " + std::to_string(config.intermediateSize);
+  text += ", " + std::to_string(config.heads) + " heads of " +
+          std::to_string(config.headDim);
   if (config.kvHeads != config.heads)
     text += ", " + std::to_string(config.kvHeads) + " for keys and values";
   return text;
@@ -258,7 +264,9 @@ ordered_json configJson(const ModelConfig &config) {
     json["experts"] = {{"count", config.experts.count},
                        {"per_token", config.experts.chosen},
                        {"size", config.experts.width},
-                       {"shared_size", config.experts.sharedWidth}};
+                       {"shared_size", config.experts.sharedWidth},
+                       {"normalized", config.experts.normalized},
+                       {"layers", layersWithExperts(config)}};
   return json;
 }
 
