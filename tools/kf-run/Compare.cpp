@@ -95,7 +95,7 @@ void CompareOptions::addTo(OptionParser &parser) {
                  "how often a request is sent again where a server is busy "
                  "(429), fails (500 and above) or is not reached; 4 by "
                  "default");
-  chatTemplate.addTo(parser);
+  chatTemplate.addTo(parser, "for the model: ");
   parser.choice({"output", 'o', "FORMAT"}, output, {"md", "jsonl"},
                 "md (the default) or jsonl, an object a line");
   parser.json(json, "the figures and all texts");
