@@ -199,7 +199,8 @@ Result<ModelShard> kf::shardModel(const ModelConfig &model,
                                   std::shared_ptr<const WeightSource> weights,
                                   int64_t rank, int64_t ranks) try {
   if (model.experts.count > 0)
-    return Status::error("models with experts are not shared out among ranks");
+    return Status::error("models with experts are not shared out among ranks; "
+                         "only 1 can run them");
   if (ranks < 2 || rank < 0 || rank >= ranks)
     return Status::error("there is no rank " + std::to_string(rank) + " of " +
                          std::to_string(ranks) + " that share a model");
