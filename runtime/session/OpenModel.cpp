@@ -53,6 +53,22 @@ Result<ModelKind> kf::findModelKind(const std::string &path) try {
   return statusOfException();
 }
 
+/// Whether experts have matrices that would be kept in 8 bits in other places.
+/// `weights` are of no use after that.
+static Result<bool> hasFloat8Experts(const ModelConfig &config,
+                                     WeightSource &weights) {
+  KF_ASSIGN_OR_RETURN(const std::vector<ListedTensor> tensors,
+                      findTensors(config, weights));
+  for (const ListedTensor &tensor : tensors) {
+    if (!tensor.ofExpert)
+      continue;
+    KF_ASSIGN_OR_RETURN(const bool isKept, weights.keepFloat8(tensor.name));
+    if (isKept)
+      return true;
+  }
+  return false;
+}
+
 /// Has the weights of `model` kept in 8 bits, if they are to be.
 static Status apply(Float8Weights float8, ModelFiles &model) {
   if (float8 == Float8Weights::Rounded)
@@ -60,11 +76,16 @@ static Status apply(Float8Weights float8, ModelFiles &model) {
   const Result<int64_t> kept = keepFloat8(model.config, *model.weights);
   if (!kept.ok() || *kept > 0 || float8 == Float8Weights::KeptIfAny)
     return nameModel(model, kept.status());
-  return nameModel(
-      model,
-      Status::error("--float8=f8 is for matrices of F8_E4M3 with at most "
-                    "a scale for each row, and there is none; leave it "
-                    "out"));
+  const Result<bool> ofExperts = hasFloat8Experts(model.config, *model.weights);
+  if (!ofExperts.ok())
+    return nameModel(model, ofExperts.status());
+  const std::string none =
+      *ofExperts ? "there are none but those of experts, which are read as bf16"
+                 : "there is none";
+  return nameModel(model, Status::error("--float8=f8 is for matrices of "
+                                        "F8_E4M3 with at most a scale for each "
+                                        "row, and " +
+                                        none + "; leave it out"));
 }
 
 static Result<ModelFiles> openAnyModel(const ModelChoice &choice,
