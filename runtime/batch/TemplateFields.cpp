@@ -21,8 +21,8 @@ static Result<TemplateVariables> readMembers(const json &object,
                                              std::string_view text) {
   constexpr size_t most = 64;
   if (!object.is_object() || object.size() > most)
-    return Status::error("an object of at most 64 variables is expected, not " +
-                         shortDump(object));
+    return Status::error("an object of at most " + std::to_string(most) +
+                         " variables is expected, not " + shortDump(object));
   for (const char *own : {"messages", "tools", "add_generation_prompt"})
     if (object.contains(own))
       return Status::error(inQuotes(own) + " is told to the template anyway");
