@@ -28,6 +28,14 @@
 
 using namespace kf;
 
+/// adaptStoredTensors() with `path` in the errors of its own.
+static Status adaptTensors(const std::string &path, const ModelConfig &config,
+                           std::unique_ptr<WeightSource> &weights) {
+  const Status status = adaptStoredTensors(config, weights);
+  return status.message().find(path) == std::string::npos ? status.in(path)
+                                                          : status;
+}
+
 static Result<ModelFiles> openFolder(const std::string &path,
                                      bool withTokenizer) {
   ModelFiles model;
@@ -59,7 +67,7 @@ static Result<ModelFiles> openGguf(const std::string &path,
     KF_ASSIGN_OR_RETURN(model.chat, readChatConfig(*gguf));
   }
   model.weights = std::move(gguf);
-  KF_RETURN_IF_ERROR(adaptStoredTensors(model.config, model.weights));
+  KF_RETURN_IF_ERROR(adaptTensors(path, model.config, model.weights));
   return model;
 }
 
@@ -122,7 +130,7 @@ Result<std::unique_ptr<WeightSource>>
 kf::openModelWeights(const std::string &path, const ModelConfig &config) {
   KF_ASSIGN_OR_RETURN(std::unique_ptr<WeightSource> weights,
                       openSafetensors(path));
-  KF_RETURN_IF_ERROR(adaptStoredTensors(config, weights));
+  KF_RETURN_IF_ERROR(adaptTensors(path, config, weights));
   return weights;
 }
 
@@ -136,7 +144,7 @@ kf::openModelWeights(const std::string &path) try {
       const Result<ModelConfig> config = readGgufConfig(*gguf);
       std::unique_ptr<WeightSource> weights = std::move(gguf);
       if (config.ok())
-        KF_RETURN_IF_ERROR(adaptStoredTensors(*config, weights));
+        KF_RETURN_IF_ERROR(adaptTensors(path, *config, weights));
       return weights;
     }
     folder = folder.parent_path();

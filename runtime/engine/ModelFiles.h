@@ -56,8 +56,8 @@ Result<ModelFiles> openModelFiles(const std::string &path, bool withTokenizer);
 
 /// Opens the tensors of a model that lies as Hugging Face lays it out, a folder
 /// or a file that openSafetensors() takes, under the names that listTensors()
-/// has and programs ask for. Errors are those of openSafetensors() and
-/// adaptStoredTensors().
+/// has and programs ask for. Errors are those of openSafetensors() and, with
+/// the path, adaptStoredTensors().
 Result<std::unique_ptr<WeightSource>>
 openModelWeights(const std::string &path, const ModelConfig &config);
 
