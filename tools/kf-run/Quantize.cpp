@@ -40,7 +40,7 @@ struct QuantizeOptions {
   DummyFlags dummy;
   std::string out;
   DataType type = DataType::F32;
-  int64_t threads = 0;
+  std::optional<int64_t> threads; ///< without it, and with 0: one per CPU
   bool force = false;
 };
 
@@ -111,8 +111,9 @@ Result<WriteSummary> write(const GgufPlan &plan, const WeightSource &weights,
     printWarning(warning);
   for (const std::string &note : plan.notes)
     printNote(note);
-  KF_ASSIGN_OR_RETURN(std::unique_ptr<ThreadPool> pool,
-                      ThreadPool::create(static_cast<int>(options.threads)));
+  KF_ASSIGN_OR_RETURN(
+      std::unique_ptr<ThreadPool> pool,
+      ThreadPool::create(static_cast<int>(options.threads.value_or(0))));
   // They finish the work instead of the process: no temporary file stays.
   catchEveryInterrupt({SIGTERM, SIGHUP});
   Progress progress("writing " + quotePath(options.out));
@@ -241,11 +242,16 @@ int kf::runQuantize(Arguments arguments) {
     type = typeBehind;
   }
   if (!threadsBehind.empty()) {
+    if (options.threads)
+      return parser.usageError(
+          "the threads are given twice: " + inQuotes(threadsBehind) +
+          " and --threads " + std::to_string(*options.threads));
+    int64_t threads = 0;
     const char *last = threadsBehind.data() + threadsBehind.size();
-    auto [end, code] =
-        std::from_chars(threadsBehind.data(), last, options.threads);
-    if (code != std::errc() || end != last || options.threads < 0 ||
-        options.threads > ThreadPool::maxThreads)
+    auto [end, code] = std::from_chars(threadsBehind.data(), last, threads);
+    options.threads = threads;
+    if (code != std::errc() || end != last || threads < 0 ||
+        threads > ThreadPool::maxThreads)
       return parser.usageError("THREADS takes an integer from 0 to " +
                                std::to_string(ThreadPool::maxThreads) +
                                ", not " + inQuotes(threadsBehind));

@@ -118,6 +118,7 @@ COMMANDS = f"""
 0 kf-run quantize {hub} stories-q8.gguf Q8_0 | wrote 'stories-q8.gguf'
 0 kf-run quantize {model} again.gguf Q8_0 --allow-requantize | wrote 'again.gguf'
 0 kf-run quantize {hub} four.gguf Q4_0 2 | wrote 'four.gguf'
+2 kf-run quantize {hub} two.gguf Q4_0 --threads 2 3 | the threads are given twice: '3' and --threads 2
 2 kf-run quantize {hub} four.gguf Q4_0 many | THREADS takes an integer from 0 to
 2 kf-run quantize {model} Q4_K_M | OUT.gguf is missing: give MODEL, OUT.gguf and 'Q4_K_M'
 2 kf-run quantize {hub} s.gguf Q4_K_S | there is no mix 'Q4_K_S'; q4_k is the one of its kind
