@@ -24,6 +24,12 @@ constexpr std::string_view kSamplers =
     "penalties and --logit-bias";
 constexpr std::string_view kNoDrafts =
     "is not supported: there is no speculative decoding";
+/// Among values that ask for nothing: all numbers below 0.
+constexpr std::string_view kAnyNegative = "<0";
+
+constexpr std::string_view kThoughts =
+    "is not supported: --chat-template-kwargs '{\"enable_thinking\": false}' "
+    "leaves thoughts out where the template can, and -n bounds an answer";
 
 /// Of entries with the same spelling, the first one that fits counts. Notes and
 /// errors begin with the option as it was typed: "-ngl ...".
@@ -73,13 +79,14 @@ constexpr ForeignFlag kFlags[] = {
      "--no-log-prefix --no-log-timestamps --no-log-jsonl --show-timings "
      "--backend-sampling -bs --mmproj-auto --no-mmproj-auto",
      "", Already, Nothing, ""},
-    // They say how samplers work that are refused below.
+    // They say how that works which is refused below.
     {"--mirostat-lr --mirostat-ent --dynatemp-exp --xtc-threshold --dry-base "
      "--dry-allowed-length --dry-penalty-last-n --dry-sequence-breaker "
-     "--adaptive-decay",
+     "--adaptive-decay -gaw --grp-attn-w",
      "", Already, Value, ""},
-    {"--log-disable --simple-io --no-bos --stdin --allow-requantize", "",
-     Already, Nothing, ""},
+    {"--log-disable --no-show-timings --simple-io --no-bos --stdin "
+     "--allow-requantize",
+     "", Already, Nothing, ""},
 
     // Of no effect.
     {"-ngl --gpu-layers --n-gpu-layers", "", NoEffect, Value,
@@ -213,11 +220,9 @@ constexpr ForeignFlag kFlags[] = {
      "--port of its own"},
     {"--tools", "serve", Refused, Value,
      "is said by requests: tools (docs/Server.md)"},
-    {"-rea --reasoning --reasoning-budget --reasoning-budget-message", "",
-     Refused, Value,
-     "is not supported: --chat-template-kwargs '{\"enable_thinking\": false}' "
-     "leaves thoughts out where the template can, and -n bounds an answer",
-     "on auto -1"},
+    {"-rea --reasoning", "", Refused, Value, kThoughts, "on auto"},
+    {"--reasoning-budget", "", Refused, Value, kThoughts, "-1"},
+    {"--reasoning-budget-message", "", Refused, Value, kThoughts},
     {"--reasoning-effort", "", Refused, Value,
      "is not supported: --chat-template-kwargs '{\"reasoning_effort\": "
      "\"low\"}' tells it to templates that know it"},
@@ -274,8 +279,9 @@ constexpr ForeignFlag kFlags[] = {
      "--gpu-layers-draft "
      "--n-gpu-layers-draft -devd --device-draft -td --threads-draft -tbd "
      "--threads-batch-draft -hfd --hf-repo-draft -lcs --lookup-cache-static "
-     "-lcd --lookup-cache-dynamic --spec-type --speculative-config",
+     "-lcd --lookup-cache-dynamic --speculative-config",
      "", Refused, Value, kNoDrafts},
+    {"--spec-type", "", Refused, Value, kNoDrafts, "none"},
     {"--lora --lora-scaled --control-vector --control-vector-scaled "
      "--control-vector-layer-range --lora-modules",
      "", Refused, Value,
@@ -290,8 +296,8 @@ constexpr ForeignFlag kFlags[] = {
     {"--mirostat --dynatemp-range --xtc-probability --dry-multiplier", "",
      Refused, Value, kSamplers, "0"},
     {"--typical --typical-p --num-beams", "", Refused, Value, kSamplers, "1"},
-    {"--top-nsigma --top-n-sigma --adaptive-target", "", Refused, Value,
-     kSamplers, "-1"},
+    {"--top-nsigma --top-n-sigma", "", Refused, Value, kSamplers, "0 <0"},
+    {"--adaptive-target", "", Refused, Value, kSamplers, "<0"},
     {"--samplers --sampler-seq --sampling-seq", "", Refused, Value, kSamplers},
     {"--do-sample", "", Refused, Switch,
      "is not needed: tokens are drawn where --temp is above 0, or --top-k, "
@@ -301,7 +307,7 @@ constexpr ForeignFlag kFlags[] = {
      "--yarn-beta-fast",
      "", Refused, Value,
      "is not supported: the model says how positions are rotated"},
-    {"-gan --grp-attn-n -gaw --grp-attn-w", "", Refused, Value,
+    {"-gan --grp-attn-n", "", Refused, Value,
      "is not supported: a context has the positions that the model was made "
      "for, at most",
      "1"},
@@ -481,7 +487,9 @@ bool kf::isRefused(const ForeignFlag &flag,
     return flag.meaning == Refused;
   const std::optional<double> number = numberOf(*value);
   return std::ranges::none_of(wordsOf(flag.off), [&](std::string_view word) {
-    return word == *value || (number && number == numberOf(word));
+    return word == *value ||
+           (number && (number == numberOf(word) ||
+                       (word == kAnyNegative && *number < 0)));
   });
 }
 

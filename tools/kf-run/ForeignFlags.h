@@ -42,7 +42,8 @@ struct ForeignFlag {
   Meaning meaning;
   Takes takes;
   std::string_view text;
-  std::string_view off = {}; ///< of Refused: values that ask for nothing
+  std::string_view off = {}; ///< of Refused: values that ask for nothing,
+                             ///< <0 for all numbers below 0
 };
 
 /// Whether `word` can be the value of a Switch.

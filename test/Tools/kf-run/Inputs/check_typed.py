@@ -86,6 +86,9 @@ COMMANDS = f"""
 2 kf-run -m {model} -p Hi --mirostat 2 | tokens are chosen by --temp
 0 kf-run -m {model} -p Once -n 4 --mirostat 0 --mirostat-lr 0.1 --typical 1.0 --xtc-probability 0.0 | decode 3 tokens
 0 kf-run -m {model} -p Once -n 4 --dry-multiplier 0 --keep 0 -sm layer -mg 0 -ncmoe 0 | decode 3 tokens
+0 kf-run -m {model} -p Once -n 4 --spec-type none --top-nsigma 0 --adaptive-target -0.5 -gaw 512 | decode 3 tokens
+2 kf-run -m {model} -p Hi --spec-type ngram-simple | there is no speculative decoding
+2 kf-run -m {model} -p Hi --adaptive-target 0 | tokens are chosen by --temp
 2 kf-run -m {model} -p Hi --keep -1 | -c N makes it longer
 0 kf-run -m {model} -p Once -n 1 -l 11-inf -mli -sp -ptc 8 -np 1 -dt 0.1 -lm mmap --verbose-prompt | note: -dt has no effect: the KV cache is made of pages
 0 kf-run -m {model} -p Once -n 1 --no-show-timings --no-log-prefix -bs | upon
@@ -99,6 +102,9 @@ COMMANDS = f"""
 2 kf-run chat -m {model} -r User: | answers end where the model ends them
 2 kf-run chat -m {model} --reasoning off | --chat-template-kwargs '{{"enable_thinking": false}}' leaves thoughts out
 0 kf-run chat -m {model} -n 2 --reasoning-budget -1 --reasoning-format none < prompt.txt | token limit
+2 kf-run chat -m {model} --reasoning -1 | --chat-template-kwargs '{{"enable_thinking": false}}' leaves thoughts out
+0 kf-run chat -m {model} -n 2 --reasoning auto --no-show-timings < prompt.txt | token limit
+2 kf-run chat -m {model} --reasoning-budget-message on | -n bounds an answer
 2 kf-run chat -m {model} --reasoning-effort low | --chat-template-kwargs '{{"reasoning_effort": "low"}}' tells it
 0 kf-run chat -m {model} -n 2 --chat-template-kwargs '{{"enable_thinking": false}}' < prompt.txt | token limit
 2 kf-run generate --version | is of no command: 'kf-run --version'
@@ -132,6 +138,7 @@ COMMANDS = f"""
 # llama-server: what it understands goes on, to a model that is not there
 1 kf-run serve -m absent -np 4 --n-gpu-layers 99 --jinja --slots --metrics --props --alias a | cannot open model 'absent'
 1 kf-run serve -m absent -cb --webui --warmup --no-context-shift --cache-prompt -kvu -c 512 -n 9 | cannot open model 'absent'
+1 kf-run serve -m absent --no-show-timings | cannot open model 'absent'
 1 kf-run serve -m absent --no-mmproj --no-perf --offline --repack --log-timestamps | cannot open model 'absent'
 1 kf-run serve -m absent --api-key-file prompt.txt --host 0.0.0.0 --temp 0.5 --top-k 4 -t 1 | cannot open model 'absent'
 1 kf-run serve -m absent --threads-http 4 | note: --threads-http has no effect: one thread serves all connections
