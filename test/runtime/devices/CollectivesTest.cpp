@@ -36,15 +36,7 @@ std::string scaleCode(const std::string &target) {
     std::ifstream file(KF_TEST_KERNELS, std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(file), {});
   }
-  return R"([
-      {"name": "scale",
-       "arguments": [{"tensor": "f32", "shape": [-1, 1]},
-                     {"tensor": "f32", "shape": [1, 1]}],
-       "ops": [{"name": "kf.matmul", "operands": [0, 1],
-                "results": [{"id": 2,
-                             "type": {"tensor": "f32", "shape": [-1, 1]}}],
-                "attributes": {}}],
-       "results": [2]}])";
+  return referenceScaleCode();
 }
 
 /// out[i, r] = a_r * sum over ranks s of a_s * x_s[i].

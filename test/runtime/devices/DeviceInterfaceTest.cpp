@@ -52,15 +52,7 @@ std::string scaleCode(const std::string &target) {
     return lengthPrefixed(readSpirv("scale"));
   if (target == "cuda")
     return scaleImage();
-  return R"([
-      {"name": "scale",
-       "arguments": [{"tensor": "f32", "shape": [-1, 1]},
-                     {"tensor": "f32", "shape": [1, 1]}],
-       "ops": [{"name": "kf.matmul", "operands": [0, 1],
-                "results": [{"id": 2,
-                             "type": {"tensor": "f32", "shape": [-1, 1]}}],
-                "attributes": {}}],
-       "results": [2]}])";
+  return referenceScaleCode();
 }
 
 Executable scaleTwice(const std::string &target) {

@@ -25,6 +25,19 @@ namespace kf::test {
 constexpr int64_t maxTokens = 1000;
 constexpr uint64_t rowBytes = 4096; // of maxTokens floats, rounded up
 
+/// Kernel "scale" as the reference device has it.
+inline std::string referenceScaleCode() {
+  return R"([
+      {"name": "scale",
+       "arguments": [{"tensor": "f32", "shape": [-1, 1]},
+                     {"tensor": "f32", "shape": [1, 1]}],
+       "ops": [{"name": "kf.matmul", "operands": [0, 1],
+                "results": [{"id": 2,
+                             "type": {"tensor": "f32", "shape": [-1, 1]}}],
+                "attributes": {}}],
+       "results": [2]}])";
+}
+
 /// z = a * x, by kernel "scale" of `code` in workgroups of 64.
 inline Executable scaleOnce(const std::string &target,
                             const std::string &code) {

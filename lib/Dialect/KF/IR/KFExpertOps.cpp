@@ -73,30 +73,6 @@ LogicalResult ExpertMatmulOp::inferReturnTypes(MLIRContext *context,
   return success();
 }
 
-/// Checks the scales and sums of `op`, whose x holds codes.
-static LogicalResult verifyCodes(ExpertMatmulOp op) {
-  if (!op.getScales() || !op.getSums())
-    return op.emitOpError("C6: scales and sums come together");
-  RankedTensorType x = tensorType(op.getX()), w = tensorType(op.getW());
-  auto quant = dyn_cast<QuantType>(w.getElementType());
-  if (!quant)
-    return op.emitOpError("C6: with scales, w must be of a quantized type, "
-                          "found ")
-           << w;
-  Builder b(op.getContext());
-  for (auto [name, value, elements, type] :
-       {std::tuple<StringRef, Value, int64_t, Type>{
-            "scales", op.getScales(), ::kf::PackedBlock::unit, b.getF32Type()},
-        {"sums", op.getSums(), getStorage(quant.getFormat()).subBlock,
-         b.getI32Type()}})
-    if (RankedTensorType wanted =
-            getRowsOf(x, x.getDimSize(1) / elements, type);
-        value.getType() != wanted)
-      return op.emitOpError("C6: ")
-             << name << " must be " << wanted << ", found " << value.getType();
-  return success();
-}
-
 LogicalResult ExpertMatmulOp::verify() {
   RankedTensorType x = tensorType(getX()), experts = tensorType(getExperts()),
                    w = tensorType(getW());
@@ -131,7 +107,8 @@ LogicalResult ExpertMatmulOp::verify() {
     return emitOpError("C5: bias must have w's shape without its last "
                        "dimension and float elements, found ")
            << getBias().getType() << " for w " << w;
-  return hasCodes ? verifyCodes(*this) : success();
+  return hasCodes ? verifyCodes(*this, getX(), getW(), getScales(), getSums())
+                  : success();
 }
 
 /// Rows, their experts, columns, and K.

@@ -157,31 +157,27 @@ static bool hasBatchesOf(RankedTensorType w, RankedTensorType x) {
   return !w.isDynamicDim(0) || haveSameRows(w, x);
 }
 
-/// Checks the scales and sums of `op`, whose x holds codes.
-static LogicalResult verifyCodes(MatmulOp op) {
-  if (!op.getScales() || !op.getSums())
-    return op.emitOpError("C6: scales and sums come together");
-  RankedTensorType x = tensorType(op.getX()), w = tensorType(op.getW());
-  auto quant = dyn_cast<QuantType>(w.getElementType());
+LogicalResult mlir::kf::verifyCodes(Operation *op, Value x, Value w,
+                                    Value scales, Value sums) {
+  if (!scales || !sums)
+    return op->emitOpError("C6: scales and sums come together");
+  const RankedTensorType codes = tensorType(x), weight = tensorType(w);
+  auto quant = dyn_cast<QuantType>(weight.getElementType());
   if (!quant)
-    return op.emitOpError("C6: with scales, w must be of a quantized type, "
-                          "found ")
-           << w;
-  Builder b(op.getContext());
-  int64_t k = x.getDimSize(1);
-  auto verifyPart = [&](StringRef name, Value value, int64_t elements,
-                        Type type) -> LogicalResult {
-    RankedTensorType wanted = getRowsOf(x, k / elements, type);
-    if (value.getType() == wanted)
-      return success();
-    return op.emitOpError("C6: ")
-           << name << " must be " << wanted << ", found " << value.getType();
-  };
-  if (failed(verifyPart("scales", op.getScales(), ::kf::PackedBlock::unit,
-                        b.getF32Type())))
-    return failure();
-  return verifyPart("sums", op.getSums(),
-                    getStorage(quant.getFormat()).subBlock, b.getI32Type());
+    return op->emitOpError("C6: with scales, w must be of a quantized type, "
+                           "found ")
+           << weight;
+  Builder b(op->getContext());
+  for (auto [name, value, elements, type] :
+       {std::tuple<StringRef, Value, int64_t, Type>{
+            "scales", scales, ::kf::PackedBlock::unit, b.getF32Type()},
+        {"sums", sums, getStorage(quant.getFormat()).subBlock, b.getI32Type()}})
+    if (RankedTensorType wanted =
+            getRowsOf(codes, codes.getDimSize(1) / elements, type);
+        value.getType() != wanted)
+      return op->emitOpError("C6: ")
+             << name << " must be " << wanted << ", found " << value.getType();
+  return success();
 }
 
 LogicalResult MatmulOp::verify() {
@@ -238,7 +234,8 @@ LogicalResult MatmulOp::verify() {
                        "dimension and f32 elements, and w those of f8E4M3FN, "
                        "found ")
            << getWeightScales().getType() << " for w " << w;
-  return hasCodes ? verifyCodes(*this) : success();
+  return hasCodes ? verifyCodes(*this, getX(), getW(), getScales(), getSums())
+                  : success();
 }
 
 SmallVector<utils::IteratorType> MatmulOp::getLoopTypes() {

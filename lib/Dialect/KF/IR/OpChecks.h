@@ -61,6 +61,11 @@ inline bool isPerRow(Value value, RankedTensorType rows) {
          type.getElementType().isInteger(32);
 }
 
+/// Checks what is beside codes of rows `x` [T, K] in a product `op` with blocks
+/// `w`: `scales` and `sums` of their parts.
+LogicalResult verifyCodes(Operation *op, Value x, Value w, Value scales,
+                          Value sums);
+
 inline bool isFiniteAndNotNegative(const APFloat &value) {
   return value.isFinite() && !(value.isNegative() && value.isNonZero());
 }
