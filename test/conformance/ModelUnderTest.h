@@ -29,6 +29,40 @@
 
 namespace kf::test {
 
+/// Folders of test/golden that were written with reference logits: models whose
+/// layers are dense, and those with experts.
+inline constexpr std::initializer_list<const char *> denseGoldenModels = {
+    "llama2-mha",
+    "llama3-gqa-scaled",
+    "llama-wide-head",
+    "llama-bias",
+    "mistral-window",
+    "qwen2-bias",
+    "qwen3-qknorm",
+    "gpt2-layernorm",
+    "llama-own-head",
+    "llama-head-alone",
+    "gpt2-own-head",
+    "qwen2-wide-head",
+    "qwen3-bias",
+    "llama-float8",
+    "granite",
+    "smollm3",
+    "olmo2",
+    "olmo3",
+    "phi3",
+    "stablelm",
+    "starcoder2",
+    "cohere",
+    "cohere2",
+    "gemma3",
+    "gemma3-nested",
+    "gemma2",
+    "phi3-longrope",
+    "phi3-longrope-short"};
+inline constexpr std::initializer_list<const char *> expertGoldenModels = {
+    "mixtral", "qwen2-moe", "qwen3-moe", "granitemoe", "olmoe"};
+
 /// A model, a device and an engine that compiles in memory.
 class ModelUnderTest {
 public:

@@ -128,34 +128,7 @@ TEST_P(RankedModels, LogitsAndContinuationsMatch) {
 
 std::vector<RankedCase> goldenCases() {
   std::vector<RankedCase> cases;
-  for (const char *model : {"llama2-mha",
-                            "llama3-gqa-scaled",
-                            "llama-wide-head",
-                            "llama-bias",
-                            "mistral-window",
-                            "qwen2-bias",
-                            "qwen3-qknorm",
-                            "gpt2-layernorm",
-                            "llama-own-head",
-                            "llama-head-alone",
-                            "gpt2-own-head",
-                            "qwen2-wide-head",
-                            "qwen3-bias",
-                            "llama-float8",
-                            "granite",
-                            "smollm3",
-                            "olmo2",
-                            "olmo3",
-                            "phi3",
-                            "stablelm",
-                            "starcoder2",
-                            "cohere",
-                            "cohere2",
-                            "gemma3",
-                            "gemma3-nested",
-                            "gemma2",
-                            "phi3-longrope",
-                            "phi3-longrope-short"})
+  for (const char *model : denseGoldenModels)
     for (int64_t ranks : {2, 4})
       for (const char *device : {"reference", plainCpu})
         cases.push_back({model, device, ranks});

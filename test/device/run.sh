@@ -289,9 +289,9 @@ for device in "${devices[@]}"; do
   suite pages "$device" "Devices/PagedCacheTest.*/$device"
   suite sampling "$device" "All/SamplerAgreement.*/${device}_*"
   ((${#sanitizer[@]} == 0)) || continue
-  suite steps "$device" "All/Steps.*_${device}1"
+  suite steps "$device" "All/Steps.*_${device}"
   suite sequences "$device" "All/ManySequences.*/${device}1"
-  suite goldens "$device" "All/GoldenModels.*_${device}1"
+  suite goldens "$device" "*/GoldenModels.*_${device}"
   suite kf-stories "$device" "All/KfStories.*/$device"
   suite gguf "$device" "All/GgufModels.*_${device}_native"
   # Texts are those that the CPU gives.
