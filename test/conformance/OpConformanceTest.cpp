@@ -426,8 +426,9 @@ std::vector<HostTensor> rowOf(const std::vector<HostTensor> &tensors,
   std::vector<HostTensor> rows;
   for (const HostTensor &tensor : tensors) {
     const size_t bytes = tensor.bytes.size() / tensor.shape[0];
-    HostTensor part =
-        HostTensor::zeros(tensor.type, {1, tensor.shape.back()}).take();
+    std::vector<int64_t> shape = tensor.shape;
+    shape[0] = 1;
+    HostTensor part = HostTensor::zeros(tensor.type, shape).take();
     std::copy_n(tensor.bytes.begin() + row * bytes, bytes, part.bytes.begin());
     rows.push_back(std::move(part));
   }

@@ -407,3 +407,35 @@ func.func @normed_q4_k_512(%x: tensor<?x512xf32>, %n: tensor<512xf32>) -> tensor
   %1 = kf.matmul %0, %w : tensor<?x512xf32>, tensor<40x512x!kf.quant<q4_k>>
   return %1 : tensor<?x40xf32>
 }
+
+// Products whose rows have experts, with elements of all sizes as well.
+
+func.func @rows_experts_f16_4(%x: tensor<?x512xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x40xf32> attributes {kf.max_tokens = 4 : i64} {
+  %w = kf.weight ["w0", "w1", "w2", "w3"] {stacked} : tensor<1x4x40x512xf16>
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x512xf32>, tensor<?x2xi32>, tensor<1x4x40x512xf16>
+  return %0 : tensor<?x2x40xf32>
+}
+
+func.func @rows_experts_f32_40(%x: tensor<?x512xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x40xf32> attributes {kf.max_tokens = 40 : i64} {
+  %w = kf.weight ["w0", "w1", "w2", "w3"] {stacked} : tensor<1x4x40x512xf32>
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x512xf32>, tensor<?x2xi32>, tensor<1x4x40x512xf32>
+  return %0 : tensor<?x2x40xf32>
+}
+
+func.func @rows_experts_bf16_40(%x: tensor<?x512xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x40xf32> attributes {kf.max_tokens = 40 : i64} {
+  %w = kf.weight ["w0", "w1", "w2", "w3"] {stacked} : tensor<1x4x40x512xbf16>
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x512xf32>, tensor<?x2xi32>, tensor<1x4x40x512xbf16>
+  return %0 : tensor<?x2x40xf32>
+}
+
+func.func @rows_experts_q8_0_16(%x: tensor<?x512xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x40xf32> attributes {kf.max_tokens = 16 : i64} {
+  %w = kf.weight ["w0", "w1", "w2", "w3"] {stacked} : tensor<1x4x40x512x!kf.quant<q8_0>>
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x512xf32>, tensor<?x2xi32>, tensor<1x4x40x512x!kf.quant<q8_0>>
+  return %0 : tensor<?x2x40xf32>
+}
+
+func.func @rows_experts_q4_k_40(%x: tensor<?x512xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x40xf32> attributes {kf.max_tokens = 40 : i64} {
+  %w = kf.weight ["w0", "w1", "w2", "w3"] {stacked} : tensor<1x4x40x512x!kf.quant<q4_k>>
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x512xf32>, tensor<?x2xi32>, tensor<1x4x40x512x!kf.quant<q4_k>>
+  return %0 : tensor<?x2x40xf32>
+}
