@@ -10,22 +10,24 @@ import kernelforge
 from support import PROMPT, ModelTest, kf_run
 
 # Where a CPU multiplies pairs of bf16, programs for many rows round these, and
-# those for few do not: a share of an embedding's length. Normalized embeddings
-# of other texts differ by more than 0.01.
-ROUNDED = 2e-3
+# those for few do not, and a step has as many rows as the time that steps take
+# allows: an element's share of the whole embedding's length. The largest of those
+# by which embeddings that are pooled otherwise differ is more than 0.02.
+ROUNDED = 5e-3
 TEXTS = [PROMPT, "The cat", PROMPT + " there was a dog. " * 20]
 
 
 class Embed(ModelTest):
-    def as_kf_run(self, *flags, **options):
-        """The embeddings, which have to be those of kf-run."""
+    def as_kf_run(self, *flags, rounded=ROUNDED, **options):
+        """The embeddings, which have to be those of kf-run, to a share of their
+        length."""
         lines = kf_run("embed", "-f", "-", *flags, stdin="\n".join(TEXTS))
         expected = np.array([json.loads(line)["embedding"] for line in lines.splitlines()])
         found = self.model.embed(TEXTS, **options)
         self.assertEqual(found.dtype, np.float32)
         lengths = np.linalg.norm(expected, axis=1, keepdims=True)
         np.testing.assert_allclose(
-            found / lengths, expected / lengths, rtol=0, atol=ROUNDED
+            found / lengths, expected / lengths, rtol=0, atol=rounded
         )
         return found
 
@@ -34,13 +36,14 @@ class Embed(ModelTest):
         self.assertEqual(last.shape, (3, self.model.embedding_size))
         np.testing.assert_allclose(np.linalg.norm(last, axis=1), 1, atol=1e-6)
         mean = self.as_kf_run("--pooling", "mean", pooling="mean")
-        self.assertGreater(np.abs(mean - last).max(), 0.01)
+        self.assertGreater(np.abs(mean - last).max(), 4 * ROUNDED)
         self.as_kf_run("--pooling", "cls", pooling="cls")
         plain = self.as_kf_run("--normalize", "none", normalize=False)
         np.testing.assert_allclose(
             plain / np.linalg.norm(plain, axis=1, keepdims=True), last, atol=ROUNDED
         )
-        few = self.as_kf_run("--dimensions", 8, dimensions=8)
+        kept = np.linalg.norm(last[:, :8], axis=1).min()
+        few = self.as_kf_run("--dimensions", 8, rounded=ROUNDED / kept, dimensions=8)
         self.assertEqual(few.shape, (3, 8))
 
     def test_takes_one_text_or_several(self):
