@@ -14,11 +14,34 @@
 #include "mlir/Dialect/Arith/Utils/Utils.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/ADT/ScopedHashTable.h"
 
 #include <numbers>
 
 using namespace mlir;
 using namespace mlir::kf;
+
+class TileEmitter::ComputedTable
+    : public llvm::ScopedHashTable<
+          std::tuple<Value, SmallVector<Value>, unsigned, Value>, Value> {};
+
+/// A region of code; a scope of the table during a call of `load`.
+struct TileEmitter::CodeRegion {
+  explicit CodeRegion(ComputedTable &computed) {
+    if (computed.getCurScope())
+      scope.emplace(computed);
+  }
+  std::optional<ComputedTable::ScopeTy> scope;
+};
+
+TileEmitter::TileEmitter(KernelOp kernel, RewriterBase &rewriter,
+                         CodeBudget &budget)
+    : kernel(kernel), b(rewriter), loc(kernel.getLoc()), budget(budget),
+      computed(std::make_unique<ComputedTable>()) {
+  budget.beginKernel();
+}
+
+TileEmitter::~TileEmitter() = default;
 
 SmallVector<Value> mlir::kf::indicesAt(ValueRange row, Value column) {
   SmallVector<Value> indices(row);
@@ -55,7 +78,7 @@ static bool isGridOfLoop(KernelOp kernel, scf::ForallOp forall) {
     if (!upper && tokens[dim] != *step)
       return false;
     if (upper && (*upper < 0 || tokens[dim] != 0 ||
-                  counts[dim] != llvm::divideCeil(*upper, *step)))
+                  counts[dim] != llvm::divideCeilSigned(*upper, *step)))
       return false;
   }
   return parts == 1 || (tokens.back() == 0 && counts.back() == parts);
@@ -203,8 +226,8 @@ bool TileEmitter::isLoadable(Value tensor) {
 Value TileEmitter::load(Value tensor, ValueRange indices, unsigned width,
                         Value mask) {
   std::optional<ComputedTable::ScopeTy> outermost;
-  if (!computed.getCurScope())
-    outermost.emplace(computed);
+  if (!computed->getCurScope())
+    outermost.emplace(*computed);
   if (budget.isSpent())
     return zeros(tensor, width);
   if (auto it = defined.find(tensor); it != defined.end()) {
@@ -212,10 +235,10 @@ Value TileEmitter::load(Value tensor, ValueRange indices, unsigned width,
     return fn(indices, width, mask);
   }
   const std::tuple key(tensor, SmallVector<Value>(indices), width, mask);
-  if (Value known = computed.lookup(key))
+  if (Value known = computed->lookup(key))
     return known;
   Value result = loadProducer(tensor.getDefiningOp(), indices, width, mask);
-  computed.insert(key, result);
+  computed->insert(key, result);
   return result;
 }
 
@@ -384,7 +407,7 @@ TileEmitter::loop(Value lower, Value upper, Value step, ValueRange inits,
         // `b` and `builder` share the insertion point of the loop's body.
         OpBuilder::InsertionGuard guard(b);
         b.restoreInsertionPoint(builder.saveInsertionPoint());
-        CodeRegion region(computed);
+        CodeRegion region(*computed);
         SmallVector<Value> results = body(iv, args);
         scf::YieldOp::create(b, loc, results);
       });
@@ -418,7 +441,7 @@ void TileEmitter::ifThen(Value condition, function_ref<void()> body) {
   auto op = scf::IfOp::create(b, loc, condition, /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(b);
   b.setInsertionPointToStart(&op.getThenRegion().front());
-  CodeRegion region(computed);
+  CodeRegion region(*computed);
   body();
 }
 
@@ -428,7 +451,7 @@ Value TileEmitter::ifElse(Value condition, function_ref<Value()> yes,
   OpBuilder::InsertionGuard guard(b);
   auto build = [&](Region &code, function_ref<Value()> branch) {
     b.createBlock(&code);
-    CodeRegion region(computed);
+    CodeRegion region(*computed);
     Value value = branch();
     scf::YieldOp::create(b, loc, value);
     return value.getType();

@@ -26,7 +26,9 @@
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
-#include "llvm/ADT/ScopedHashTable.h"
+
+#include <functional>
+#include <memory>
 
 namespace mlir::kf {
 
@@ -39,11 +41,8 @@ public:
       std::function<Value(ValueRange indices, unsigned width, Value mask)>;
 
   /// `budget` listens to `rewriter`.
-  TileEmitter(KernelOp kernel, RewriterBase &rewriter, CodeBudget &budget)
-      : kernel(kernel), b(rewriter), loc(kernel.getLoc()), budget(budget) {
-    budget.beginKernel();
-  }
-  virtual ~TileEmitter() = default;
+  TileEmitter(KernelOp kernel, RewriterBase &rewriter, CodeBudget &budget);
+  virtual ~TileEmitter();
 
   //===--------------------------------------------------------------------===//
   // The kernel
@@ -197,20 +196,12 @@ private:
 
   /// What a call of `load` has computed on its way, by tensor, indices, width
   /// and mask: at hand in the region of code that computes it and those inside.
-  using ComputedTable = llvm::ScopedHashTable<
-      std::tuple<Value, SmallVector<Value>, unsigned, Value>, Value>;
-  /// A region of code; a scope of the table during a call of `load`.
-  struct CodeRegion {
-    explicit CodeRegion(ComputedTable &computed) {
-      if (computed.getCurScope())
-        scope.emplace(computed);
-    }
-    std::optional<ComputedTable::ScopeTy> scope;
-  };
+  class ComputedTable;
+  struct CodeRegion;
 
   IRMapping indexMap;              // index values of the kernel
   DenseMap<Value, LoadFn> defined; // tensor values with elements at hand
-  ComputedTable computed;
+  std::unique_ptr<ComputedTable> computed;
 };
 
 /// `row` with `column` behind it.
