@@ -4,8 +4,10 @@
 #
 #   mlir     the compiler: MLIR's dialects, and those of our own headers that
 #            nearly every file of it includes (mlir_pch.h)
-#   runtime  the runtime and the tools: the C++ library and JSON (runtime_pch.h)
-#   test     tests of the runtime: the same and GoogleTest (test_pch.h)
+#   runtime  the runtime: the C++ library and JSON (runtime_pch.h)
+#   tool     kf-run's commands: the same and what most of them include, which is
+#            half of what one costs (tool_pch.h)
+#   test     tests of the runtime: those of the runtime and GoogleTest (test_pch.h)
 #
 # Sources include what they use all the same: the preset `nopch` builds without
 # the headers, and .ci/check_changes compiles with it what a submission changes.
@@ -78,6 +80,7 @@ if(KF_PRECOMPILED_HEADERS AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   find_package(nlohmann_json REQUIRED)
   kf_add_pch(mlir LINK kf_llvm_headers OPTIONS ${KF_LLVM_FLAGS} DEPENDS KFIncGen)
   kf_add_pch(runtime LINK nlohmann_json::nlohmann_json)
+  kf_add_pch(tool LINK nlohmann_json::nlohmann_json OPTIONS ${KF_TOOL_FLAGS})
   if(KF_BUILD_TESTS)
     find_package(GTest REQUIRED)
     kf_add_pch(test LINK nlohmann_json::nlohmann_json GTest::gtest)

@@ -6,6 +6,10 @@ if(NOT LLVM_ENABLE_RTTI)
   list(APPEND KF_LLVM_FLAGS -fno-rtti)
 endif()
 
+# Tools read options and write what others have computed, each once: a third of
+# the project's files, which -O1 compiles a tenth faster.
+set(KF_TOOL_FLAGS "$<$<CONFIG:Release>:-O1>")
+
 # Options for the sanitized executables, which link libraries that are not.
 if(KF_SANITIZE)
   add_library(kf_sanitizer_options OBJECT
@@ -32,14 +36,18 @@ function(kf_add_compiler_library name)
   endif()
 endfunction()
 
-# kf_add_runtime_library(NAME sources... [NO_PCH] [LINK libraries...]): no MLIR.
-# NO_PCH is for a library with options of its own (KfPch.cmake).
+# kf_add_runtime_library(NAME sources... [NO_PCH] [TOOL] [LINK libraries...]): no
+# MLIR. NO_PCH is for a library with options of its own (KfPch.cmake), TOOL for
+# what tools share.
 function(kf_add_runtime_library name)
-  cmake_parse_arguments(ARG "NO_PCH" "" "LINK" ${ARGN})
+  cmake_parse_arguments(ARG "NO_PCH;TOOL" "" "LINK" ${ARGN})
   add_library(${name} STATIC ${ARG_UNPARSED_ARGUMENTS})
   target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
-  if(NOT ARG_NO_PCH)
+  if(ARG_TOOL)
+    target_compile_options(${name} PRIVATE ${KF_TOOL_FLAGS})
+    kf_use_pch(${name} tool)
+  elseif(NOT ARG_NO_PCH)
     kf_use_pch(${name} runtime)
   endif()
 endfunction()
@@ -51,7 +59,8 @@ function(kf_add_runtime_tool name)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
-  kf_use_pch(${name} runtime)
+  target_compile_options(${name} PRIVATE ${KF_TOOL_FLAGS})
+  kf_use_pch(${name} tool)
   kf_use_sanitizer_options(${name})
 endfunction()
 

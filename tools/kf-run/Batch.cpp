@@ -9,6 +9,7 @@
 #include "BatchOptions.h"
 #include "Commands.h"
 #include "Interrupt.h"
+#include "JsonDocument.h"
 #include "Progress.h"
 #include "Prompt.h"
 #include "Report.h"
@@ -81,7 +82,7 @@ std::string jsonLine(const Job &job,
   Json json = Json::object();
   json["line"] = job.line;
   if (!job.id.empty())
-    json["id"] = Json::parse(job.id);
+    json["id"] = readDocument(job.id);
   if (!job.error.ok()) {
     json["finish_reason"] = "error";
     json["error"] = job.error.message();
@@ -90,12 +91,12 @@ std::string jsonLine(const Job &job,
     if (tokenizer)
       json["text"] = job.result.text;
     if (job.settings.onLogProbs)
-      json["logprobs"] = Json::parse(chatLogProbs(job.logProbs, *tokenizer));
+      json["logprobs"] = readDocument(chatLogProbs(job.logProbs, *tokenizer));
     json["finish_reason"] = finishReasonOf(job.result.reason);
     json["prompt_tokens"] = job.prompt.size();
     json["prompt_tokens_reused"] = job.result.reusedTokens;
   }
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return documentText(json, -1) + "\n";
 }
 
 std::string formatted(const char *format, double value) {

@@ -8,6 +8,7 @@
 
 #include "BenchOutput.h"
 
+#include "JsonDocument.h"
 #include "Report.h"
 
 #include "runtime/measure/Statistics.h"
@@ -151,12 +152,6 @@ ordered_json fieldsOf(const BenchResult &result, const ordered_json &build) {
   return fields;
 }
 
-/// As JSON text; what is not UTF-8, of a path, is replaced.
-std::string dump(const ordered_json &value, int indent) {
-  return value.dump(indent, ' ', /*ensure_ascii=*/false,
-                    ordered_json::error_handler_t::replace);
-}
-
 class JsonOutput final : public BenchOutput {
 public:
   Status begin(const BenchSubject &) override { return writeStdout("["); }
@@ -166,8 +161,8 @@ public:
     bool firstField = true;
     const ordered_json fields = fieldsOf(result, build);
     for (const auto &[name, value] : fields.items()) {
-      text += (firstField ? "\n    " : ",\n    ") + dump(name, -1) + ": " +
-              dump(value, -1);
+      text += (firstField ? "\n    " : ",\n    ") + documentText(name, -1) +
+              ": " + documentText(value, -1);
       firstField = false;
     }
     first = false;
@@ -184,7 +179,7 @@ class JsonLinesOutput final : public BenchOutput {
 public:
   Status begin(const BenchSubject &) override { return Status(); }
   Status add(const BenchResult &result) override {
-    return writeStdout(dump(fieldsOf(result, build), -1) + "\n");
+    return writeStdout(documentText(fieldsOf(result, build), -1) + "\n");
   }
   Status end() override { return Status(); }
 
@@ -210,7 +205,7 @@ public:
         continue;
       std::string text = value.is_null()     ? ""
                          : value.is_string() ? value.get<std::string>()
-                                             : dump(value, -1);
+                                             : documentText(value, -1);
       for (size_t at = 0; (at = text.find('"', at)) != text.npos; at += 2)
         text.insert(at, 1, '"');
       line += (line.empty() ? "\"" : ",\"") + text + "\"";

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "JsonDocument.h"
 #include "OptionParser.h"
 #include "Report.h"
 
@@ -73,7 +74,7 @@ std::string jsonOf(const ExecutableCache &cache,
   const Json json = {{"folder", cache.folder()}, {"bytes", bytes},
                      {"limit", cache.limit()},   {"hits", counts.hits},
                      {"misses", counts.misses},  {"programs", programs}};
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return documentText(json) + "\n";
 }
 
 /// The latest used first: the limit takes from the end.

@@ -9,6 +9,7 @@
 #include "ChatSession.h"
 
 #include "Interrupt.h"
+#include "JsonDocument.h"
 #include "Report.h"
 
 #include "runtime/core/Json.h"
@@ -213,9 +214,7 @@ Status ChatSession::save(const std::string &path, bool replace) const {
   for (const ChatMessage &message : conversation)
     messages.push_back({{"role", message.role}, {"content", message.content}});
   const Json json = {{"messages", std::move(messages)}};
-  return writeFile(
-      path, json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n",
-      replace);
+  return writeFile(path, documentText(json) + "\n", replace);
 }
 
 Status ChatSession::load(const std::string &path) {

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "CompareReport.h"
+#include "JsonDocument.h"
 
 #include "runtime/client/AnswerComparison.h"
 
@@ -238,7 +239,7 @@ Json summaryJson(const TargetRun &run, const TargetSummary &summary) {
 Json outcomeJson(const RemoteRequest &request, const RemoteOutcome &outcome) {
   Json json = {{"line", request.line}};
   if (!request.id.empty())
-    json["id"] = Json::parse(request.id);
+    json["id"] = readDocument(request.id);
   if (outcome.retries)
     json["retries"] = outcome.retries;
   if (!outcome.error.ok()) {
@@ -259,9 +260,7 @@ Json outcomeJson(const RemoteRequest &request, const RemoteOutcome &outcome) {
 
 /// Nothing but ASCII, whatever a server has sent: a terminal may show it.
 std::string dump(const Json &json, int indent) {
-  return json.dump(indent, ' ', /*ensure_ascii=*/true,
-                   Json::error_handler_t::replace) +
-         "\n";
+  return documentText(json, indent, /*ascii=*/true) + "\n";
 }
 
 } // namespace

@@ -60,7 +60,7 @@ std::optional<std::string> textOf(const json &value, OptionKind kind) {
   return std::nullopt;
 }
 
-const char *nameOf(OptionKind kind) {
+const char *kindName(OptionKind kind) {
   switch (kind) {
   case OptionKind::Flag:
     return "true or false";
@@ -136,7 +136,7 @@ kf::optionValues(const ConfigEntry &entry, OptionKind kind) {
   std::vector<std::optional<std::string>> values;
   if (value.is_boolean()) {
     if (kind != OptionKind::Flag && kind != OptionKind::MaybeText)
-      return unexpected(entry, nameOf(kind));
+      return unexpected(entry, kindName(kind));
     if (value.get<bool>())
       values.emplace_back();
     return values;
@@ -148,7 +148,7 @@ kf::optionValues(const ConfigEntry &entry, OptionKind kind) {
               : std::span<const json>(&value, 1)) {
     std::optional<std::string> text = textOf(item, kind);
     if (!text)
-      return unexpected(entry, nameOf(kind));
+      return unexpected(entry, kindName(kind));
     if (text->find('\0') != text->npos)
       return Status::error(inQuotes(entry.key) +
                            " has a NUL, which no option takes");

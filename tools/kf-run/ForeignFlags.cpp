@@ -444,7 +444,7 @@ bool contains(std::string_view list, std::string_view word) {
 }
 
 /// The number that `word` is, if it is one.
-std::optional<double> numberOf(std::string_view word) {
+std::optional<double> readNumber(std::string_view word) {
   double number = 0;
   const char *last = word.data() + word.size();
   auto [end, code] = std::from_chars(word.data(), last, number);
@@ -485,10 +485,10 @@ bool kf::isRefused(const ForeignFlag &flag,
                    std::optional<std::string_view> value) {
   if (flag.meaning != Refused || !value)
     return flag.meaning == Refused;
-  const std::optional<double> number = numberOf(*value);
+  const std::optional<double> number = readNumber(*value);
   return std::ranges::none_of(wordsOf(flag.off), [&](std::string_view word) {
     return word == *value ||
-           (number && (number == numberOf(word) ||
+           (number && (number == readNumber(word) ||
                        (word == kAnyNegative && *number < 0)));
   });
 }

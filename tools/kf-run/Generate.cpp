@@ -9,6 +9,7 @@
 #include "Generate.h"
 
 #include "Interrupt.h"
+#include "JsonDocument.h"
 #include "Progress.h"
 #include "Prompt.h"
 #include "Report.h"
@@ -93,8 +94,7 @@ std::string jsonReport(Session &run, const std::string &prompt,
                                    {"arenas", memory.arenas},
                                    {"io", memory.io},
                                    {"peak", peakMemory()}}}};
-  using Json = nlohmann::ordered_json;
-  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return documentText(json) + "\n";
 }
 
 Times timesOf(const Session &run, const GenerationResult &result,

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "JsonDocument.h"
 #include "ModelArgument.h"
 #include "ModelFacts.h"
 #include "OptionParser.h"
@@ -110,7 +111,7 @@ std::string valueText(const GgufValue &value) {
 
 ordered_json valueJson(const GgufValue &value) {
   if (std::optional<std::string> scalar = scalarText(value))
-    return ordered_json::parse(*scalar, nullptr, /*allow_exceptions=*/false);
+    return readDocument(*scalar);
   if (std::optional<std::string_view> text = value.toString())
     return *text;
   ordered_json list = ordered_json::array();
@@ -328,9 +329,7 @@ std::string jsonOf(const ModelFacts &facts, bool tensors) {
     }
     out["metadata"] = std::move(metadata);
   }
-  return out.dump(2, ' ', /*ensure_ascii=*/false,
-                  ordered_json::error_handler_t::replace) +
-         "\n";
+  return documentText(out) + "\n";
 }
 
 } // namespace

@@ -8,6 +8,7 @@
 
 #include "Commands.h"
 #include "Interrupt.h"
+#include "JsonDocument.h"
 #include "MeasuredCeilings.h"
 #include "OptionParser.h"
 #include "Progress.h"
@@ -203,9 +204,7 @@ std::string jsonOf(const std::vector<ListedDevice> &devices) {
            {"bf16_flops_per_second", known(rates.bf16FlopsPerSecond)}});
     list.push_back(std::move(entry));
   }
-  return list.dump(2, ' ', /*ensure_ascii=*/false,
-                   ordered_json::error_handler_t::replace) +
-         "\n";
+  return documentText(list) + "\n";
 }
 
 } // namespace
