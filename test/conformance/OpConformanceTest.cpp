@@ -76,25 +76,37 @@ struct CacheInputs {
 class OpFile {
 public:
   explicit OpFile(const std::string &path)
-      : context(makeRegistry(), mlir::MLIRContext::Threading::DISABLED),
-        path(path) {
+      : context(makeRegistry(), mlir::MLIRContext::Threading::DISABLED) {
     context.loadAllAvailableDialects();
+    whole = mlir::parseSourceFile<mlir::ModuleOp>(path, &context);
+    EXPECT_TRUE(whole) << path;
+  }
+
+  /// The file of that name. The one that was asked for last is kept: reading
+  /// one takes as long as a small case.
+  static OpFile &of(const std::string &name) {
+    static std::string lastName;
+    static std::unique_ptr<OpFile> last;
+    if (name != lastName) {
+      last.reset();
+      last = std::make_unique<OpFile>(opsFolder + "/" + name);
+      lastName = name;
+    }
+    return *last;
   }
 
   std::vector<std::string> functions() {
     std::vector<std::string> names;
-    auto module = parse();
-    for (auto function : module->getOps<mlir::func::FuncOp>())
+    for (auto function : whole->getOps<mlir::func::FuncOp>())
       names.push_back(function.getName().str());
-    for (auto program : module->getOps<mlir::kf::ProgramOp>())
+    for (auto program : whole->getOps<mlir::kf::ProgramOp>())
       names.push_back(program.getSymName().str());
     return names;
   }
 
   /// Whether the function has a norm of rows, of a number that changes.
   bool hasNorm(const std::string &name) {
-    auto module = parse();
-    auto function = module->lookupSymbol<mlir::func::FuncOp>(name);
+    auto function = whole->lookupSymbol<mlir::func::FuncOp>(name);
     return function &&
            function
                .walk([](mlir::Operation *op) {
@@ -108,7 +120,6 @@ public:
 
   CacheInputs cacheInputs(const std::string &name) {
     CacheInputs inputs;
-    auto module = parse();
     auto numberOf = [](mlir::Value value) {
       auto argument = llvm::cast<mlir::BlockArgument>(value);
       size_t number = 0;
@@ -126,7 +137,7 @@ public:
           llvm::cast<mlir::RankedTensorType>(op.getPageTable().getType())
               .getDimSize(0);
     };
-    if (auto function = module->lookupSymbol<mlir::func::FuncOp>(name)) {
+    if (auto function = whole->lookupSymbol<mlir::func::FuncOp>(name)) {
       function.walk([&](mlir::kf::CacheAttentionInterface op) { add(op); });
       function.walk([&](mlir::kf::KVAppendOp op) { add(op); });
     }
@@ -136,8 +147,7 @@ public:
   /// Whether rows of attention share keys on GPUs, in programs of up to
   /// `maxTokens` rows.
   bool sharesKeys(const std::string &name, int64_t maxTokens) {
-    auto module = parse();
-    auto function = module->lookupSymbol<mlir::func::FuncOp>(name);
+    auto function = whole->lookupSymbol<mlir::func::FuncOp>(name);
     return function && function
                            .walk([&](mlir::kf::CacheAttentionInterface op) {
                              return mlir::kf::haveOwnKeys(op, maxTokens)
@@ -155,19 +165,53 @@ public:
   }
 
   /// With `divided`, what the passes of that target make of the function, which
-  /// may round rows, runs on `target`.
-  llvm::Expected<Executable> compile(const std::string &name,
-                                     const std::string &target,
-                                     const std::string &divided = "") {
-    auto module = parse();
-    for (auto function :
-         llvm::make_early_inc_range(module->getOps<mlir::func::FuncOp>()))
-      if (function.getName() != name)
-        function.erase();
+  /// may round rows, runs on `target`. Cases of one function, which come one
+  /// after the other, share what they compile.
+  llvm::Expected<std::shared_ptr<const Executable>>
+  compile(const std::string &name, const std::string &target,
+          const std::string &divided = "") {
+    if (name != compiledName)
+      compiled.clear();
+    compiledName = name;
+    auto &known = compiled[{target, divided}];
+    if (!known) {
+      auto executable = compileAnew(name, target, divided);
+      if (!executable)
+        return executable.takeError();
+      known = std::make_shared<const Executable>(std::move(*executable));
+    }
+    return known;
+  }
+
+private:
+  static mlir::DialectRegistry makeRegistry() {
+    mlir::DialectRegistry registry;
+    mlir::kf::registerDialects(registry);
+    return registry;
+  }
+
+  /// A module of the function, or of the program and its kernels.
+  mlir::OwningOpRef<mlir::ModuleOp> moduleOf(const std::string &name) {
+    mlir::OwningOpRef<mlir::ModuleOp> module =
+        mlir::ModuleOp::create(whole->getLoc());
+    (*module)->setAttrs((*whole)->getAttrs());
+    std::set<std::string> kept = {name};
+    if (auto program = whole->lookupSymbol<mlir::kf::ProgramOp>(name))
+      program.walk(
+          [&](mlir::kf::DispatchOp op) { kept.insert(op.getKernel().str()); });
+    for (mlir::Operation &op : *whole->getBody())
+      if (kept.contains(mlir::SymbolTable::getSymbolName(&op).str()))
+        module->getBody()->push_back(op.clone());
+    return module;
+  }
+
+  llvm::Expected<Executable> compileAnew(const std::string &name,
+                                         const std::string &target,
+                                         const std::string &divided) {
+    auto module = moduleOf(name);
     mlir::kf::CompileOptions options;
     using mlir::kf::Phase;
     if (module->lookupSymbol<mlir::kf::ProgramOp>(name)) {
-      keepProgram(*module, name);
       if (target == "reference")
         for (auto kernel : module->getOps<mlir::kf::KernelOp>())
           kernel.removeScheduleAttr();
@@ -185,30 +229,13 @@ public:
                              divided.empty() ? Phase::Import : Phase::Program);
   }
 
-private:
-  static mlir::DialectRegistry makeRegistry() {
-    mlir::DialectRegistry registry;
-    mlir::kf::registerDialects(registry);
-    return registry;
-  }
-  mlir::OwningOpRef<mlir::ModuleOp> parse() {
-    auto module = mlir::parseSourceFile<mlir::ModuleOp>(path, &context);
-    EXPECT_TRUE(module) << path;
-    return module;
-  }
-
-  /// Erases all but the program and its kernels.
-  static void keepProgram(mlir::ModuleOp module, const std::string &name) {
-    std::set<std::string> kept = {name};
-    module.lookupSymbol<mlir::kf::ProgramOp>(name).walk(
-        [&](mlir::kf::DispatchOp op) { kept.insert(op.getKernel().str()); });
-    for (mlir::Operation &op : llvm::make_early_inc_range(*module.getBody()))
-      if (!kept.contains(mlir::SymbolTable::getSymbolName(&op).str()))
-        op.erase();
-  }
-
   mlir::MLIRContext context;
-  std::string path;
+  mlir::OwningOpRef<mlir::ModuleOp> whole;
+  std::string compiledName;
+  /// What that was compiled to, by target and by whose passes divided it.
+  std::map<std::pair<std::string, std::string>,
+           std::shared_ptr<const Executable>>
+      compiled;
 };
 
 /// What floats of inputs are.
@@ -454,6 +481,12 @@ void PrintTo(const Case &test, std::ostream *out) {
   *out << test.function << " of " << test.file << " on " << test.device;
 }
 
+/// Whether the function's name says a format of blocks.
+bool namesBlocks(const std::string &function) {
+  return function.find("_q") != std::string::npos ||
+         function.find("_iq") != std::string::npos;
+}
+
 class OpConformance : public testing::TestWithParam<Case> {};
 
 TEST_P(OpConformance, MatchesReference) {
@@ -462,7 +495,7 @@ TEST_P(OpConformance, MatchesReference) {
   std::unique_ptr<Device> device = test::openTestDevice(test.device);
   ASSERT_NE(device, nullptr);
   auto reference = createReferenceDevice();
-  OpFile file(opsFolder + "/" + test.file);
+  OpFile &file = OpFile::of(test.file);
   const std::string target = test::targetFor(*device, test.device);
   auto expectedProgram =
       file.compile(test.function, "reference",
@@ -482,8 +515,7 @@ TEST_P(OpConformance, MatchesReference) {
     EXPECT_NE(message.find(skip), std::string::npos) << message;
     GTEST_SKIP() << message;
   }
-  const bool hasBlocks = test.function.find("_q") != std::string::npos ||
-                         test.function.find("_iq") != std::string::npos;
+  const bool hasBlocks = namesBlocks(test.function);
   const bool isOfBlocks = test.file == "blocks.mlir" ||
                           (hasBlocks && (test.file == rangesFile ||
                                          test.file == expertsFile ||
@@ -504,14 +536,14 @@ TEST_P(OpConformance, MatchesReference) {
     tolerance.scale = 4;
   // Rows that norms compute are rounded to f16: a few to the next number, where
   // a norm's last bit differs.
-  if (streamsBlocks && test.device == "cuda" && program->maxTokens > 4 &&
-      program->maxTokens <= 16 && test.function.ends_with("_rows"))
+  if (streamsBlocks && test.device == "cuda" && (*program)->maxTokens > 4 &&
+      (*program)->maxTokens <= 16 && test.function.ends_with("_rows"))
     tolerance.scale = 20;
   // They multiply queries and weights of softmax that are rounded to 16 bits,
   // where many rows share keys.
   if (test.file == "attention.mlir" && test.device == "cuda" &&
-      file.sharesKeys(test.function, program->maxTokens))
-    for (const CacheSpec &cache : program->caches) {
+      file.sharesKeys(test.function, (*program)->maxTokens))
+    for (const CacheSpec &cache : (*program)->caches) {
       if (cache.type == DataType::BF16)
         tolerance.scale = 500;
       else if (cache.type != DataType::F32)
@@ -525,17 +557,17 @@ TEST_P(OpConformance, MatchesReference) {
                    test.function.find("bf16") != std::string::npos);
   tolerance.splitsRows =
       test::isGpu(test.device) ? isOfBlocks || streamsBlocks : usesTiles;
-  tolerance.roundsPairs = test::roundsToBF16(*program, *device);
+  tolerance.roundsPairs = test::roundsToBF16(**program, *device);
   const CacheInputs cacheInputs = file.cacheInputs(test.function);
   // Divided as for a GPU, the reference's program joins weights as that does.
   auto undivided = file.compile(test.function, "reference");
   ASSERT_TRUE(bool(undivided)) << llvm::toString(undivided.takeError());
-  RandomWeights source(*undivided);
-  LoadedCase onDevice(*device, *program, source),
-      onReference(*reference, *expectedProgram, source);
+  RandomWeights source(**undivided);
+  LoadedCase onDevice(*device, **program, source),
+      onReference(*reference, **expectedProgram, source);
   std::mt19937 random(7);
   bool dynamic = false;
-  for (const TensorSpec &input : program->inputs)
+  for (const TensorSpec &input : (*program)->inputs)
     dynamic |= !input.shape.empty() && input.shape[0] < 0;
   if (test.file == rangesFile) {
     // Rows that are made of sums are rounded: some to the next number. Of 8
@@ -554,13 +586,13 @@ TEST_P(OpConformance, MatchesReference) {
     for (const std::vector<float> &magnitudes : magnitudesOfRuns)
       for (int64_t rows : {1, 4, 5, 16, 17, 64, 512}) {
         // The last ones have all magnitudes, which is enough of slow runs.
-        if (rows > program->maxTokens ||
+        if (rows > (*program)->maxTokens ||
             (rows == 512 && &magnitudes != &magnitudesOfRuns.back()))
           break;
         SCOPED_TRACE("rows = " + std::to_string(rows) + ", up to " +
                      std::to_string(magnitudes.back()));
         std::vector<HostTensor> inputs = makeInputs(
-            *program, makeSizes(*program, rows), random, {}, cacheInputs);
+            **program, makeSizes(**program, rows), random, {}, cacheInputs);
         spread(inputs[0], magnitudes);
         auto found = onDevice.run(inputs);
         auto expected = onReference.run(inputs);
@@ -580,17 +612,17 @@ TEST_P(OpConformance, MatchesReference) {
     for (float scale : {1e30f, 1e25f, 7e4f, 1e-30f, 1e-40f, 0.0f})
       kinds.push_back({.scale = scale});
   // An emulator takes seconds for what takes others milliseconds.
-  std::vector<int64_t> rowsOfRuns = {1, 3, 5, program->maxTokens};
+  std::vector<int64_t> rowsOfRuns = {1, 3, 5, (*program)->maxTokens};
   if (!dynamic)
     rowsOfRuns = {1};
   else if (test::isEmulated(test.device))
-    rowsOfRuns = {3, program->maxTokens};
+    rowsOfRuns = {3, (*program)->maxTokens};
   for (const InputKind &kind : kinds)
     for (int64_t rows : rowsOfRuns) {
       SCOPED_TRACE("rows = " + std::to_string(rows) + kind.text());
-      const StepSizes sizes = makeSizes(*program, rows);
+      const StepSizes sizes = makeSizes(**program, rows);
       std::vector<HostTensor> inputs =
-          makeInputs(*program, sizes, random, kind, cacheInputs);
+          makeInputs(**program, sizes, random, kind, cacheInputs);
       ResultTolerance ofKind = tolerance;
       ofKind.roundsRows &= !kind.fitsBytes;
       expectNear(onDevice.run(inputs), onReference.run(inputs), ofKind);
@@ -607,7 +639,8 @@ std::vector<Case> cases() {
       files.push_back(entry.path());
   std::sort(files.begin(), files.end());
   for (const auto &path : files)
-    for (const std::string &function : OpFile(path).functions()) {
+    for (const std::string &function :
+         OpFile::of(path.filename()).functions()) {
 #ifdef KF_SANITIZERS
       // Numbers, of kernels that other files have as well.
       if (path.filename() == rangesFile && !function.ends_with("f16_4"))
@@ -619,10 +652,17 @@ std::vector<Case> cases() {
       }
       for (const char *device : {"cpu", "cpu2", "vulkan", "cuda"})
         list.push_back({path.filename(), function, device});
-      // What has code of its own for each width of vectors.
-      if (path.filename() == "attention.mlir" ||
-          path.filename() == "blocks.mlir" || path.filename() == expertsFile ||
-          path.filename() == "float8.mlir" || path.filename() == "sample.mlir")
+      // What has code of its own for each width of vectors. How rows find their
+      // experts is the same for all formats, and products are those of
+      // blocks.mlir.
+      const bool isOfEachWidth =
+          path.filename() == "attention.mlir" ||
+          path.filename() == "blocks.mlir" ||
+          path.filename() == "float8.mlir" ||
+          path.filename() == "sample.mlir" ||
+          (path.filename() == expertsFile &&
+           (!namesBlocks(function) || function.ends_with("q4_k")));
+      if (isOfEachWidth)
         for (const char *cpu :
              {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"})
           list.push_back({path.filename(), function, cpu});
@@ -633,11 +673,8 @@ std::vector<Case> cases() {
       if (path.filename() == "blocks.mlir")
         for (const char *cpu : {"x86-64-v3-f32", "cortex-a72", "neoverse-n2"})
           list.push_back({path.filename(), function, cpu});
-      if (path.filename() == "attention.mlir" ||
-          path.filename() == "blocks.mlir" || path.filename() == expertsFile ||
-          path.filename() == "float8.mlir" ||
-          path.filename() == "matmul.mlir" || path.filename() == "rows.mlir" ||
-          path.filename() == "sample.mlir")
+      if (isOfEachWidth || path.filename() == "matmul.mlir" ||
+          path.filename() == "rows.mlir")
         list.push_back({path.filename(), function, "cortex-a76"});
       // What depends on the types that a device has.
       if (path.filename() == "elementwise.mlir" ||
