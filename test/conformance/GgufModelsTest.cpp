@@ -87,10 +87,15 @@ TEST_P(GgufModels, GreedyTokensMatch) {
 TEST_P(GgufModels, HeldOutLikelihoodMatches) {
   if (isSlow(GetParam().device))
     GTEST_SKIP() << "the device is too slow for 22959 tokens";
+  if (GetParam().device == "reference") {
 #ifdef KF_SANITIZERS
-  if (GetParam().device == "reference")
     GTEST_SKIP() << "minutes long with sanitizers";
 #endif
+    // Half a minute each. Op conformance compares it with code for CPUs in
+    // every format, and that code passes with each file.
+    if (!GetParam().file.ends_with("Q4_K_M.gguf"))
+      GTEST_SKIP() << "one file is enough for the reference";
+  }
   HeldOut found =
       measureHeldOut(*model, *tokenizer, models + "kf-stories/heldout.json");
   EXPECT_EQ(found.tokens, expected.at("tokens").get<int64_t>());
