@@ -92,11 +92,19 @@ Status list(const std::string &folder, const std::string &json) {
   std::string out;
   uint64_t bytes = 0;
   for (const ExecutableCache::Entry &entry : entries) {
-    out += entry.key + "  " + padded(bytesText(entry.bytes), 8) + "  used " +
-           padded(ageOf(entry.used), 14) + "  " +
-           padded(countsText(entry.counts), 16) + "  " +
-           (entry.target.empty() ? "" : entry.target + "  ") +
-           oneLine(entry.program) + "\n";
+    std::string line = entry.key + " " + padded(bytesText(entry.bytes), 9) +
+                       "  used " + padded(ageOf(entry.used), 14) + "  " +
+                       padded(countsText(entry.counts), 14) + "  " +
+                       (entry.target.empty() ? "" : entry.target + "  ");
+    // A program's name, or why the file cannot be read, whose begin says
+    // enough.
+    const std::string program = oneLine(entry.program);
+    const size_t room = 100 - std::min<size_t>(line.size(), 83);
+    out += line +
+           (program.size() <= room
+                ? program
+                : std::string(cutText(program, room - 3)) + "...") +
+           "\n";
     bytes += entry.bytes;
   }
   out += std::to_string(entries.size()) +

@@ -160,6 +160,20 @@ std::string configText(const ModelConfig &config) {
   return text;
 }
 
+/// Adds a list with commas as rows that fit a terminal of 100 columns.
+void addList(TextTable &table, std::string name, std::string_view list) {
+  constexpr size_t columns = 100 - std::string_view("  chat template  ").size();
+  while (list.size() > columns) {
+    const size_t comma = list.rfind(", ", columns - 1);
+    if (comma == std::string_view::npos)
+      break;
+    table.add({std::move(name), std::string(list.substr(0, comma + 1))});
+    name.clear();
+    list.remove_prefix(comma + 2);
+  }
+  table.add({std::move(name), std::string(list)});
+}
+
 std::string overview(const ModelFacts &facts) {
   TextTable table(/*right=*/false);
   table.add({"format", facts.format});
@@ -167,9 +181,9 @@ std::string overview(const ModelFacts &facts) {
                                  ? "not stated"
                                  : printable(facts.architecture)});
   if (const auto &config = facts.config) {
-    table.add({"sizes", configText(*config)});
+    addList(table, "sizes", configText(*config));
     if (const std::string experts = expertsText(*config); !experts.empty())
-      table.add({"experts", experts});
+      addList(table, "experts", experts);
     table.add({"vocabulary",
                std::to_string(config->vocabSize) + " rows" +
                    (config->tiedEmbeddings ? ", the output matrix too" : "")});
