@@ -13,7 +13,9 @@
 #include "runtime/convert/TensorTypes.h"
 #include "runtime/convert/TokenizerMetadata.h"
 #include "runtime/core/Exceptions.h"
+#include "runtime/model/ConfigLimits.h"
 #include "runtime/model/GgufConfig.h"
+#include "runtime/model/GgufExperts.h"
 
 #include <algorithm>
 #include <map>
@@ -82,17 +84,19 @@ int64_t countLayers(const Gguf &source) {
   return layers;
 }
 
-/// Query heads that share a key head; 1 where the file does not say one number.
-int64_t countQueriesPerKey(const Gguf &source) {
+/// The number that metadata has behind the architecture's name; 0 without it.
+uint64_t numberOf(const Gguf &source, std::string_view key) {
   const GgufValue *name = source.lookUp("general.architecture");
   const std::string architecture(name ? name->toString().value_or("")
                                       : std::string_view());
-  auto number = [&](const char *key) -> uint64_t {
-    const GgufValue *value = source.lookUp(architecture + "." + key);
-    return value ? value->toUnsigned().value_or(0) : 0;
-  };
-  const uint64_t queries = number("attention.head_count");
-  const uint64_t keys = number("attention.head_count_kv");
+  const GgufValue *value = source.lookUp(architecture + "." + std::string(key));
+  return value ? value->toUnsigned().value_or(0) : 0;
+}
+
+/// Query heads that share a key head; 1 where the file does not say one number.
+int64_t countQueriesPerKey(const Gguf &source) {
+  const uint64_t queries = numberOf(source, "attention.head_count");
+  const uint64_t keys = numberOf(source, "attention.head_count_kv");
   return keys > 0 && queries >= keys
              ? static_cast<int64_t>(std::min<uint64_t>(queries / keys, 1024))
              : 1;
@@ -153,7 +157,8 @@ Result<GgufPlan> kf::planFromModel(const ModelConfig &config,
              {.type = type,
               .layers = config.layers,
               .queriesPerKey = config.heads / config.kvHeads,
-              .tied = config.tiedEmbeddings},
+              .tied = config.tiedEmbeddings,
+              .experts = config.experts.count},
              plan);
   return plan;
 } catch (...) {
@@ -181,7 +186,9 @@ Result<GgufPlan> kf::planFromGguf(const Gguf &source, DataType type) try {
              {.type = type,
               .layers = countLayers(source),
               .queriesPerKey = countQueriesPerKey(source),
-              .tied = !source.lookUpTensor("output.weight")},
+              .tied = !source.lookUpTensor("output.weight"),
+              .experts = static_cast<int64_t>(std::min<uint64_t>(
+                  numberOf(source, kGgufExpertCount), kMaxExperts))},
              plan);
   // A tensor that keeps its type is copied.
   int64_t again = 0;

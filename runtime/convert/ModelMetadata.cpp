@@ -11,6 +11,7 @@
 #include "runtime/core/Quote.h"
 #include "runtime/model/ConfigLimits.h"
 #include "runtime/model/GgufConfig.h"
+#include "runtime/model/GgufExperts.h"
 #include "runtime/model/ModelFamily.h"
 #include "runtime/model/RopeFactors.h"
 #include "runtime/model/SamplingDefaults.h"
@@ -41,6 +42,24 @@ Status checkCaps(const ModelConfig &config) {
     return inexpressible("attention's scores have a cap");
   if (own.defaultLogitCap > 0 && config.logitCap == 0)
     return inexpressible("logits have no cap");
+  return Status();
+}
+
+/// That all layers have experts whose probabilities are as files have them.
+Status checkExperts(const ModelConfig &config) {
+  const ExpertFields &fields = familyOf(config.architecture).experts;
+  if (!fields.count)
+    return Status();
+  for (int64_t i = 0; i < config.layers; ++i)
+    if (!config.hasExperts(i))
+      return inexpressible("layer " + std::to_string(i) +
+                           " has no experts ('mlp_only_layers' or "
+                           "'decoder_sparse_step')");
+  if (config.experts.normalized != isNormalizedInGguf(config.architecture))
+    return inexpressible(
+        "the probabilities of the experts that are chosen are " +
+        std::string(config.experts.normalized ? "" : "not ") +
+        "divided by their sum ('norm_topk_prob')");
   return Status();
 }
 
@@ -102,6 +121,7 @@ Status checkImplied(const ModelConfig &config) {
         return inexpressible("some layers have a sliding window and others "
                              "have none");
   KF_RETURN_IF_ERROR(checkCaps(config));
+  KF_RETURN_IF_ERROR(checkExperts(config));
   return checkRopes(config);
 }
 
@@ -131,11 +151,23 @@ private:
   GgufMetadata &metadata;
 };
 
+void addExperts(const ModelConfig &config, MetadataAdder &add) {
+  const ExpertsConfig &experts = config.experts;
+  if (experts.count == 0)
+    return;
+  add.integer(std::string(kGgufExpertCount), experts.count);
+  add.integer(std::string(kGgufExpertsChosen), experts.chosen);
+  if (hasGgufExpertWidth(config.architecture))
+    add.integer(std::string(kGgufExpertWidth), experts.width);
+  if (experts.sharedWidth > 0)
+    add.integer(std::string(kGgufSharedWidth), experts.sharedWidth);
+}
+
 void addScales(const ModelConfig &config, MetadataAdder &add) {
   const Family &own = familyOf(config.architecture);
   if (own.attentionScale || !isUsualScale(config))
     add.real("attention.scale", config.attentionScale);
-  if (config.architecture == Architecture::Granite) {
+  if (own.logitDivisor) {
     add.real("embedding_scale", config.embeddingScale);
     add.real("residual_scale", config.residualScale);
     add.real("logit_scale", 1 / config.logitScale);
@@ -279,7 +311,8 @@ bool kf::isBeyondQwen2(const ModelConfig &config) {
 }
 
 Architecture kf::ggufArchitecture(const ModelConfig &config) {
-  if (config.architecture == Architecture::Mistral || isBeyondQwen2(config))
+  if (config.architecture == Architecture::Mistral ||
+      config.architecture == Architecture::Mixtral || isBeyondQwen2(config))
     return Architecture::Llama;
   return config.architecture == Architecture::Olmo3 ? Architecture::Olmo2
                                                     : config.architecture;
@@ -302,12 +335,14 @@ Status kf::addModelMetadata(const ModelConfig &config, const std::string &name,
                                       : "attention.layer_norm_rms_epsilon",
            config.normEps);
   if (config.headDim * config.heads != config.hiddenSize ||
-      config.architecture == Architecture::Qwen3) {
+      config.architecture == Architecture::Qwen3 ||
+      config.architecture == Architecture::Qwen3Moe) {
     add.integer("attention.key_length", config.headDim);
     add.integer("attention.value_length", config.headDim);
   }
   if (familyOf(config.architecture).parallelField)
     add.flag("use_parallel_residual", config.parallelBlocks);
+  addExperts(config, add);
   addScales(config, add);
   addWindows(config, add);
   addRope(config, add);

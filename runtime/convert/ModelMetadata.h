@@ -19,8 +19,9 @@
 namespace kf {
 
 /// The architecture that the GGUF file of a Hugging Face model is of, for
-/// readers that go by ggml's definitions: llama for Mistral, and for a Qwen2
-/// with what their qwen2 does not have (isBeyondQwen2), and OLMo 2 for OLMo 3.
+/// readers that go by ggml's definitions: llama for Mistral, Mixtral, and a
+/// Qwen2 with what their qwen2 does not have (isBeyondQwen2), and OLMo 2 for
+/// OLMo 3.
 Architecture ggufArchitecture(const ModelConfig &config);
 
 /// Whether `config` is a Qwen2 whose heads do not make up the hidden size, or

@@ -10,6 +10,8 @@
 
 #include "runtime/convert/ModelMetadata.h"
 #include "runtime/model/GgufConfig.h"
+#include "runtime/model/GgufExperts.h"
+#include "runtime/model/ModelFamily.h"
 
 #include <algorithm>
 #include <iterator>
@@ -18,8 +20,8 @@ using namespace kf;
 
 namespace {
 
-/// Most layers that llama.cpp has room for.
-constexpr int64_t kReaderLayers = 512;
+/// Most layers, and experts of one, that llama.cpp has room for.
+constexpr int64_t kReaderLayers = 512, kReaderExperts = 1024;
 
 /// What llama.cpp's architecture of that name has: see its src/models.
 struct ReaderArchitecture {
@@ -47,6 +49,13 @@ constexpr ReaderArchitecture kReader[] = {
      .mlpBias = true,
      .llama3 = true,
      .ownHeads = true},
+    {.architecture = GraniteMoe,
+     .outputBias = true,
+     .llama3 = true,
+     .ownHeads = true},
+    {.architecture = Qwen2Moe, .tied = false},
+    {.architecture = Qwen3Moe, .ownHeads = true},
+    {.architecture = Olmoe, .tied = false},
     {.architecture = SmolLm3, .ownHeads = true},
     {.architecture = Olmo2, .tied = false, .windows = true},
     {.architecture = Starcoder2, .outputBias = true, .mlpBias = true},
@@ -105,7 +114,7 @@ std::vector<std::string> listUnheeded(const ModelConfig &config,
     keys.push_back("attention.sliding_window_pattern, since its layers with a "
                    "window have no period" +
                    otherwise);
-  if (config.architecture != Granite && !isUsualScale(config))
+  if (!familyOf(config.architecture).logitDivisor && !isUsualScale(config))
     keys.push_back("attention.scale" + otherwise);
   const GgufRopePlan ropes = ggufRopes(config);
   if (!ropes.full)
@@ -138,6 +147,11 @@ std::vector<std::string> kf::listReaderProblems(const ModelConfig &config) {
     problems.push_back("llama.cpp will not load the file: " + name +
                        ".block_count is " + std::to_string(config.layers) +
                        ", of which it takes " + std::to_string(kReaderLayers));
+  if (config.experts.count > kReaderExperts)
+    problems.push_back("llama.cpp will not load the file: " + name + "." +
+                       std::string(kGgufExpertCount) + " is " +
+                       std::to_string(config.experts.count) +
+                       ", of which it takes " + std::to_string(kReaderExperts));
   for (const std::string &key : listUnheeded(config, *reader))
     problems.push_back("llama.cpp will not heed " + name + "." + key);
   return problems;

@@ -73,6 +73,31 @@ void join(const std::vector<std::string_view> &parts, std::string_view joined,
   tensors = std::move(result);
 }
 
+/// Adds the matrix `found` of one of a layer's `count` experts, which is called
+/// `name`, "<part>.<expert>.weight", to the stack of them, which the first
+/// expert's begins. An expert's three matrices follow one another in the list,
+/// and experts do.
+void stackExpert(int64_t count, const ListedTensor &found,
+                 const std::string &name,
+                 std::vector<ConvertedTensor> &tensors) {
+  const std::string_view numbered =
+      std::string_view(name).substr(0, name.rfind('.'));
+  const size_t dot = numbered.rfind('.');
+  const std::string stack =
+      TensorNames::ggufStack(numbered.substr(0, dot)) + ".weight";
+  const auto begun = std::find_if(
+      tensors.end() - std::min<ptrdiff_t>(tensors.size(), 3), tensors.end(),
+      [&](const ConvertedTensor &tensor) { return tensor.name == stack; });
+  if (begun != tensors.end()) {
+    begun->following.push_back(found.name);
+    return;
+  }
+  tensors.push_back({.name = stack,
+                     .source = found.name,
+                     .shape = {count, found.shape[0], found.shape[1]},
+                     .values = {}});
+}
+
 } // namespace
 
 Result<std::vector<ConvertedTensor>>
@@ -86,10 +111,19 @@ kf::listConvertedTensors(const ModelConfig &config,
   target.architecture = ggufArchitecture(config);
   const std::vector<ListedTensor> named = listTensors(target);
   assert(named.size() == found.size() && "both list one model's tensors");
+  const std::string sharedRouter =
+      "." + std::string(tensorNames(target).sharedRouter) + ".weight";
   std::vector<ConvertedTensor> tensors;
   for (size_t i = 0; i < found.size(); ++i) {
+    if (found[i].ofExpert) {
+      stackExpert(config.experts.count, found[i], named[i].name, tensors);
+      continue;
+    }
     tensors.push_back(
         convertTensor(config, tensorNames(config), found[i], named[i].name));
+    ConvertedTensor &last = tensors.back();
+    if (last.name.ends_with(sharedRouter)) // [1, D]
+      last.shape.erase(last.shape.begin());
     KF_ASSIGN_OR_RETURN(TensorView view, weights.describe(found[i].name));
     if (isBlock(view.type) && found[i].transposed)
       return Status::error("checkpoint tensor '" + found[i].name +

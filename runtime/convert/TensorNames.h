@@ -42,7 +42,8 @@ struct ConvertedTensor {
 
 /// The tensors of the GGUF file of a Hugging Face model: what `config` implies,
 /// each checked to be in `weights` in the shape that follows, and those joined
-/// that files of Phi-3 have as one; rope_freqs.weight where the configuration
+/// that files of Phi-3 have as one and a layer's experts have in a stack;
+/// rope_freqs.weight where the configuration
 /// scales frequencies as Llama 3 does, and LongRoPE's tables. A tensor too
 /// many, too few or of another shape is an error.
 Result<std::vector<ConvertedTensor>>

@@ -44,6 +44,9 @@ LayerPart partOf(std::string_view name) {
   return result;
 }
 
+/// How many experts Mixtral has, which llama.cpp has a rule for.
+constexpr int64_t kFewExperts = 8;
+
 DataType typeByRule(const TypeRule &rule, std::string_view name) {
   const DataType type = rule.type;
   if (name == "output.weight" || (rule.tied && name == "token_embd.weight"))
@@ -55,7 +58,15 @@ DataType typeByRule(const TypeRule &rule, std::string_view name) {
   const bool more = layer < eighth || layer >= 7 * rule.layers / 8 ||
                     (layer - eighth) % 3 == 2;
   const bool shared = rule.queriesPerKey >= 4;
-  const bool value = part == "attn_v", down = part == "ffn_down";
+  const bool value = part == "attn_v", down = part.starts_with("ffn_down");
+  // Few matrices beside experts are worth more bits.
+  if (rule.experts == kFewExperts) {
+    if (value || part == "attn_k")
+      return Q8_0;
+    if (part == "attn_output" &&
+        (type == Q2_K || type == Q3_K || type == Q4_K || type == IQ4_NL))
+      return Q5_K;
+  }
   switch (type) {
   case Q2_K:
     return value && shared                          ? Q4_K
@@ -166,7 +177,8 @@ Result<DataType> kf::parseWeightType(std::string_view name) {
 ChosenType kf::chooseType(const TypeRule &rule, std::string_view name,
                           std::span<const int64_t> shape) {
   if (shape.size() < 2 || !name.ends_with(".weight") ||
-      name == "position_embd.weight")
+      name == "position_embd.weight" ||
+      partOf(name).part.starts_with("ffn_gate_inp"))
     return {F32, F32};
   if (!isBlock(rule.type))
     return {rule.type, rule.type};

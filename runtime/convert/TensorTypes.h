@@ -9,7 +9,7 @@
 // A file "of type q4_k" is a mix, as llama.cpp makes it: tensors whose errors
 // matter more get more bits. The rule, from the first line that applies:
 //
-//   vectors, biases, positions                  f32
+//   vectors, biases, positions, routers         f32
 //   all, for f32, f16, bf16                     the type
 //   the output matrix (token_embd if tied)      q8_0 for q8_0, else q6_k
 //   and in the matrices of the layers
@@ -20,6 +20,10 @@
 //     q5_k      more (q6_k)    q5_k         more (q6_k)    q6_k       q5_k
 //     iq4_nl    q5_k*          iq4_nl       q5_k****       iq4_nl     iq4_nl
 //   everything else                             the type
+//
+// Down matrices of experts are as ffn_down. In models of 8 experts (Mixtral),
+// attn_v and attn_k are q8_0, and attn_output is q5_k for q2_k, q3_k, q4_k and
+// iq4_nl.
 //
 //     *     where at least 4 query heads share a key head
 //     **    in the first 2 layers, then
@@ -51,6 +55,7 @@ struct TypeRule {
   int64_t layers = 0;
   int64_t queriesPerKey = 1; ///< heads
   bool tied = false;         ///< the output matrix is token_embd
+  int64_t experts = 0;       ///< of a layer
 };
 
 /// Whether files can be of this type: f32, f16, bf16 and the block types.

@@ -16,28 +16,32 @@
 
 using namespace kf;
 
-Result<uint64_t>
-SplitWeights::rowBytesOf(const std::string &name,
-                         const std::vector<Part> &parts) const {
-  KF_ASSIGN_OR_RETURN(const TensorView view, source->describe(name));
+Status SplitWeights::setRows(Whole &whole) const {
+  KF_ASSIGN_OR_RETURN(const TensorView view, source->describe(whole.name));
   int64_t rows = view.shape.empty() ? 0 : view.shape.front();
   for (size_t i = 1; i + 1 < view.shape.size(); ++i)
     rows *= view.shape[i];
   int64_t sum = 0;
-  for (const Part &part : parts)
+  for (const Part &part : whole.parts)
     sum += part.rows;
+  whole.isRow = view.shape.size() == 1 && sum == 1 && rows > 1;
+  if (whole.isRow)
+    rows = 1;
   if (rows < 1 || rows != sum)
-    return Status::error(
-        "checkpoint tensor " + inQuotes(name) + " has " + std::to_string(rows) +
-        " rows, but the configuration implies " + std::to_string(sum));
+    return Status::error("checkpoint tensor " + inQuotes(whole.name) + " has " +
+                         std::to_string(rows) +
+                         " rows, but the configuration implies " +
+                         std::to_string(sum));
   // Rows are whole blocks: their bytes divide those of the tensor.
-  return view.bytes / static_cast<uint64_t>(rows);
+  whole.rowBytes = view.bytes / static_cast<uint64_t>(rows);
+  return Status();
 }
 
 Status SplitWeights::add(const std::string &name,
                          const std::vector<Part> &parts, bool isListed) {
-  auto whole = std::make_unique<Whole>(name, parts, 0, isListed);
-  KF_ASSIGN_OR_RETURN(whole->rowBytes, rowBytesOf(name, parts));
+  auto whole = std::make_unique<Whole>(name, parts);
+  whole->isListed = isListed;
+  KF_RETURN_IF_ERROR(setRows(*whole));
   std::map<std::string, Place> added;
   int64_t row = 0;
   for (const Part &part : parts) {
@@ -69,7 +73,7 @@ Result<bool> SplitWeights::keepFloat8(const std::string &name) try {
   KF_ASSIGN_OR_RETURN(const bool isKept, source->keepFloat8(whole.name));
   if (!isKept || wholes.contains(scaleName(whole.name)))
     return isKept;
-  KF_ASSIGN_OR_RETURN(whole.rowBytes, rowBytesOf(whole.name, whole.parts));
+  KF_RETURN_IF_ERROR(setRows(whole));
   std::vector<Part> scales = whole.parts;
   for (Part &part : scales)
     part.name = scaleName(part.name);
@@ -82,6 +86,8 @@ Result<bool> SplitWeights::keepFloat8(const std::string &name) try {
 TensorView SplitWeights::partOf(const Place &place, TensorView whole) const {
   if (whole.shape.size() > 2)
     whole.shape.erase(whole.shape.begin() + 1, whole.shape.end() - 1);
+  if (place.whole->isRow)
+    whole.shape.insert(whole.shape.begin(), 1);
   whole.shape.front() = place.rows;
   whole.bytes = place.bytes();
   if (whole.data)

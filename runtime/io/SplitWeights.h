@@ -37,9 +37,10 @@ public:
   };
   /// Presents the rows of `name` as `parts`, in their order, and hides `name`,
   /// which may be a part's. Those of a stack [E, N, K] are E * N rows; parts
-  /// are [rows, K]. Before other calls, beside none. Errors, which change
-  /// nothing: no such tensor, one whose rows are not as many as the parts', a
-  /// part that there is already.
+  /// are [rows, K]. A vector [K] is a matrix of one row where the only part has
+  /// one, and else has K rows. Before other calls, beside none. Errors, which
+  /// change nothing: no such tensor, one whose rows are not as many as the
+  /// parts', a part that there is already.
   Status split(const std::string &name, const std::vector<Part> &parts);
 
   Result<TensorView> find(const std::string &name) const override;
@@ -56,6 +57,7 @@ private:
     std::string name;
     std::vector<Part> parts;
     uint64_t rowBytes = 0;
+    bool isRow = false;   ///< a vector that is presented as a matrix
     bool isListed = true; ///< names() has the parts
     size_t released = 0;  ///< how many parts; `releasing` guards it
   };
@@ -74,10 +76,9 @@ private:
   /// Does what split() does, and leaves out of names() what is not `isListed`.
   Status add(const std::string &name, const std::vector<Part> &parts,
              bool isListed);
-  /// Bytes of a row of `name`, which has as many rows as the parts: elements
-  /// along the last dimension, or one where there is no other.
-  Result<uint64_t> rowBytesOf(const std::string &name,
-                              const std::vector<Part> &parts) const;
+  /// Sets what a row of `whole` is, of which there are as many as its parts
+  /// have: elements along the last dimension, or one where there is no other.
+  Status setRows(Whole &whole) const;
   TensorView partOf(const Place &place, TensorView whole) const;
 
   std::unique_ptr<WeightSource> source;

@@ -11,6 +11,7 @@
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Quote.h"
 #include "runtime/model/ConfigLimits.h"
+#include "runtime/model/GgufExperts.h"
 #include "runtime/model/GgufNumbers.h"
 #include "runtime/model/GgufOddities.h"
 #include "runtime/model/GgufRope.h"
@@ -42,11 +43,11 @@ constexpr GgufFamily families[] = {{"llama", Architecture::Llama},
                                    {"phi3", Architecture::Phi3},
                                    {"stablelm", Architecture::StableLm},
                                    {"command-r", Architecture::Cohere},
-                                   {"cohere2", Architecture::Cohere2}};
-
-/// What llama.cpp calls families of models with experts, which are not read.
-constexpr std::string_view ofExperts[] = {"qwen2moe", "qwen3moe", "granitemoe",
-                                          "olmoe"};
+                                   {"cohere2", Architecture::Cohere2},
+                                   {"qwen2moe", Architecture::Qwen2Moe},
+                                   {"qwen3moe", Architecture::Qwen3Moe},
+                                   {"granitemoe", Architecture::GraniteMoe},
+                                   {"olmoe", Architecture::Olmoe}};
 
 const GgufFamily *findFamily(std::string_view name) {
   auto found = std::ranges::find(families, name, &GgufFamily::name);
@@ -61,6 +62,7 @@ public:
 
 private:
   Status readFamily();
+  Status tellMixtral();
   Status readSizes();
   Status readHeads();
   Status readNorm();
@@ -95,12 +97,9 @@ Status GgufConfigReader::readFamily() {
   std::string known;
   for (const GgufFamily &candidate : families)
     known += (known.empty() ? "" : ", ") + std::string(candidate.name);
-  const bool hasExperts =
-      std::ranges::find(ofExperts, name) != std::end(ofExperts);
   if (!family)
     return Status::error("architecture " + inQuotes(name) +
-                             " is not supported (supported: " + known + ")" +
-                             std::string(hasExperts ? kReadExperts : ""),
+                             " is not supported (supported: " + known + ")",
                          StatusCode::Unsupported);
   numbers.emplace(gguf, name);
   config.architecture = family->architecture;
@@ -108,6 +107,7 @@ Status GgufConfigReader::readFamily() {
   if (config.architecture == Architecture::Olmo2 &&
       numbers->contains("attention.sliding_window"))
     config.architecture = Architecture::Olmo3;
+  KF_RETURN_IF_ERROR(tellMixtral());
   config.naming = TensorNaming::Gguf;
 
   KF_ASSIGN_OR_RETURN(std::string_view type,
@@ -121,6 +121,25 @@ Status GgufConfigReader::readFamily() {
         "the file is one of " + std::to_string(parts) +
         " parts of a model; join them with llama-gguf-split --merge");
   return Status();
+}
+
+/// Mixtral's files are LLaMA's with experts.
+Status GgufConfigReader::tellMixtral() {
+  if (config.architecture != Architecture::Llama)
+    return Status();
+  KF_ASSIGN_OR_RETURN(const uint64_t experts,
+                      gguf.getUnsigned(keyOf(kGgufExpertCount), 0));
+  if (experts > 0) {
+    config.architecture = Architecture::Mixtral;
+    return Status();
+  }
+  KF_ASSIGN_OR_RETURN(const uint64_t chosen,
+                      gguf.getUnsigned(keyOf(kGgufExpertsChosen), 0));
+  if (chosen == 0)
+    return Status();
+  return Status::error(
+      numbers->valueOf(kGgufExpertsChosen, std::to_string(chosen)) + ", but " +
+      inQuotes(keyOf(kGgufExpertCount)) + " says of no experts");
 }
 
 Status GgufConfigReader::readSizes() {
@@ -241,7 +260,7 @@ Status GgufConfigReader::readScales() {
     KF_RETURN_IF_ERROR(gguf.getFloat(keyOf("logit_scale")).status());
     KF_ASSIGN_OR_RETURN(config.logitScale, numbers->scale("logit_scale", 1));
   }
-  if (config.architecture != Architecture::Granite)
+  if (!own.logitDivisor)
     return Status();
   KF_ASSIGN_OR_RETURN(config.embeddingScale,
                       numbers->scale("embedding_scale", 1));
@@ -361,6 +380,7 @@ Result<ModelConfig> GgufConfigReader::read() {
   KF_RETURN_IF_ERROR(readScales());
   KF_RETURN_IF_ERROR(readCaps());
   KF_RETURN_IF_ERROR(readLayers());
+  KF_RETURN_IF_ERROR(readGgufExperts(*numbers, config));
   KF_RETURN_IF_ERROR(readTokens());
   config.sampling = readSamplingDefaults(gguf, config.warnings);
   return std::move(config);
@@ -387,6 +407,8 @@ bool kf::isInterleavedInGguf(Architecture architecture) {
   return architecture == Architecture::Llama ||
          architecture == Architecture::Granite ||
          architecture == Architecture::SmolLm3 ||
+         architecture == Architecture::Mixtral ||
+         architecture == Architecture::GraniteMoe ||
          familyOf(architecture).interleavedRope;
 }
 

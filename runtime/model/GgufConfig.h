@@ -26,7 +26,8 @@
 namespace kf {
 
 /// Reads the configuration of a model of an architecture that
-/// isGgufArchitecture() knows; Mistral's files say llama, and OLMo 3's olmo2.
+/// isGgufArchitecture() knows; Mistral's and Mixtral's files say llama, and
+/// OLMo 3's olmo2.
 Result<ModelConfig> readGgufConfig(const Gguf &gguf);
 
 /// What goes without saying in files of an architecture: the activation,

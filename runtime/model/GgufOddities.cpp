@@ -50,8 +50,7 @@ constexpr std::string_view knownKeys[] = {
 /// Keys that must have a value with which they change nothing.
 struct NeutralKey {
   std::string_view key;
-  double value;                 ///< of a number; 1 for true
-  std::string_view advice = {}; ///< ends the error about another value
+  double value; ///< of a number; 1 for true
 };
 constexpr NeutralKey neutralKeys[] = {
     {"attention.causal", 1},
@@ -59,7 +58,11 @@ constexpr NeutralKey neutralKeys[] = {
     {"attention.max_alibi_bias", 0},
     {"attn_logit_softcapping", 0},
     {"embedding_scale", 1},
-    {"expert_count", 0, kReadExperts},
+    {"expert_count", 0},
+    {"expert_gating_func", 1}, // softmax
+    {"expert_group_count", 0},
+    {"expert_group_used_count", 0},
+    {"expert_shared_feed_forward_length", 0},
     {"expert_used_count", 0},
     {"final_logit_softcapping", 0},
     {"logit_scale", 1},
@@ -88,8 +91,25 @@ constexpr OwnKey ownKeys[] = {
     {"granite", "embedding_scale"},
     {"granite", "logit_scale"},
     {"granite", "residual_scale"},
+    {"granitemoe", "attention.scale"},
+    {"granitemoe", "embedding_scale"},
+    {"granitemoe", "expert_count"},
+    {"granitemoe", "expert_used_count"},
+    {"granitemoe", "logit_scale"},
+    {"granitemoe", "residual_scale"},
+    {"llama", "expert_count"},
+    {"llama", "expert_used_count"},
     {"olmo2", "attention.sliding_window_pattern"},
     {"olmo2", "rope.freq_base_swa"},
+    {"olmoe", "expert_count"},
+    {"olmoe", "expert_used_count"},
+    {"qwen2moe", "expert_count"},
+    {"qwen2moe", "expert_feed_forward_length"},
+    {"qwen2moe", "expert_shared_feed_forward_length"},
+    {"qwen2moe", "expert_used_count"},
+    {"qwen3moe", "expert_count"},
+    {"qwen3moe", "expert_feed_forward_length"},
+    {"qwen3moe", "expert_used_count"},
     // That there is an ffn_norm or none says it, as llama.cpp has it.
     {"stablelm", "use_parallel_residual"},
 };
@@ -219,8 +239,7 @@ Status kf::checkGgufKeys(const Gguf &gguf, std::string_view architecture) {
           "metadata " + inQuotes(entry.key) + " is " +
               (number ? spellNumber(*number)
                       : "of type " + std::string(nameOf(entry.value.type()))) +
-              ", which changes the arithmetic in a way that is not supported" +
-              std::string(neutral->advice),
+              ", which changes the arithmetic in a way that is not supported",
           StatusCode::Unsupported);
   }
   return Status();

@@ -17,10 +17,6 @@
 
 namespace kf {
 
-/// Ends errors about files of models with experts.
-inline constexpr std::string_view kReadExperts =
-    "; models with experts are read from folders as Hugging Face lays them out";
-
 /// Fails at the first key of the form `architecture`.* that is not known, or
 /// whose value changes the arithmetic in a way that is not built; names it.
 Status checkGgufKeys(const Gguf &gguf, std::string_view architecture);

@@ -77,14 +77,53 @@ public:
       inputs.push_back({partOf(names.expertUp, i), experts.width});
       outputs.push_back({partOf(names.expertDown, i), config.hiddenSize});
     }
-    KF_RETURN_IF_ERROR(
-        weights->split(nameOf("block_sparse_moe.input_linear"), inputs));
-    return weights->split(nameOf("block_sparse_moe.output_linear"), outputs);
+    KF_RETURN_IF_ERROR(splitStack(
+        nameOf("block_sparse_moe.input_linear"),
+        {experts.count, 2 * experts.width, config.hiddenSize}, inputs));
+    return splitStack(nameOf("block_sparse_moe.output_linear"),
+                      {experts.count, config.hiddenSize, experts.width},
+                      outputs);
+  }
+
+  /// Experts of GGUF files: a stack for each of an expert's matrices, in older
+  /// files apart. The matrix of one row that weighs the shared expert may be a
+  /// vector there.
+  Status splitGgufExperts() {
+    const ExpertsConfig &experts = config.experts;
+    const std::string sharedRouter = nameOf(names.sharedRouter);
+    if (experts.sharedGate && has(sharedRouter)) {
+      KF_ASSIGN_OR_RETURN(const TensorView view,
+                          weights->describe(sharedRouter));
+      if (view.shape.size() == 1)
+        KF_RETURN_IF_ERROR(weights->split(sharedRouter, {{sharedRouter, 1}}));
+    }
+    if (has(nameOf(names.ofExpert(names.expertGate, 0))))
+      return Status();
+    const int64_t width = experts.width, hidden = config.hiddenSize;
+    KF_RETURN_IF_ERROR(splitGgufStack(names.expertGate, width, hidden));
+    KF_RETURN_IF_ERROR(splitGgufStack(names.expertUp, width, hidden));
+    return splitGgufStack(names.expertDown, hidden, width);
   }
 
 private:
   bool has(const std::string &name) const {
     return std::ranges::binary_search(all, name);
+  }
+  /// Splits the stack `name`, whose shape is implied.
+  Status splitStack(const std::string &name,
+                    const std::vector<int64_t> &implied,
+                    const std::vector<SplitWeights::Part> &parts) {
+    KF_ASSIGN_OR_RETURN(const TensorView view, weights->describe(name));
+    KF_RETURN_IF_ERROR(checkShape(name, view.shape, implied));
+    return weights->split(name, parts);
+  }
+  /// Splits the stack of one of the matrices that experts have.
+  Status splitGgufStack(std::string_view part, int64_t rows, int64_t columns) {
+    std::vector<SplitWeights::Part> parts;
+    for (int64_t i = 0; i < config.experts.count; ++i)
+      parts.push_back({nameOf(names.ofExpert(part, i)), rows});
+    return splitStack(nameOf(TensorNames::ggufStack(part)),
+                      {config.experts.count, rows, columns}, parts);
   }
   /// In the layer that is split.
   std::string nameOf(std::string_view part) const {
@@ -148,6 +187,8 @@ Status kf::adaptStoredTensors(const ModelConfig &config,
   TensorSplitter::Layer splitLayer = nullptr;
   if (config.architecture == Architecture::Phi3)
     splitLayer = &TensorSplitter::splitProjections;
+  else if (config.experts.count > 0 && config.naming == TensorNaming::Gguf)
+    splitLayer = &TensorSplitter::splitGgufExperts;
   else if (config.architecture == Architecture::GraniteMoe)
     splitLayer = &TensorSplitter::splitExperts;
   if (!splitLayer)

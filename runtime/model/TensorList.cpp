@@ -137,6 +137,14 @@ constexpr TensorNames ggufNames(bool isGpt2) {
     names.value = "attn_v";
     names.gate = "ffn_gate";
     names.ropeFactors = "rope_freqs";
+    names.router = "ffn_gate_inp";
+    names.expertGate = "ffn_gate";
+    names.expertUp = "ffn_up";
+    names.expertDown = "ffn_down";
+    names.sharedGate = "ffn_gate_shexp";
+    names.sharedUp = "ffn_up_shexp";
+    names.sharedDown = "ffn_down_shexp";
+    names.sharedRouter = "ffn_gate_inp_shexp";
   }
   names.queryNorm = "attn_q_norm";
   names.keyNorm = "attn_k_norm";
@@ -197,13 +205,13 @@ const TensorNames &kf::tensorNames(const ModelConfig &config) {
   case Architecture::Starcoder2:
     return gguf ? kGgufStarcoder2 : kStarcoder2;
   case Architecture::Mixtral:
-    return kMixtral;
+    return gguf ? kGgufLlama : kMixtral;
   case Architecture::GraniteMoe:
-    return kGraniteMoe;
+    return gguf ? kGgufLlama : kGraniteMoe;
   case Architecture::Qwen2Moe:
   case Architecture::Qwen3Moe:
   case Architecture::Olmoe:
-    return kQwenMoe;
+    return gguf ? kGgufLlama : kQwenMoe;
   default:
     return gguf ? kGgufLlama : kLlama;
   }
@@ -388,6 +396,10 @@ std::string TensorNames::ofExpert(std::string_view part, int64_t expert) const {
                          : std::string(experts) + "." + number + "." + name;
 }
 
+std::string TensorNames::ggufStack(std::string_view part) {
+  return std::string(part) + "_exps";
+}
+
 std::vector<int64_t> ListedTensor::storedShape() const {
   std::vector<int64_t> stored = shape;
   if (transposed)
@@ -397,6 +409,16 @@ std::vector<int64_t> ListedTensor::storedShape() const {
 
 std::vector<ListedTensor> kf::listTensors(const ModelConfig &config) {
   return ListBuilder(config).build();
+}
+
+Status kf::checkShape(const std::string &name,
+                      const std::vector<int64_t> &shape,
+                      const std::vector<int64_t> &implied) {
+  if (shape == implied)
+    return Status();
+  return Status::error("checkpoint tensor '" + name + "' has shape " +
+                       spell(shape) + ", but the configuration implies " +
+                       spell(implied));
 }
 
 Result<std::vector<ListedTensor>> kf::findTensors(const ModelConfig &config,
@@ -415,11 +437,8 @@ Result<std::vector<ListedTensor>> kf::findTensors(const ModelConfig &config,
     if (!prefixed)
       tensor.name = tensor.key;
     KF_ASSIGN_OR_RETURN(TensorView view, source.describe(tensor.name));
-    if (view.shape != tensor.storedShape())
-      return Status::error("checkpoint tensor '" + tensor.name +
-                           "' has shape " + spell(view.shape) +
-                           ", but the configuration implies " +
-                           spell(tensor.storedShape()));
+    KF_RETURN_IF_ERROR(
+        checkShape(tensor.name, view.shape, tensor.storedShape()));
     unused.erase(tensor.name);
   }
   for (const std::string &name : unused)

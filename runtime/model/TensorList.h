@@ -47,6 +47,9 @@ struct TensorNames {
   /// The name in a layer of the matrix `part` (expertGate, ...) of an expert:
   /// "<experts>.<expert>.<part>", or "<part>.<expert>" without `experts`.
   std::string ofExpert(std::string_view part, int64_t expert) const;
+  /// What a GGUF file calls the tensor that has the matrix `part` of all of a
+  /// layer's experts, [E, rows, columns].
+  static std::string ggufStack(std::string_view part);
 };
 
 /// The names in checkpoints of config.naming.
@@ -80,6 +83,10 @@ bool isFactor(const ModelConfig &config, const ListedTensor &tensor);
 /// Has `source` keep the factors that are stored in F8E4M3 so, and returns how
 /// many. Errors are those of findTensors().
 Result<int64_t> keepFloat8(const ModelConfig &config, WeightSource &source);
+
+/// An error unless the tensor `name` has the shape that is implied.
+Status checkShape(const std::string &name, const std::vector<int64_t> &shape,
+                  const std::vector<int64_t> &implied);
 
 /// listTensors, each found in `source` with the shape that it should have, and
 /// `name` as it is there: checkpoints of the bare model lack the prefix, and a

@@ -9,6 +9,8 @@
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/PoolingConfig.h"
+#include "runtime/model/StoredTensors.h"
+#include "runtime/model/TensorList.h"
 
 #include <cstdlib>
 
@@ -59,6 +61,11 @@ void check(const ModelConfig &config) {
     if (layer.window < 0 ||
         (layer.rope && !isSound(*layer.rope, config.headDim)))
       std::abort();
+  const ExpertsConfig &experts = config.experts;
+  if (config.hasExperts(0) &&
+      (experts.chosen < 1 || experts.chosen > experts.count ||
+       experts.width < 1 || experts.sharedWidth < 0))
+    std::abort();
   if (config.layers < 1 ||
       config.layerConfigs.size() != size_t(config.layers) ||
       config.kvHeads < 1 || config.heads % config.kvHeads != 0 ||
@@ -91,12 +98,19 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     (*file)->release(name);
   }
   sum += ggufConfigText(**file).size();
-  if (auto config = readGgufConfig(**file); config.ok())
+  auto config = readGgufConfig(**file);
+  if (config.ok())
     check(*config);
   if (auto chat = readChatConfig(**file); chat.ok())
     sum += chat->chatTemplate.size() + chat->bosToken.size();
   const PoolingConfig pooling = readPoolingConfig(**file);
   if (pooling.pooling && !pooling.unsupported.ok())
     std::abort();
+  // The tensors that the configuration implies, apart and in stacks.
+  if (config.ok()) {
+    std::unique_ptr<WeightSource> weights = file.take();
+    if (adaptStoredTensors(*config, weights).ok())
+      sum += findTensors(*config, *weights).ok() ? 1 : 0;
+  }
   return sum == ~uint64_t(0);
 }

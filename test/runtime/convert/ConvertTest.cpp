@@ -6,20 +6,18 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ConvertTesting.h"
+
 #include "runtime/convert/ModelMetadata.h"
 #include "runtime/convert/ReaderProblems.h"
 #include "runtime/convert/TensorRows.h"
 #include "runtime/convert/TensorTypes.h"
-#include "runtime/convert/WriteGguf.h"
 #include "runtime/core/BlockFormat.h"
 #include "runtime/core/MappedFile.h"
 #include "runtime/core/ReadFaults.h"
-#include "runtime/io/Safetensors.h"
 #include "runtime/model/DummyWeights.h"
 #include "runtime/model/GgufConfig.h"
-#include "runtime/model/StoredTensors.h"
 #include "runtime/model/TensorList.h"
-#include "test/runtime/TempFile.h"
 
 #include <gtest/gtest.h>
 
@@ -30,100 +28,9 @@
 #include <map>
 
 using namespace kf;
-using kf::test::TempFolder;
+using namespace kf::test;
 
 namespace {
-
-const std::string kModels = KF_SOURCE_DIR "/models/";
-const std::string kGolden = KF_SOURCE_DIR "/test/golden/";
-
-/// Weights that lie in a map.
-class MapWeights : public WeightSource {
-public:
-  void add(const std::string &name, std::vector<int64_t> shape,
-           const std::vector<float> &values) {
-    HostTensor &tensor = tensors[name];
-    tensor = *HostTensor::zeros(DataType::F32, std::move(shape));
-    std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
-  }
-  Result<TensorView> find(const std::string &name) const override {
-    auto found = tensors.find(name);
-    if (found == tensors.end())
-      return Status::error("no tensor " + name);
-    const HostTensor &tensor = found->second;
-    return TensorView{tensor.type, tensor.shape, tensor.bytes.data(),
-                      tensor.bytes.size()};
-  }
-  std::vector<std::string> names() const override {
-    std::vector<std::string> result;
-    for (const auto &[name, tensor] : tensors)
-      result.push_back(name);
-    return result;
-  }
-  std::map<std::string, HostTensor> tensors;
-};
-
-struct Source {
-  ModelConfig config;
-  std::unique_ptr<WeightSource> weights;
-};
-
-Source openSource(const std::string &folder) {
-  Source source;
-  Result<ModelConfig> config = loadModelConfig(folder);
-  EXPECT_TRUE(config.ok()) << config.message();
-  source.config = config.take();
-  auto weights = openSafetensors(folder);
-  EXPECT_TRUE(weights.ok()) << weights.message();
-  source.weights = weights.take();
-  EXPECT_TRUE(adaptStoredTensors(source.config, source.weights).ok());
-  return source;
-}
-
-std::unique_ptr<ThreadPool> makePool() { return ThreadPool::create(3).take(); }
-
-/// Writes the plan and opens the file.
-std::unique_ptr<Gguf> writeAndOpen(const TempFolder &folder,
-                                   const GgufPlan &plan,
-                                   const WeightSource &weights) {
-  const std::string path = folder.path("out.gguf");
-  auto pool = makePool();
-  Result<WriteSummary> summary =
-      writeGguf(plan, weights, path, *pool, {.replace = true, .progress = {}});
-  EXPECT_TRUE(summary.ok()) << summary.message();
-  auto gguf = Gguf::open(path);
-  EXPECT_TRUE(gguf.ok()) << gguf.message();
-  return gguf.ok() ? gguf.take() : nullptr;
-}
-
-std::unique_ptr<Gguf> convertFolder(const TempFolder &folder,
-                                    const std::string &model, DataType type) {
-  Source source = openSource(model);
-  Result<GgufPlan> plan =
-      planFromModel(source.config, *source.weights, {}, "x", type);
-  EXPECT_TRUE(plan.ok()) << plan.message();
-  return plan.ok() ? writeAndOpen(folder, *plan, *source.weights) : nullptr;
-}
-
-std::vector<float> valuesOf(const WeightSource &source,
-                            const std::string &name) {
-  Result<TensorView> view = source.find(name);
-  EXPECT_TRUE(view.ok()) << view.message();
-  if (!view.ok())
-    return {};
-  int64_t count = 1;
-  for (int64_t size : view->shape)
-    count *= size;
-  std::vector<float> values(static_cast<size_t>(count));
-  EXPECT_TRUE(
-      convertToFloat(view->type, view->data, count, values.data()).ok());
-  return values;
-}
-
-bool sameBytes(const TensorView &a, const TensorView &b) {
-  return a.type == b.type && a.shape == b.shape && a.bytes == b.bytes &&
-         std::memcmp(a.data, b.data, a.bytes) == 0;
-}
 
 /// How embeddings are made goes along, as far as GGUF can say it.
 TEST(Convert, KeepsThePooling) {
@@ -296,15 +203,22 @@ TEST(Convert, KeepsConfigurations) {
                            "olmo3",
                            "stablelm",
                            "cohere",
-                           "cohere2"}) {
+                           "cohere2",
+                           "mixtral",
+                           "qwen2-moe",
+                           "qwen3-moe",
+                           "granitemoe",
+                           "olmoe"}) {
     SCOPED_TRACE(name);
     const ModelConfig from = openSource(kGolden + name).config;
     auto gguf = convertFolder(folder, kGolden + name, DataType::F32);
     ASSERT_TRUE(gguf);
     Result<ModelConfig> read = readGgufConfig(*gguf);
     ASSERT_TRUE(read.ok()) << read.message();
-    // Windows tell OLMo 3's files from OLMo 2's.
-    if (from.architecture == Architecture::Olmo3)
+    // Windows tell OLMo 3's files from OLMo 2's, and experts Mixtral's from
+    // LLaMA's.
+    if (from.architecture == Architecture::Olmo3 ||
+        from.architecture == Architecture::Mixtral)
       EXPECT_EQ(read->architecture, from.architecture);
     else
       EXPECT_EQ(read->architecture, ggufArchitecture(from));
@@ -340,6 +254,9 @@ TEST(Convert, KeepsConfigurations) {
     EXPECT_EQ(read->attentionOutputBias, from.attentionOutputBias);
     EXPECT_EQ(read->mlpBias, from.mlpBias);
     EXPECT_EQ(read->tiedEmbeddings, from.tiedEmbeddings);
+    EXPECT_EQ(read->experts, from.experts);
+    for (int64_t i = 0; i < from.layers; ++i)
+      EXPECT_EQ(read->hasExperts(i), from.hasExperts(i));
   }
 }
 
@@ -730,6 +647,32 @@ TEST(TensorTypes, FollowTheRule) {
   EXPECT_EQ(typeOf(three, "blk.2.attn_v.weight", 256), DataType::Q4_K);
   EXPECT_EQ(typeOf(three, "blk.1.ffn_down.weight", 256), DataType::Q5_K);
   EXPECT_EQ(typeOf(three, "blk.2.ffn_down.weight", 256), DataType::Q4_K);
+  // Of experts: stacks, one in older files, shared ones and what routes.
+  const TypeRule many{DataType::Q4_K, 16, 1, false, 60};
+  for (const char *part : {"ffn_down_exps", "ffn_down_shexp", "ffn_down.3"}) {
+    const std::string in = std::string(part) + ".weight";
+    EXPECT_EQ(typeOf(many, ("blk.0." + in).c_str(), 256), DataType::Q6_K);
+    EXPECT_EQ(typeOf(many, ("blk.2." + in).c_str(), 256), DataType::Q4_K);
+    EXPECT_EQ(typeOf(many, ("blk.2." + in).c_str(), 96), DataType::Q5_0);
+    EXPECT_EQ(typeOf(many, ("blk.2." + in).c_str(), 24), DataType::F16);
+  }
+  for (const char *part : {"ffn_gate_inp", "ffn_gate_inp_shexp"})
+    for (DataType type : {DataType::Q8_0, DataType::BF16})
+      EXPECT_EQ(typeOf({type, 16, 1, false, 60},
+                       ("blk.1." + std::string(part) + ".weight").c_str(), 256),
+                DataType::F32);
+  EXPECT_EQ(typeOf(many, "blk.2.attn_v.weight", 256), DataType::Q4_K);
+  for (auto [type, output] : {std::pair(DataType::Q4_K, DataType::Q5_K),
+                              std::pair(DataType::IQ4_NL, DataType::Q5_K),
+                              std::pair(DataType::Q5_K, DataType::Q5_K),
+                              std::pair(DataType::Q6_K, DataType::Q6_K),
+                              std::pair(DataType::Q4_0, DataType::Q4_0)}) {
+    const TypeRule eight{type, 16, 4, false, 8};
+    EXPECT_EQ(typeOf(eight, "blk.2.attn_v.weight", 256), DataType::Q8_0);
+    EXPECT_EQ(typeOf(eight, "blk.2.attn_k.weight", 256), DataType::Q8_0);
+    EXPECT_EQ(typeOf(eight, "blk.2.attn_output.weight", 256), output);
+    EXPECT_EQ(typeOf(eight, "blk.2.ffn_up_exps.weight", 256), type);
+  }
   const TypeRule half{DataType::BF16, 16, 1, true};
   EXPECT_EQ(typeOf(half, "token_embd.weight", 100), DataType::BF16);
   const std::vector<int64_t> vector = {256};
@@ -749,6 +692,16 @@ TEST(Convert, WritesEveryType) {
     EXPECT_EQ(*gguf->getUnsigned("general.file_type"), fileTypeNumber(type));
     const std::vector<float> norm = valuesOf(*gguf, "output_norm.weight");
     EXPECT_EQ(norm.size(), 128u);
+    auto experts = convertFolder(folder, kGolden + "mixtral", type);
+    ASSERT_TRUE(experts) << nameOf(type);
+    // Rows of 32 and 24 elements.
+    EXPECT_EQ(experts->find("blk.0.ffn_up_exps.weight")->type,
+              chooseType({.type = type, .layers = 3, .experts = 4},
+                         "blk.0.ffn_up_exps.weight",
+                         std::vector<int64_t>{4, 24, 32})
+                  .type);
+    EXPECT_EQ(experts->find("blk.0.ffn_down_exps.weight")->type,
+              isBlock(type) ? DataType::F16 : type);
   }
 }
 

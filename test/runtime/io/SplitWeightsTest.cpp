@@ -75,6 +75,23 @@ TEST(SplitWeights, PartsOfAStack) {
   }
 }
 
+/// A vector is the only row of a matrix, or one element a row.
+TEST_F(SplitWeightsTest, AVectorMayBeARow) {
+  ASSERT_TRUE(weights.split("other", {{"other", 1}}).ok());
+  auto row = weights.find("other");
+  ASSERT_TRUE(row.ok()) << row.message();
+  EXPECT_EQ(row->shape, (std::vector<int64_t>{1, 3}));
+  EXPECT_EQ(row->bytes, 12u);
+  EXPECT_EQ(weights.describe("other")->shape, row->shape);
+  weights.release("other");
+  EXPECT_EQ(releases, (Releases{"other 0 12", "other"}));
+
+  SplitWeights elements(wholeAndOther(releases));
+  ASSERT_TRUE(elements.split("other", {{"a", 1}, {"b", 2}}).ok());
+  EXPECT_EQ(elements.find("b")->shape, std::vector<int64_t>{2});
+  EXPECT_EQ(firstOf(*elements.find("b")), 1);
+}
+
 TEST_F(SplitWeightsTest, TheLastPartReleasesTheWhole) {
   ASSERT_TRUE(weights.split("whole", {{"b", 1}, {"a", 3}}).ok());
   weights.releasePart("a", 4, 8);

@@ -188,6 +188,122 @@ TEST(GgufConfig, GraniteScales) {
   expectContains(least().f32("llama.attention.scale", 1).error(), "not known");
 }
 
+/// The least that a model with 6 experts says, of which rows choose 2.
+FileOf leastExperts(const std::string &architecture) {
+  return least(architecture)
+      .u32(architecture + ".expert_count", 6)
+      .u32(architecture + ".expert_used_count", 2);
+}
+
+TEST(GgufConfig, Experts) {
+  for (auto [name, architecture, width, shared, normalized, interleaved] :
+       {std::tuple("llama", Architecture::Mixtral, 96, 0, true, true),
+        std::tuple("granitemoe", Architecture::GraniteMoe, 96, 0, true, true),
+        std::tuple("olmoe", Architecture::Olmoe, 96, 0, false, false),
+        // What a row goes through is as wide as other models' block.
+        std::tuple("qwen2moe", Architecture::Qwen2Moe, 48, 96, false, false),
+        std::tuple("qwen3moe", Architecture::Qwen3Moe, 48, 0, true, false)}) {
+    SCOPED_TRACE(name);
+    auto config = leastExperts(name).config();
+    ASSERT_TRUE(config.ok()) << config.message();
+    EXPECT_EQ(config->architecture, architecture);
+    EXPECT_EQ(config->experts.count, 6);
+    EXPECT_EQ(config->experts.chosen, 2);
+    EXPECT_EQ(config->experts.width, width);
+    EXPECT_EQ(config->experts.sharedWidth, shared);
+    EXPECT_EQ(config->experts.sharedGate, shared > 0);
+    EXPECT_EQ(config->experts.normalized, normalized);
+    EXPECT_EQ(config->commonRope()->interleaved, interleaved);
+    for (int64_t i = 0; i < config->layers; ++i)
+      EXPECT_TRUE(config->hasExperts(i));
+  }
+  auto qwen = leastExperts("qwen2moe")
+                  .u32("qwen2moe.expert_feed_forward_length", 40)
+                  .u32("qwen2moe.expert_shared_feed_forward_length", 56)
+                  .config();
+  ASSERT_TRUE(qwen.ok()) << qwen.message();
+  EXPECT_EQ(qwen->experts.width, 40);
+  EXPECT_EQ(qwen->experts.sharedWidth, 56);
+  EXPECT_EQ(qwen->intermediateSize, 96);
+  auto granite = leastExperts("granitemoe")
+                     .f32("granitemoe.residual_scale", 0.25F)
+                     .f32("granitemoe.logit_scale", 8)
+                     .config();
+  ASSERT_TRUE(granite.ok()) << granite.message();
+  EXPECT_EQ(granite->residualScale, 0.25);
+  EXPECT_EQ(granite->logitScale, 0.125);
+  EXPECT_EQ(leastExperts("olmoe").config()->qkNorm, QkNorm::Width);
+  EXPECT_EQ(leastExperts("qwen3moe").config()->qkNorm, QkNorm::Heads);
+  // The same number in each layer, and what says of no other arithmetic.
+  EXPECT_EQ(leastExperts("qwen3moe")
+                .i32s("qwen3moe.expert_used_count", {3, 3})
+                .u32("qwen3moe.expert_gating_func", 1)
+                .u32("qwen3moe.expert_shared_feed_forward_length", 0)
+                .config()
+                ->experts.chosen,
+            3);
+  auto dense = least()
+                   .u32("llama.expert_count", 0)
+                   .u32("llama.expert_used_count", 0)
+                   .config();
+  ASSERT_TRUE(dense.ok()) << dense.message();
+  EXPECT_EQ(dense->architecture, Architecture::Llama);
+  EXPECT_FALSE(dense->hasExperts(0));
+}
+
+TEST(GgufConfig, ExpertsThatCannotBe) {
+  EXPECT_EQ(least("olmoe").error(),
+            "test: there is no metadata 'olmoe.expert_count'");
+  EXPECT_EQ(least().u32("llama.expert_count", 8).error(),
+            "test: there is no metadata 'llama.expert_used_count'");
+  EXPECT_EQ(least().u32("llama.expert_used_count", 2).error(),
+            "test: metadata 'llama.expert_used_count' is 2, but "
+            "'llama.expert_count' says of no experts");
+  EXPECT_EQ(leastExperts("olmoe").u32("olmoe.expert_count", 0).error(),
+            "test: metadata 'olmoe.expert_count' is 0, but a number from 1 to "
+            "4096 is expected");
+  EXPECT_EQ(leastExperts("llama").u32("llama.expert_count", 4000000000).error(),
+            "test: metadata 'llama.expert_count' is 4000000000, but a number "
+            "from 1 to 4096 is expected");
+  EXPECT_EQ(leastExperts("olmoe")
+                .u32("olmoe.expert_count", 4096)
+                .u32("olmoe.block_count", 17)
+                .error(),
+            "test: metadata 'olmoe.expert_count' is 4096 in each of 17 layers; "
+            "at most 65536 experts are possible");
+  EXPECT_EQ(leastExperts("olmoe").u32("olmoe.expert_used_count", 7).error(),
+            "test: metadata 'olmoe.expert_count' is 6, but "
+            "'olmoe.expert_used_count' is 7");
+  EXPECT_EQ(leastExperts("olmoe").u32("olmoe.expert_used_count", 0).error(),
+            "test: metadata 'olmoe.expert_used_count' is 0, but a number from "
+            "1 to 4096 is expected");
+  EXPECT_EQ(
+      leastExperts("olmoe").i32s("olmoe.expert_used_count", {2, 1}).error(),
+      "test: metadata 'olmoe.expert_used_count' differs between layers (2 and "
+      "1), which is not supported");
+  EXPECT_EQ(
+      leastExperts("qwen3moe").u32("qwen3moe.feed_forward_length", 1).error(),
+      "test: there is no metadata "
+      "'qwen3moe.expert_feed_forward_length'");
+  EXPECT_EQ(leastExperts("qwen2moe")
+                .u32("qwen2moe.expert_shared_feed_forward_length", 0)
+                .error(),
+            "test: metadata 'qwen2moe.expert_shared_feed_forward_length' is 0, "
+            "but a number from 1 to 16777216 is expected");
+  for (const char *key :
+       {"expert_gating_func", "expert_group_count", "expert_group_used_count",
+        "expert_shared_feed_forward_length"})
+    EXPECT_EQ(leastExperts("granitemoe")
+                  .u32("granitemoe." + std::string(key), 2)
+                  .error(),
+              "test: metadata 'granitemoe." + std::string(key) +
+                  "' is 2, which changes the arithmetic in a way that is not "
+                  "supported");
+  expectContains(
+      leastExperts("olmoe").u32("olmoe.expert_feed_forward_length", 32).error(),
+      "not known");
+}
+
 /// `windows()` of five layers of the file.
 std::vector<int64_t> windowsOf(FileOf file) {
   auto config = file.u32(file.architecture + ".block_count", 5).config();
@@ -659,11 +775,8 @@ TEST(GgufConfig, OtherArchitectures) {
   EXPECT_EQ(least("mamba").error(),
             "test: architecture 'mamba' is not supported (supported: llama, "
             "qwen2, qwen3, gpt2, granite, smollm3, olmo2, starcoder2, gemma2, "
-            "gemma3, phi3, stablelm, command-r, cohere2)");
-  for (const char *name : {"qwen2moe", "qwen3moe", "granitemoe", "olmoe"})
-    expectContains(least(name).error(),
-                   "cohere2); models with experts are read from folders as "
-                   "Hugging Face lays them out");
+            "gemma3, phi3, stablelm, command-r, cohere2, qwen2moe, qwen3moe, "
+            "granitemoe, olmoe)");
   std::string image = GgufBuilder().u32("general.architecture", 1).bytes();
   auto gguf = Gguf::parse(std::as_bytes(std::span(image)), "test");
   EXPECT_EQ(readGgufConfig(**gguf).message(),
@@ -782,10 +895,9 @@ TEST(GgufConfig, HeadsThatDoNotFit) {
 }
 
 TEST(GgufConfig, WhatWouldChangeTheArithmetic) {
-  EXPECT_EQ(least().u32("llama.expert_count", 8).error(),
-            "test: metadata 'llama.expert_count' is 8, which changes the "
-            "arithmetic in a way that is not supported; models with experts "
-            "are read from folders as Hugging Face lays them out");
+  EXPECT_EQ(least("granite").u32("granite.expert_count", 8).error(),
+            "test: metadata 'granite.expert_count' is 8, which changes the "
+            "arithmetic in a way that is not supported");
   EXPECT_EQ(least().text("llama.logit_scale", "x").error(),
             "test: metadata 'llama.logit_scale' is of type string, which "
             "changes the arithmetic in a way that is not supported");

@@ -179,9 +179,109 @@ TEST(StoredTensors, StackedExperts) {
     weights = std::make_unique<MemoryTensors>(tensors);
     EXPECT_EQ(adaptStoredTensors(wider, weights).message(),
               "checkpoint tensor '" + prefix +
-                  "layers.0.block_sparse_moe.input_linear.weight' has 160 "
-                  "rows, but the configuration implies 168");
+                  "layers.0.block_sparse_moe.input_linear.weight' has shape "
+                  "[4, 40, 32], but the configuration implies [4, 42, 32]");
   }
+}
+
+/// Qwen2-MoE of one layer, 2 of 3 experts and a shared one, in a GGUF file.
+ModelConfig ggufExperts() {
+  ModelConfig config = golden("qwen2-moe").take();
+  config.naming = TensorNaming::Gguf;
+  config.layers = 1;
+  config.layerConfigs.resize(1);
+  config.hiddenSize = 8;
+  config.headDim = 2;
+  config.experts.count = 3;
+  config.experts.width = 4;
+  config.experts.sharedWidth = 6;
+  return config;
+}
+
+/// The tensors that such files have; `isOlder`: an expert's apart.
+MemoryTensors ggufExpertTensors(bool isOlder) {
+  MemoryTensors tensors;
+  auto add = [&](const std::string &name, std::vector<int64_t> shape,
+                 float first = 0) {
+    int64_t count = 1;
+    for (int64_t size : shape)
+      count *= size;
+    std::vector<float> values(static_cast<size_t>(count));
+    for (float &value : values)
+      value = first++;
+    tensors.add("blk.0." + name + ".weight", std::move(shape), values);
+  };
+  for (auto [part, rows, columns] :
+       {std::tuple("ffn_gate", 4, 8), std::tuple("ffn_up", 4, 8),
+        std::tuple("ffn_down", 8, 4)}) {
+    if (!isOlder)
+      add(std::string(part) + "_exps", {3, rows, columns});
+    for (int i = 0; isOlder && i < 3; ++i)
+      add(std::string(part) + "." + std::to_string(i), {rows, columns},
+          static_cast<float>(i * rows * columns));
+    add(std::string(part) + "_shexp",
+        rows == 4 ? std::vector<int64_t>{6, 8} : std::vector<int64_t>{8, 6});
+  }
+  add("ffn_gate_inp", {3, 8});
+  add("ffn_gate_inp_shexp",
+      isOlder ? std::vector<int64_t>{8} : std::vector<int64_t>{1, 8});
+  return tensors;
+}
+
+/// Experts of GGUF files are in stacks, in older ones apart: the same either
+/// way, as the weight of the shared expert is that may be a vector.
+TEST(StoredTensors, GgufExperts) {
+  for (const bool isOlder : {false, true}) {
+    SCOPED_TRACE(isOlder);
+    std::unique_ptr<WeightSource> weights =
+        std::make_unique<MemoryTensors>(ggufExpertTensors(isOlder));
+    const Status status = adaptStoredTensors(ggufExperts(), weights);
+    ASSERT_TRUE(status.ok()) << status.message();
+    int found = 0;
+    for (const ListedTensor &tensor : listTensors(ggufExperts())) {
+      if (tensor.name.find(".ffn_") == std::string::npos ||
+          tensor.role == ListedTensor::Role::NormWeight)
+        continue;
+      auto view = weights->find(tensor.name);
+      ASSERT_TRUE(view.ok()) << view.message();
+      EXPECT_EQ(view->shape, tensor.shape) << tensor.name;
+      ++found;
+    }
+    EXPECT_EQ(found, 3 * 3 + 3 + 2);
+    for (auto [name, first] :
+         {std::pair("ffn_gate.0", 0), std::pair("ffn_up.2", 64),
+          std::pair("ffn_down.1", 32)})
+      EXPECT_EQ(
+          *static_cast<const float *>(
+              weights->find("blk.0." + std::string(name) + ".weight")->data),
+          static_cast<float>(first))
+          << name;
+  }
+}
+
+TEST(StoredTensors, GgufExpertsThatAreOthers) {
+  auto errorOf = [](const std::string &name, std::vector<int64_t> shape,
+                    size_t count) {
+    MemoryTensors tensors = ggufExpertTensors(/*isOlder=*/false);
+    tensors.add(name, std::move(shape), std::vector<float>(count));
+    std::unique_ptr<WeightSource> weights =
+        std::make_unique<MemoryTensors>(std::move(tensors));
+    return adaptStoredTensors(ggufExperts(), weights).message();
+  };
+  // As many rows as there should be, of other matrices.
+  EXPECT_EQ(errorOf("blk.0.ffn_up_exps.weight", {4, 3, 8}, 96),
+            "checkpoint tensor 'blk.0.ffn_up_exps.weight' has shape "
+            "[4, 3, 8], but the configuration implies [3, 4, 8]");
+  EXPECT_EQ(errorOf("blk.0.ffn_down_exps.weight", {24, 4}, 96),
+            "checkpoint tensor 'blk.0.ffn_down_exps.weight' has shape "
+            "[24, 4], but the configuration implies [3, 8, 4]");
+  ModelConfig two = ggufExperts();
+  two.layers = 2;
+  two.layerConfigs.resize(2, two.layerConfigs[0]);
+  std::unique_ptr<WeightSource> weights =
+      std::make_unique<MemoryTensors>(ggufExpertTensors(/*isOlder=*/false));
+  EXPECT_EQ(adaptStoredTensors(two, weights).message(),
+            "no tensor 'blk.1.ffn_gate_exps.weight'");
 }
 
 /// The language model of one that reads images, in 8 bits.

@@ -1,0 +1,138 @@
+//===- ConvertExpertsTest.cpp - Models of experts as GGUF files -----------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ConvertTesting.h"
+
+#include "runtime/convert/ModelMetadata.h"
+#include "runtime/convert/ReaderProblems.h"
+#include "runtime/model/GgufConfig.h"
+#include "runtime/model/TensorList.h"
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+/// The matrices of a layer's experts are in stacks, in the order of experts;
+/// what routes stays f32. Readers see them apart again.
+TEST(ConvertExperts, StacksExperts) {
+  TempFolder folder;
+  for (auto [name, inLayer, gate, up, down] : std::initializer_list<
+           std::tuple<const char *, const char *, const char *, const char *,
+                      const char *>>{
+           {"mixtral", "block_sparse_moe.", "w1", "w3", "w2"},
+           {"granitemoe", "block_sparse_moe.", "w1", "w3", "w2"},
+           {"qwen2-moe", "mlp.", "gate_proj", "up_proj", "down_proj"},
+           {"qwen3-moe", "mlp.", "gate_proj", "up_proj", "down_proj"},
+           {"olmoe", "mlp.", "gate_proj", "up_proj", "down_proj"}}) {
+    SCOPED_TRACE(name);
+    Source source = openSource(kGolden + name);
+    const ExpertsConfig &experts = source.config.experts;
+    auto gguf = convertFolder(folder, kGolden + name, DataType::BF16);
+    ASSERT_TRUE(gguf);
+    EXPECT_EQ(gguf->find("blk.2.ffn_gate_inp.weight")->type, DataType::F32);
+    for (auto [to, from] :
+         {std::pair("ffn_gate", gate), std::pair("ffn_up", up),
+          std::pair("ffn_down", down)}) {
+      Result<TensorView> stack =
+          gguf->find("blk.2." + std::string(to) + "_exps.weight");
+      ASSERT_TRUE(stack.ok()) << stack.message();
+      std::vector<int64_t> shape = {experts.count, experts.width,
+                                    source.config.hiddenSize};
+      if (from == down)
+        std::swap(shape[1], shape[2]);
+      EXPECT_EQ(stack->shape, shape);
+      const auto *bytes = static_cast<const std::byte *>(stack->data);
+      for (int64_t i = 0; i < experts.count; ++i) {
+        const TensorView one = *source.weights->find(
+            "model.layers.2." + std::string(inLayer) + "experts." +
+            std::to_string(i) + "." + from + ".weight");
+        EXPECT_EQ(std::memcmp(bytes, one.data, one.bytes), 0) << to << i;
+        bytes += one.bytes;
+      }
+    }
+    if (experts.sharedGate) {
+      const TensorView share = *gguf->find("blk.2.ffn_gate_inp_shexp.weight");
+      EXPECT_EQ(share.type, DataType::F32);
+      EXPECT_EQ(share.shape, std::vector<int64_t>{source.config.hiddenSize});
+      EXPECT_EQ(gguf->find("blk.2.ffn_down_shexp.weight")->shape,
+                (std::vector<int64_t>{source.config.hiddenSize,
+                                      experts.sharedWidth}));
+    }
+    // The same file of it is the same.
+    Result<GgufPlan> again = planFromGguf(*gguf, DataType::BF16);
+    ASSERT_TRUE(again.ok()) << again.message();
+    for (const GgufPlan::Tensor &planned : again->tensors)
+      EXPECT_EQ(planned.type, gguf->find(planned.tensor.name)->type)
+          << planned.tensor.name;
+
+    const ModelConfig config = readGgufConfig(*gguf).take();
+    std::unique_ptr<WeightSource> weights = std::move(gguf);
+    ASSERT_TRUE(adaptStoredTensors(config, weights).ok());
+    Result<std::vector<ListedTensor>> found = findTensors(config, *weights);
+    ASSERT_TRUE(found.ok()) << found.message();
+    EXPECT_EQ(valuesOf(*weights, "blk.1.ffn_up.1.weight"),
+              valuesOf(*source.weights, "model.layers.1." +
+                                            std::string(inLayer) +
+                                            "experts.1." + up + ".weight"));
+  }
+}
+
+/// What files of an architecture cannot say of experts is an error that names
+/// the field.
+TEST(ConvertExperts, NamesWhatFilesCannotSayOfExperts) {
+  auto errorOf = [](const char *name, auto change) {
+    Source source = openSource(kGolden + name);
+    change(source.config);
+    GgufMetadata metadata;
+    return addModelMetadata(source.config, "x", metadata).message();
+  };
+  auto turn = [](ModelConfig &config) {
+    config.experts.normalized = !config.experts.normalized;
+  };
+  for (const char *name : {"qwen2-moe", "olmoe"})
+    EXPECT_EQ(errorOf(name, turn),
+              "a GGUF file cannot say that the probabilities of the experts "
+              "that are chosen are divided by their sum ('norm_topk_prob')");
+  EXPECT_EQ(errorOf("qwen3-moe", turn),
+            "a GGUF file cannot say that the probabilities of the experts that "
+            "are chosen are not divided by their sum ('norm_topk_prob')");
+  for (const char *name : {"qwen2-moe", "qwen3-moe"})
+    EXPECT_EQ(errorOf(name,
+                      [](ModelConfig &config) {
+                        config.layerConfigs[1].hasExperts = false;
+                      }),
+              "a GGUF file cannot say that layer 1 has no experts "
+              "('mlp_only_layers' or 'decoder_sparse_step')");
+}
+
+TEST(ConvertExperts, WarnsOfExpertsThatOtherReadersDoNotRead) {
+  auto problemsOf = [](const char *name, auto change) {
+    ModelConfig config = openSource(kGolden + name).config;
+    change(config);
+    return listReaderProblems(config);
+  };
+  using Lines = std::vector<std::string>;
+  for (const char *name :
+       {"mixtral", "qwen2-moe", "qwen3-moe", "granitemoe", "olmoe"})
+    EXPECT_EQ(problemsOf(name, [](ModelConfig &) {}), Lines()) << name;
+  EXPECT_EQ(
+      problemsOf("mixtral",
+                 [](ModelConfig &config) { config.experts.count = 1025; }),
+      Lines{"llama.cpp will not load the file: llama.expert_count is "
+            "1025, of which it takes 1024"});
+  for (const char *name : {"qwen2-moe", "olmoe"}) {
+    const Lines lines = problemsOf(
+        name, [](ModelConfig &config) { config.tiedEmbeddings = true; });
+    ASSERT_EQ(lines.size(), 1u);
+    EXPECT_TRUE(lines[0].ends_with(
+        "has always an output matrix of its own (output.weight)"));
+  }
+}
+
+} // namespace
