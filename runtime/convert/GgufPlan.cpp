@@ -117,6 +117,12 @@ void addPooling(const PoolingConfig &pooling, const ModelConfig &config,
                          pooling.unsupported.message());
 }
 
+/// Whether a key says which of a model's files one is.
+bool isOfSplit(std::string_view key) {
+  return key == kGgufSplitNumber || key == kGgufSplitCount ||
+         key == kGgufSplitTensors;
+}
+
 } // namespace
 
 Result<GgufPlan> kf::planFromModel(const ModelConfig &config,
@@ -171,7 +177,7 @@ Result<GgufPlan> kf::planFromGguf(const Gguf &source, DataType type) try {
   GgufPlan plan;
   for (const GgufEntry &entry : source.metadata())
     if (entry.key != kFileTypeKey && entry.key != kQuantizationKey &&
-        entry.key != kGgufAlignmentKey)
+        entry.key != kGgufAlignmentKey && !isOfSplit(entry.key))
       plan.metadata.addCopy(entry);
   std::vector<ConvertedTensor> tensors;
   for (const GgufTensor &tensor : source.tensors()) {

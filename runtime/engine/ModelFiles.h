@@ -28,7 +28,7 @@ namespace kf {
 /// How the files of a model lie.
 enum class ModelFormat {
   Folder, ///< as Hugging Face lays it out
-  Gguf    ///< one file
+  Gguf    ///< one file, or the first of several
 };
 
 /// Looks at what is at `path`; a file is known by its first bytes. Other files

@@ -8,6 +8,7 @@
 
 #include "runtime/io/Gguf.h"
 
+#include "GgufJoiner.h"
 #include "GgufParser.h"
 
 #include "runtime/core/Exceptions.h"
@@ -195,6 +196,7 @@ Result<std::unique_ptr<Gguf>> Gguf::openMapped(MappedFile mapped) {
   result->file = std::move(mapped);
   result->image = result->file->bytes();
   KF_RETURN_IF_ERROR(GgufParser(*result).parse().in(result->name));
+  KF_RETURN_IF_ERROR(GgufJoiner(*result).join());
   return result;
 }
 
@@ -212,6 +214,13 @@ Result<std::unique_ptr<Gguf>> Gguf::parse(std::span<const std::byte> bytes,
 bool Gguf::recognize(std::span<const std::byte> bytes) {
   return bytes.size() >= kGgufMagic.size() &&
          std::memcmp(bytes.data(), kGgufMagic.data(), kGgufMagic.size()) == 0;
+}
+
+std::vector<const Gguf *> Gguf::files() const {
+  std::vector<const Gguf *> all = {this};
+  for (const std::unique_ptr<Gguf> &other : others)
+    all.push_back(other.get());
+  return all;
 }
 
 const GgufValue *Gguf::lookUp(std::string_view key) const {
@@ -335,6 +344,8 @@ Result<TensorView> Gguf::find(const std::string &tensor) const try {
   if (!info)
     return Status::error(name + ": no tensor " + inQuotes(tensor),
                          StatusCode::NotFound);
+  if (info->file > 0)
+    return others[info->file - 1]->find(tensor);
   if (!info->type || !info->type->type) {
     std::string supported;
     for (const GgmlType &type : kGgmlTypes)
@@ -357,14 +368,18 @@ Result<TensorView> Gguf::find(const std::string &tensor) const try {
 
 void Gguf::release(const std::string &tensor) const {
   const GgufTensor *info = lookUpTensor(tensor);
-  if (file && info)
+  if (info && info->file > 0)
+    others[info->file - 1]->release(tensor);
+  else if (file && info)
     file->release(data.subspan(info->offset, info->bytes));
 }
 
 void Gguf::releasePart(const std::string &tensor, uint64_t first,
                        uint64_t bytes) const {
   const GgufTensor *info = lookUpTensor(tensor);
-  if (file && info && first <= info->bytes && bytes <= info->bytes - first)
+  if (info && info->file > 0)
+    others[info->file - 1]->releasePart(tensor, first, bytes);
+  else if (file && info && first <= info->bytes && bytes <= info->bytes - first)
     file->release(data.subspan(info->offset + first, bytes));
 }
 

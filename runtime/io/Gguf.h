@@ -12,6 +12,10 @@
 // out later needs no check. Opening allocates a small multiple of what the
 // entries take in the file, and copies no value.
 //
+// A large model may be split (llama-gguf-split): NAME-00001-of-00003.gguf has
+// the metadata, and tensors lie in it and in the files of the other numbers,
+// each with metadata that says which it is. Opening the first opens all.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef KF_RUNTIME_IO_GGUF_H
@@ -77,33 +81,41 @@ struct GgufTensor {
   const GgmlType *type = nullptr; ///< null: ggml has no such type
   uint64_t offset = 0;            ///< into the data
   uint64_t bytes = 0;             ///< 0 without a type
+  size_t file = 0;                ///< which of the model's has it
 
   /// ggml's name of the type, or "type <number>".
   std::string typeName() const;
 };
 
-/// One GGUF file of version 2 or 3, little-endian, mapped or in memory. Any
-/// number of threads may call the const functions at once.
+/// A GGUF file of version 2 or 3, little-endian, mapped or in memory, or all
+/// the files of a model that is split, mapped. Any number of threads may call
+/// the const functions at once.
 class Gguf : public WeightSource {
 public:
-  /// Maps and checks the file at `path`. Errors begin with the path.
+  /// Maps and checks the file at `path` and, where it is the first of a model
+  /// that is split, the others. Errors begin with the path of a file: it is
+  /// none, is broken, is another one than the first, or does not belong to the
+  /// first.
   static Result<std::unique_ptr<Gguf>> open(const std::string &path);
   /// The same, or null where the file at `path` does not begin as GGUF does.
   static Result<std::unique_ptr<Gguf>> openIfGguf(const std::string &path);
-  /// Checks `bytes`, which must outlive the result; errors begin with `name`.
+  /// Checks `bytes`, which must outlive the result; errors begin with `name`. A
+  /// file of a model that is split stands for itself.
   static Result<std::unique_ptr<Gguf>> parse(std::span<const std::byte> bytes,
                                              std::string name);
   /// Whether `bytes` begin as a GGUF file does.
   static bool recognize(std::span<const std::byte> bytes);
 
-  /// The file's name, for errors.
+  /// The file's name, the first's of several, for errors.
   const std::string &source() const { return name; }
+  /// The files: this one first.
+  std::vector<const Gguf *> files() const;
   uint32_t version() const { return formatVersion; }
   uint64_t alignment() const { return align; }
-  /// Bytes of the whole file.
+  /// Bytes of the whole file, without others of the model.
   uint64_t fileBytes() const { return image.size(); }
 
-  /// Metadata in the file's order.
+  /// Metadata in the file's order; those of other files are not among them.
   const std::vector<GgufEntry> &metadata() const { return entries; }
   bool contains(std::string_view key) const { return lookUp(key) != nullptr; }
   /// The value of `key`; null if there is none.
@@ -135,10 +147,14 @@ public:
   Result<std::optional<std::string_view>>
   findString(std::string_view key) const;
 
-  /// Tensors in the file's order, in which their data lie, too.
+  /// Tensors in the file's order, in which their data lie, too; behind its own,
+  /// those of the other files.
   const std::vector<GgufTensor> &tensors() const { return infos; }
-  /// What follows the last tensor and its padding; nothing where the last one's
-  /// type does not say where it ends.
+  std::span<const GgufTensor> ownTensors() const {
+    return std::span(infos).first(own);
+  }
+  /// What follows the last of its own tensors and the padding; nothing where
+  /// that one's type does not say where it ends.
   std::span<const std::byte> rest() const { return behind; }
   /// The tensor of that name; null if there is none.
   const GgufTensor *lookUpTensor(std::string_view tensor) const;
@@ -153,6 +169,7 @@ public:
 
 private:
   friend class GgufParser;
+  friend class GgufJoiner;
   Gguf() = default;
   static Result<std::unique_ptr<Gguf>> openMapped(MappedFile mapped);
 
@@ -173,6 +190,8 @@ private:
   uint64_t align = kGgufDefaultAlignment;
   std::vector<GgufEntry> entries;
   std::vector<GgufTensor> infos;
+  size_t own = 0; ///< tensors
+  std::vector<std::unique_ptr<Gguf>> others;
   /// Ordered: no choice of names makes lookups slow.
   std::map<std::string_view, size_t> entryIndex, tensorIndex;
 };

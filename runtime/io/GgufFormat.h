@@ -41,6 +41,11 @@ inline constexpr std::string_view kGgufAlignmentKey = "general.alignment";
 inline constexpr uint64_t kGgufDefaultAlignment = 32;
 inline constexpr uint64_t kGgufLeastAlignment = 8, kGgufMostAlignment = 65536;
 inline constexpr uint32_t kGgufMaxRank = 4;
+/// In each of the files that a model lies in, where it is split: the file's
+/// number, from 0 on, how many there are, and the tensors of all of them.
+inline constexpr std::string_view kGgufSplitNumber = "split.no",
+                                  kGgufSplitCount = "split.count",
+                                  kGgufSplitTensors = "split.tensors.count";
 /// The fewest bytes that an entry takes: an empty name and the smallest value;
 /// an empty name and one size.
 inline constexpr uint64_t kGgufLeastEntryBytes = 8 + 4 + 1;

@@ -57,6 +57,7 @@ Status GgufParser::parse() {
   gguf.infos.reserve(std::min(tensorCount, kMaxReserved));
   for (uint64_t i = 0; i < tensorCount; ++i)
     KF_RETURN_IF_ERROR(readTensor(i));
+  gguf.own = gguf.infos.size();
   return placeTensors();
 }
 

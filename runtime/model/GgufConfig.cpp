@@ -115,11 +115,11 @@ Status GgufConfigReader::readFamily() {
   if (type != "model")
     return Status::error("the file is of the type " + inQuotes(type) +
                          ", not a model");
-  KF_ASSIGN_OR_RETURN(uint64_t parts, gguf.getUnsigned("split.count", 1));
-  if (parts > 1)
-    return Status::error(
-        "the file is one of " + std::to_string(parts) +
-        " parts of a model; join them with llama-gguf-split --merge");
+  KF_ASSIGN_OR_RETURN(const uint64_t parts,
+                      gguf.getUnsigned(kGgufSplitCount, 1));
+  if (parts > 1 && gguf.files().size() != parts)
+    return Status::error("the file is one of " + std::to_string(parts) +
+                         " parts of a model, and the others are not open");
   return Status();
 }
 

@@ -210,11 +210,11 @@ std::string describeRest(const Gguf &gguf) {
   const bool isPadding =
       std::ranges::all_of(rest.first(std::min(rest.size(), kLookedAt)),
                           [](std::byte byte) { return byte == std::byte(0); });
-  if (isPadding || gguf.tensors().empty())
+  if (isPadding || gguf.ownTensors().empty())
     return "";
   return std::to_string(rest.size()) +
          " bytes that are no padding follow the last tensor, " +
-         inQuotes(gguf.tensors().back().name) +
+         inQuotes(gguf.ownTensors().back().name) +
          ": its type or its shape may be wrong";
 }
 
@@ -248,7 +248,10 @@ Status kf::checkGgufKeys(const Gguf &gguf, std::string_view architecture) {
 std::vector<std::string> kf::findGgufOddities(const Gguf &gguf,
                                               std::string_view architecture) {
   const std::string prefix = std::string(architecture) + ".";
-  const std::string behind = describeRest(gguf);
+  std::string behind;
+  for (const Gguf *file : gguf.files())
+    if (behind.empty())
+      behind = describeRest(*file);
   const size_t mostKeys = kMostOddities - (behind.empty() ? 0 : 1);
   std::vector<std::string> lines;
   for (const GgufEntry &entry : gguf.metadata()) {

@@ -83,22 +83,26 @@ Result<std::optional<MappedFile>> openIfThere(const fs::path &path) {
   return std::optional<MappedFile>(std::move(file));
 }
 
+/// Refuses an OUT that is `path`, a file of the model.
+Status checkIsOther(const QuantizeOptions &options, const fs::path &path) {
+  std::error_code ignored;
+  if (!fs::equivalent(path, options.out, ignored))
+    return Status();
+  return Status::error(quotePath(options.out) +
+                       " is the model itself; give another name");
+}
+
 /// Refuses an OUT that is there, or that is a part of the model.
 Status checkOutput(const QuantizeOptions &options) {
   std::error_code ignored;
   if (!fs::exists(options.out, ignored))
     return Status();
-  auto isOut = [&](const fs::path &path) {
-    return fs::equivalent(path, options.out, ignored);
-  };
-  bool same = !options.model.empty() && isOut(options.model);
+  if (!options.model.empty())
+    KF_RETURN_IF_ERROR(checkIsOther(options, options.model));
   if (fs::is_directory(options.model, ignored))
     for (const fs::directory_entry &entry :
          fs::directory_iterator(options.model, ignored))
-      same |= isOut(entry.path());
-  if (same)
-    return Status::error(quotePath(options.out) +
-                         " is the model itself; give another name");
+      KF_RETURN_IF_ERROR(checkIsOther(options, entry.path()));
   if (!options.force)
     return Status::error(quotePath(options.out) +
                          " exists already; --force replaces it");
@@ -129,6 +133,8 @@ Result<WriteSummary> write(const GgufPlan &plan, const WeightSource &weights,
 
 Result<WriteSummary> quantizeGguf(const QuantizeOptions &options) {
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> source, Gguf::open(options.model));
+  for (const Gguf *file : source->files())
+    KF_RETURN_IF_ERROR(checkIsOther(options, file->source()));
   // Which keys another architecture has is not known.
   const Result<std::string_view> architecture =
       source->getString("general.architecture");

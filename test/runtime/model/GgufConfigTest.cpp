@@ -792,8 +792,8 @@ TEST(GgufConfig, OtherFiles) {
   EXPECT_EQ(least().text("general.type", "adapter").error(),
             "test: the file is of the type 'adapter', not a model");
   EXPECT_EQ(least().u32("split.count", 3).error(),
-            "test: the file is one of 3 parts of a model; join them with "
-            "llama-gguf-split --merge");
+            "test: the file is one of 3 parts of a model, and the others are "
+            "not open");
   EXPECT_EQ(least().without("token_embd.weight").error(),
             "test: no tensor 'token_embd.weight': the file has a configuration "
             "but no model");
