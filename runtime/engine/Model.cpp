@@ -10,6 +10,7 @@
 
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Stopwatch.h"
+#include "runtime/engine/RankLeader.h"
 #include "runtime/model/TensorList.h"
 
 #include <optional>
@@ -22,7 +23,7 @@ Model::Model(ModelConfig config, Device &device, const WeightSource &source,
              StepProvider provider, ModelOptions options)
     : name(std::move(options.name)), model(std::move(config)), target(device),
       source(source), provider(std::move(provider)),
-      only(std::move(options.shapes)),
+      only(std::move(options.shapes)), others(options.ranks),
       store(device, &source, {options.pool, options.cancelled}) {}
 
 bool Model::hasProgram(const StepShape &shape) const {
@@ -54,13 +55,26 @@ Result<LoadedProgram *> Model::program(const StepShape &shape) try {
     return executable.status();
   KF_RETURN_IF_ERROR(checkStep(*executable, shape, model));
   watch = Stopwatch();
-  Result<std::unique_ptr<LoadedProgram>> loaded = target.load(*executable);
+  const Status loaded =
+      others ? others->together(LoadProgram{shape, executable->serialize()},
+                                [&] { return load(shape, *executable); })
+             : load(shape, *executable);
   loading += watch.seconds();
-  if (!loaded.ok())
-    return loaded.status().in("program '" + executable->programName + "'");
-  return programs.emplace(shape, loaded.take()).first->second.get();
+  if (!loaded.ok()) {
+    programs.erase(shape); // another rank may be without it
+    return loaded;
+  }
+  return programs.at(shape).get();
 } catch (...) {
   return statusOfException();
+}
+
+Status Model::load(const StepShape &shape, const Executable &executable) {
+  Result<std::unique_ptr<LoadedProgram>> loaded = target.load(executable);
+  if (!loaded.ok())
+    return loaded.status().in("program '" + executable.programName + "'");
+  programs.emplace(shape, loaded.take());
+  return Status();
 }
 
 Status Model::badLogits(const std::string &what) const {

@@ -25,6 +25,8 @@
 
 namespace kf {
 
+class RankLeader;
+
 /// Compiles a part of a step, with inputs and outputs as runtime/model/Step.h
 /// says, for the model's device.
 using StepProvider = std::function<Result<Executable>(const StepShape &shape)>;
@@ -39,6 +41,9 @@ struct ModelOptions {
   CancelFlag cancelled = nullptr;
   /// The only shapes that the StepProvider knows, in order; none: any.
   std::vector<StepShape> shapes = {};
+  /// Where others run the model, too, and this one leads them: what tells them.
+  /// Null: it does not. Not owned.
+  RankLeader *ranks = nullptr;
 };
 
 /// What all sequences of a decoder share: its programs, which come from the
@@ -49,8 +54,8 @@ public:
   Model(ModelConfig config, Device &device, const WeightSource &source,
         StepProvider provider, ModelOptions options = {});
 
-  /// The program of `shape`, ready to be bound. Errors: the provider's, the
-  /// device's, and a program that does not fit the model.
+  /// The program of `shape`, ready to be bound, on all ranks. Errors: the
+  /// provider's, the devices', and a program that does not fit the model.
   Result<LoadedProgram *> program(const StepShape &shape);
   /// Whether program(shape) is there without any work.
   bool hasProgram(const StepShape &shape) const;
@@ -65,6 +70,8 @@ public:
 
   const ModelConfig &config() const { return model; }
   Device &device() const { return target; }
+  /// ModelOptions::ranks.
+  RankLeader *ranks() const { return others; }
   WeightStore &weights() { return store; }
   const WeightStore &weights() const { return store; }
   /// The error of who has got logits that are not finite: `what`, with the
@@ -85,6 +92,7 @@ public:
   double loadSeconds() const { return loading; }
 
 private:
+  Status load(const StepShape &shape, const Executable &executable);
   std::string adviceOnCache() const;
 
   std::string name;
@@ -93,6 +101,7 @@ private:
   const WeightSource &source;
   StepProvider provider;
   std::vector<StepShape> only;
+  RankLeader *others;
   WeightStore store;
   std::map<StepShape, std::unique_ptr<LoadedProgram>> programs;
   double compiling = 0, loading = 0;

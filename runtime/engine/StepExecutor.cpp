@@ -9,11 +9,10 @@
 #include "runtime/engine/StepExecutor.h"
 
 #include "runtime/core/Exceptions.h"
-#include "runtime/core/Stopwatch.h"
+#include "runtime/engine/RankLeader.h"
 
 #include <algorithm>
 #include <bit>
-#include <iterator>
 #include <utility>
 
 using namespace kf;
@@ -22,38 +21,20 @@ using namespace kf;
 // Programs and buffers
 //===----------------------------------------------------------------------===//
 
-/// Choices read what heads give, and end before them.
-StepExecutor::~StepExecutor() {
-  stream.reset();
-  while (!parts.empty())
-    parts.erase(std::prev(parts.end()));
+/// What may end a step that has begun: nothing where others are in it.
+CancelFlag StepExecutor::withinStep(CancelFlag cancelled) const {
+  return model.ranks() ? nullptr : cancelled;
 }
 
-Result<Stream *> StepExecutor::workStream() {
-  if (!stream) {
-    KF_ASSIGN_OR_RETURN(stream, model.device().createStream());
-  }
-  return stream.get();
-}
-
-/// Those that all programs share.
-Status StepExecutor::prepareBuffers() {
-  Device &device = model.device();
-  if (!hidden) {
-    KF_ASSIGN_OR_RETURN(
-        const int64_t bytes,
-        checkedByteCount(DataType::F32,
-                         std::array{mostRows, model.config().hiddenSize}));
-    KF_ASSIGN_OR_RETURN(hidden, device.allocate(static_cast<uint64_t>(bytes)));
-  }
+Status StepExecutor::prepareSlots() {
   for (Slot &slot : slots) {
     if (slot.done)
       continue;
-    KF_ASSIGN_OR_RETURN(
-        slot.ids,
-        device.allocate(static_cast<uint64_t>(mostChosen) * sizeof(int32_t),
-                        MemoryKind::HostPinned));
-    KF_ASSIGN_OR_RETURN(slot.done, device.createEvent());
+    KF_ASSIGN_OR_RETURN(slot.ids,
+                        model.device().allocate(
+                            static_cast<uint64_t>(mostChosen) * sizeof(int32_t),
+                            MemoryKind::HostPinned));
+    KF_ASSIGN_OR_RETURN(slot.done, model.device().createEvent());
   }
   return Status();
 }
@@ -70,43 +51,22 @@ Status StepExecutor::prepare(const StepShape &shape) try {
 }
 
 Status StepExecutor::bind(const StepShape &shape) {
-  KF_ASSIGN_OR_RETURN(LoadedProgram * program, model.program(shape));
-  const Stopwatch watch;
-  const double packed = model.weights().seconds();
-  KF_ASSIGN_OR_RETURN(Stream * work, workStream());
-  KF_RETURN_IF_ERROR(prepareBuffers());
-  OutsideBuffers outside;
-  if (shape.part == StepPart::Body)
-    outside.outputs[0] = hidden.get();
-  else if (shape.part != StepPart::Choose)
-    outside.inputs[numberOf(kStepHidden)] = hidden.get();
-  else
-    outside.inputs[numberOf(kStepLogits)] =
-        &partOf(StepPart::Head, shape.rows).program->output(0);
-  Result<std::unique_ptr<ProgramRunner>> made = ProgramRunner::create(
-      *program, model.device(), model.weights(), cache, work, outside);
-  binding += watch.seconds() - (model.weights().seconds() - packed);
-  if (!made.ok())
-    return made.status();
-  (*made)->setProfile(profile);
-  Part part = {shape, made.take(), {}};
+  KF_RETURN_IF_ERROR(model.program(shape).status());
+  KF_RETURN_IF_ERROR(prepareSlots());
+  const auto own = [&] { return programs.bind(shape); };
+  if (RankLeader *const ranks = model.ranks()) {
+    if (parts.empty())
+      KF_RETURN_IF_ERROR(ranks->tell(OpenCache{cache.pages(), mostRows}));
+    KF_RETURN_IF_ERROR(ranks->together(BindProgram{shape}, own));
+  } else {
+    KF_RETURN_IF_ERROR(own());
+  }
+  KF_ASSIGN_OR_RETURN(stream, programs.stream());
+  ProgramRunner *const program = programs.find(shape);
+  Part part = {shape, program, {}};
   part.written.resize(program->program().inputs.size());
   parts.emplace(shape, std::move(part));
   return Status();
-}
-
-uint64_t StepExecutor::arenaBytes() const {
-  uint64_t total = 0;
-  for (const auto &[shape, part] : parts)
-    total += part.program->arenaBytes();
-  return total;
-}
-
-uint64_t StepExecutor::ioBytes() const {
-  uint64_t total = hidden ? hidden->size() : 0;
-  for (const auto &[shape, part] : parts)
-    total += part.program->ioBytes();
-  return total;
 }
 
 //===----------------------------------------------------------------------===//
@@ -126,6 +86,9 @@ Status StepExecutor::write(Part &part, StepInput input,
         std::ranges::equal(piece, std::span(known).subspan(at, piece.size())))
       continue;
     std::vector<std::byte> held = std::exchange(known, {});
+    if (RankLeader *const ranks = model.ranks())
+      KF_RETURN_IF_ERROR(ranks->tell(
+          WriteInput{part.shape, static_cast<uint32_t>(number), at, piece}));
     KF_RETURN_IF_ERROR(
         part.program->write(number, at, piece.data(), piece.size()));
     held.resize(std::max(held.size(), end));
@@ -156,16 +119,21 @@ Status StepExecutor::writePages(Part &body, const StepPlan &plan) {
 
 /// Neighbours go at once.
 Status StepExecutor::copyIds(Part &body, const Source &source) {
-  const ProgramRunner *choice = slotOf(source.step).choice;
+  const Part *const choice = slotOf(source.step).choice;
   assert(choice && "a step that chooses nothing");
   body.written[kStepIds].clear();
   const std::vector<uint32_t> &rows = source.rows;
   for (size_t first = 0, end; first < rows.size(); first = end) {
     for (end = first + 1; end < rows.size() && rows[end] == rows[end - 1] + 1;)
       ++end;
+    const uint64_t offset = first * sizeof(int32_t),
+                   from = rows[first] * sizeof(int32_t),
+                   bytes = (end - first) * sizeof(int32_t);
+    if (RankLeader *const ranks = model.ranks())
+      KF_RETURN_IF_ERROR(ranks->tell(
+          CopyInput{body.shape, kStepIds, offset, choice->shape, from, bytes}));
     KF_RETURN_IF_ERROR(body.program->copyInput(
-        kStepIds, first * sizeof(int32_t), *choice, 0,
-        rows[first] * sizeof(int32_t), (end - first) * sizeof(int32_t)));
+        kStepIds, offset, *choice->program, 0, from, bytes));
   }
   return Status();
 }
@@ -175,7 +143,9 @@ Status StepExecutor::copyIds(Part &body, const Source &source) {
 //===----------------------------------------------------------------------===//
 
 Status StepExecutor::copyPages(std::span<const PageCopy> copies) try {
-  KF_ASSIGN_OR_RETURN(Stream * work, workStream());
+  KF_ASSIGN_OR_RETURN(Stream * work, programs.stream());
+  if (RankLeader *const ranks = model.ranks())
+    KF_RETURN_IF_ERROR(ranks->tell(CopyPages{{copies.begin(), copies.end()}}));
   const Status status = cache.copyPages(*work, copies);
   const Status done = work->synchronize();
   return status.ok() ? done : status;
@@ -187,8 +157,12 @@ Status StepExecutor::copyPages(std::span<const PageCopy> copies) try {
 Status StepExecutor::run(Part &part, const StepCounts &counts,
                          CancelFlag cancelled) {
   const StepSizes sizes(stepScalars(part.shape, counts));
-  return profile ? part.program->execute(sizes, cancelled)
-                 : part.program->start(sizes);
+  if (RankLeader *const ranks = model.ranks()) {
+    KF_RETURN_IF_ERROR(ranks->tell(StartProgram{part.shape, sizes.scalars}));
+    KF_RETURN_IF_ERROR(ranks->flush());
+  }
+  return isMeasured ? part.program->execute(sizes, withinStep(cancelled))
+                    : part.program->start(sizes);
 }
 
 Result<uint64_t> StepExecutor::submit(const StepPlan &plan, int64_t body,
@@ -246,7 +220,7 @@ Status StepExecutor::fetchLogits(Slot &slot, std::span<const int32_t> rows) {
 Status StepExecutor::choose(uint64_t step, const StepPlan &plan,
                             CancelFlag cancelled) try {
   assert(step + 1 == started && "another one's logits are there by now");
-  if (isCancelled(cancelled))
+  if (isCancelled(withinStep(cancelled)))
     return Status::cancelled();
   Slot &slot = slotOf(step);
   Part &part = partOf(StepPart::Choose, slot.head);
@@ -260,7 +234,7 @@ Status StepExecutor::choose(uint64_t step, const StepPlan &plan,
       part.program->fetch(0, *slot.ids, wanted * sizeof(int32_t)));
   KF_RETURN_IF_ERROR(fetchLogits(slot, plan.fetchedRows));
   KF_RETURN_IF_ERROR(stream->record(*slot.done));
-  slot.choice = part.program.get();
+  slot.choice = &part;
   slot.wanted = wanted;
   return Status();
 } catch (...) {
@@ -272,6 +246,7 @@ Result<std::span<const int32_t>> StepExecutor::wait(uint64_t step,
   assert(step < started && started - step <= slots.size() &&
          "a step that is not known any more");
   Slot &slot = slotOf(step);
+  cancelled = withinStep(cancelled);
   if (Status status = slot.done->synchronize(cancelled); !status) {
     // What else there is was dropped, or is of no use.
     (void)stream->synchronize(cancelled);
@@ -303,7 +278,7 @@ Status StepExecutor::compute(const StepShape &shape,
   counts.tokens = tokens;
   counts.wanted = static_cast<int64_t>(rows.size());
   KF_RETURN_IF_ERROR(run(output, counts, cancelled));
-  return stream->synchronize(cancelled);
+  return stream->synchronize(withinStep(cancelled));
 } catch (...) {
   return statusOfException();
 }

@@ -10,10 +10,9 @@
 //   executor.choose(step, plan, choose);
 //   std::span<const int32_t> ids = executor.wait(step, cancelled).take();
 //
-// The programs of a step are bound to one another's buffers: bodies write their
-// hidden rows to one buffer, of which all heads and embeddings read, and what
-// chooses reads the logits of the head with as many rows. So any body goes with
-// any head, and nothing is copied.
+// Where the model has several ranks, this one is the first of them, and tells
+// the others what to do ahead of doing it itself: runs meet in collectives. A
+// step that has begun is not cancelled then, as the others are in it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,15 +21,14 @@
 
 #include "runtime/engine/KVCache.h"
 #include "runtime/engine/Model.h"
-#include "runtime/engine/ProgramRunner.h"
 #include "runtime/engine/StepPlan.h"
+#include "runtime/engine/StepPrograms.h"
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -44,10 +42,8 @@ public:
   /// most `mostChosen` tokens.
   StepExecutor(Model &model, KVCache &cache, int64_t mostRows,
                int64_t mostChosen)
-      : model(model), cache(cache), mostRows(mostRows), mostChosen(mostChosen) {
-  }
-  /// Waits for what is in the stream.
-  ~StepExecutor();
+      : model(model), cache(cache), mostRows(mostRows), mostChosen(mostChosen),
+        programs(model, cache, mostRows) {}
   StepExecutor(const StepExecutor &) = delete;
   StepExecutor &operator=(const StepExecutor &) = delete;
 
@@ -101,18 +97,21 @@ public:
   void forgetInputs();
 
   /// As ProgramRunner::setProfile(), for all programs; before the first.
-  void setProfile(Profile *wanted) { profile = wanted; }
+  void setProfile(Profile *wanted) {
+    isMeasured = wanted != nullptr;
+    programs.setProfile(wanted);
+  }
 
-  uint64_t arenaBytes() const;
-  uint64_t ioBytes() const;
+  uint64_t arenaBytes() const { return programs.arenaBytes(); }
+  uint64_t ioBytes() const { return programs.ioBytes(); }
   /// Seconds in binding programs to buffers, packing apart.
-  double bindSeconds() const { return binding; }
+  double bindSeconds() const { return programs.bindSeconds(); }
 
 private:
-  /// A program with its buffers.
+  /// A program that is bound.
   struct Part {
     StepShape shape;
-    std::unique_ptr<ProgramRunner> program;
+    ProgramRunner *program;
     std::vector<std::vector<std::byte>> written; ///< what each input holds
   };
   /// What a step chose, on its way to the host.
@@ -121,8 +120,8 @@ private:
     /// Pinned, [fetched rows, V] f32; null until any are fetched.
     std::unique_ptr<Buffer> logits;
     std::unique_ptr<Event> done;
-    const ProgramRunner *choice = nullptr; ///< what chooses, once it was begun
-    int64_t head = 0;                      ///< rows of the head at most
+    const Part *choice = nullptr; ///< what chooses, once it was begun
+    int64_t head = 0;             ///< rows of the head at most
     size_t wanted = 0;
   };
 
@@ -130,9 +129,9 @@ private:
   Part &partOf(StepPart part, int64_t rows) {
     return parts.at(StepShape{part, rows});
   }
-  Result<Stream *> workStream();
-  Status prepareBuffers();
+  Status prepareSlots();
   Status bind(const StepShape &shape);
+  CancelFlag withinStep(CancelFlag cancelled) const;
   Status run(Part &part, const StepCounts &counts, CancelFlag cancelled);
   Status copyIds(Part &body, const Source &source);
   Status fetchLogits(Slot &slot, std::span<const int32_t> rows);
@@ -142,15 +141,13 @@ private:
   Model &model;
   KVCache &cache;
   int64_t mostRows, mostChosen;
-  Profile *profile = nullptr;
-  std::unique_ptr<Buffer> hidden; ///< [mostRows, D] f32, the last body's
-  std::map<StepShape, Part> parts;
+  bool isMeasured = false;
   std::array<Slot, 2> slots; ///< of the last steps
-  /// Of all steps; null until it is needed. It ends before what its work uses.
-  std::unique_ptr<Stream> stream;
+  StepPrograms programs;     ///< their work ends before what it uses
+  std::map<StepShape, Part> parts;
+  Stream *stream = nullptr;   ///< the programs'; null until they have one
   uint64_t started = 0;       ///< steps, so far
   std::vector<int32_t> table; ///< [S, P]
-  double binding = 0;
 };
 
 } // namespace kf

@@ -24,9 +24,10 @@ namespace kf::test {
 
 /// An engine of the fake model that records which steps it asked for.
 struct Fixture {
-  /// `shapes`: the only programs that there are.
+  /// `shapes`: the only programs that there are. `ranks` leads others.
   explicit Fixture(EngineOptions options = {}, bool shared = true,
-                   std::vector<StepShape> shapes = {})
+                   std::vector<StepShape> shapes = {},
+                   RankLeader *ranks = nullptr)
       : device(shared) {
     options.cancelled = &cancelled;
     auto provider = [this](const StepShape &shape) -> Result<Executable> {
@@ -40,7 +41,7 @@ struct Fixture {
     };
     model = std::make_unique<Model>(
         fakeConfig(), device, source, provider,
-        ModelOptions{"the fake", nullptr, nullptr, std::move(shapes)});
+        ModelOptions{"the fake", nullptr, nullptr, std::move(shapes), ranks});
     auto made = Engine::create(*model, options);
     EXPECT_TRUE(made.ok()) << made.message();
     engine = made.take();

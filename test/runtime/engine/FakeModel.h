@@ -48,6 +48,7 @@ struct FakeBehavior {
   Status failure;              ///< what runs end with
   int runs = 0;                ///< of all bodies
   int64_t rows = 0;            ///< in them
+  std::vector<int32_t> ids;    ///< of these rows
 };
 
 /// What all logits behind `tokens` depend on: the hidden row begins with it.
@@ -153,6 +154,7 @@ private:
       if (page < 0 || page >= poolPages)
         return Status::error("a page that there is not");
       token(row, position) = static_cast<float>(ints(kStepIds)[row]);
+      behavior.ids.push_back(ints(kStepIds)[row]);
     }
     for (int64_t row = 0; row < rows; ++row) {
       std::vector<int32_t> tokens;

@@ -1,0 +1,97 @@
+//===- RankLeader.cpp - The rank that others follow -----------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/engine/RankLeader.h"
+
+#include "runtime/core/Exceptions.h"
+
+#include <cassert>
+#include <utility>
+
+using namespace kf;
+
+static std::string nameOfRank(size_t index) {
+  return "rank " + std::to_string(index + 1);
+}
+
+static Status hasEnded(size_t index) {
+  return Status::error(nameOfRank(index) + " has ended",
+                       StatusCode::Unavailable);
+}
+
+/// What a rank says next; an error names it.
+Result<RankAnswer> RankLeader::receive(size_t index) {
+  const Result<std::optional<std::string>> message = channels[index]->receive();
+  if (!message.ok())
+    return message.status().in(nameOfRank(index));
+  if (!*message)
+    return hasEnded(index);
+  Result<RankAnswer> answer = decodeAnswer(**message);
+  if (!answer.ok())
+    return answer.status().in(nameOfRank(index));
+  return answer;
+}
+
+/// Sets `end` to the last that was heard of a rank whose connection is closed.
+void RankLeader::findEnd(size_t index) {
+  while (end.ok()) {
+    const Result<RankAnswer> answer = receive(index);
+    end = answer.ok() ? answer->status.in(nameOfRank(index)) : answer.status();
+  }
+}
+
+Status RankLeader::awaitReady(const std::string &model) try {
+  for (size_t i = 0; i < channels.size(); ++i) {
+    KF_ASSIGN_OR_RETURN(const RankAnswer answer, receive(i));
+    KF_RETURN_IF_ERROR(answer.status.in(nameOfRank(i)));
+    if (answer.text != model)
+      return Status::error(nameOfRank(i) + " has another model than rank 0; "
+                                           "all have to open the same files");
+  }
+  return Status();
+} catch (...) {
+  return statusOfException();
+}
+
+Status RankLeader::tell(const RankCommand &command) try {
+  assert(!isAnswered(command) && "nobody would read the answer");
+  encode(command, told);
+  return Status();
+} catch (...) {
+  return statusOfException();
+}
+
+Status RankLeader::flush() try {
+  const std::string message = std::exchange(told, {});
+  for (size_t i = 0; i < channels.size() && end.ok(); ++i)
+    if (!channels[i]->send(message).ok())
+      findEnd(i);
+  return end;
+} catch (...) {
+  return statusOfException();
+}
+
+Status RankLeader::together(const RankCommand &command,
+                            const std::function<Status()> &own) try {
+  assert(isAnswered(command) && "no rank would answer");
+  encode(command, told);
+  KF_RETURN_IF_ERROR(flush());
+  Status first = catchExceptions(own);
+  for (size_t i = 0; i < channels.size(); ++i) {
+    const Result<RankAnswer> answer = receive(i);
+    if (!answer.ok() && end.ok())
+      end = answer.status();
+    const Status status =
+        answer.ok() ? answer->status.in(nameOfRank(i)) : answer.status();
+    if (first.ok())
+      first = status;
+  }
+  return first;
+} catch (...) {
+  return statusOfException();
+}

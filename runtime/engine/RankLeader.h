@@ -1,0 +1,61 @@
+//===- RankLeader.h - The rank that others follow ---------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_ENGINE_RANKLEADER_H
+#define KF_RUNTIME_ENGINE_RANKLEADER_H
+
+#include "runtime/collective/RankChannel.h"
+#include "runtime/engine/RankCommand.h"
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace kf {
+
+/// Rank 0's connections to the others: what a Model and a StepExecutor tell
+/// them ahead of doing it themselves. One thread.
+///
+/// Failure: an error names the rank that it is of. What goes wrong in a command
+/// that is not answered ends the rank, and its group: the next call here, or
+/// the collective in which this rank waits for it, fails with what it said, and
+/// so do all later calls.
+class RankLeader {
+public:
+  /// `channels` lead to ranks 1, 2, ...
+  explicit RankLeader(std::vector<std::unique_ptr<RankChannel>> channels)
+      : channels(std::move(channels)) {}
+
+  /// Waits until all ranks are ready to follow. Errors: one that is not, or
+  /// whose model is another one than that with the key `model`.
+  Status awaitReady(const std::string &model);
+
+  /// Tells all ranks something that is not answered, at the next flush().
+  Status tell(const RankCommand &command);
+  /// Sends what they were told.
+  Status flush();
+  /// Has all ranks do something that is answered, while this one does `own`,
+  /// and waits for all of them. The error is that of `own`, or the first rank's
+  /// that has one.
+  Status together(const RankCommand &command,
+                  const std::function<Status()> &own);
+
+private:
+  Result<RankAnswer> receive(size_t index);
+  void findEnd(size_t index);
+
+  std::vector<std::unique_ptr<RankChannel>> channels;
+  std::string told; ///< commands that are not sent yet
+  Status end;       ///< the error of the first rank that has ended
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_ENGINE_RANKLEADER_H

@@ -1,0 +1,296 @@
+//===- RankedEngineTest.cpp - Ranks that follow an engine -----------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The fake model has no collectives: followers run what the leader does, and
+// that is what is looked at. test/conformance has models that are shared out.
+//
+//===----------------------------------------------------------------------===//
+
+#include "EngineFixture.h"
+
+#include "runtime/engine/RankFollower.h"
+#include "runtime/engine/RankLeader.h"
+#include "test/runtime/StatusAssertions.h"
+
+#include <array>
+#include <thread>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+/// A rank on a thread of its own.
+struct Follower {
+  explicit Follower(std::unique_ptr<RankChannel> leader)
+      : thread([this, leader = std::move(leader)] {
+          RankFollower rank(fakeConfig(), device, source, {});
+          EXPECT_TRUE(
+              leader->send(encode(RankAnswer{Status(), "the fake"})).ok());
+          end = rank.follow(*leader);
+          // One that is cancelled has no time to say so.
+          if (!end.ok() && !end.isCancelled())
+            (void)leader->send(encode(RankAnswer{end, {}}));
+        }) {}
+
+  FakeModelDevice device;
+  FakeSource source;
+  Status end; ///< once the thread has ended
+  std::thread thread;
+};
+
+/// An engine that two ranks follow.
+struct Ranked {
+  explicit Ranked(EngineOptions options = {}) {
+    std::vector<std::unique_ptr<RankChannel>> channels;
+    for (std::unique_ptr<Follower> &follower : followers) {
+      auto [here, there] = createThreadChannel();
+      channels.push_back(std::move(here));
+      follower = std::make_unique<Follower>(std::move(there));
+    }
+    leader = std::make_unique<RankLeader>(std::move(channels));
+    EXPECT_TRUE(succeeds(leader->awaitReady("the fake")));
+    fixture = std::make_unique<Fixture>(options, /*shared=*/true,
+                                        std::vector<StepShape>(), leader.get());
+  }
+  ~Ranked() { finish(); }
+
+  Engine &engine() { return *fixture->engine; }
+
+  /// Ends all, and waits for the followers.
+  void finish() {
+    fixture.reset();
+    leader.reset();
+    for (std::unique_ptr<Follower> &follower : followers)
+      if (follower->thread.joinable())
+        follower->thread.join();
+  }
+
+  std::array<std::unique_ptr<Follower>, 2> followers;
+  std::unique_ptr<RankLeader> leader;
+  std::unique_ptr<Fixture> fixture;
+};
+
+void expectRunsOfTheLeader(bool runsAhead) {
+  Ranked ranked({.parallel = 3, .runsAhead = runsAhead});
+  SamplerOptions options;
+  options.temperature = 1;
+  options.repetitionPenalty = 1.5;
+  const std::vector<int32_t> prompt = tokens(70);
+  FakeBehavior &own = ranked.fixture->device.behavior;
+  own.varies = true;
+  for (std::unique_ptr<Follower> &follower : ranked.followers)
+    follower->device.behavior.varies = true;
+  {
+    // The third shares a page with the second, and copies what it writes.
+    Text first(ranked.fixture->sequence(), options, 30),
+        second(ranked.fixture->sequence(), {}, 20),
+        third(ranked.fixture->sequence(), options, 10);
+    EXPECT_TRUE(succeeds(first.read({1, 2})));
+    EXPECT_TRUE(succeeds(second.read(prompt)));
+    ranked.fixture->engine->step();
+    EXPECT_TRUE(succeeds(third.read(prompt)));
+    ranked.fixture->runAll();
+    EXPECT_EQ(first.chosen, expected({1, 2}, options, 30, own));
+    EXPECT_EQ(third.chosen, expected(prompt, options, 10, own));
+  }
+  EXPECT_EQ(ranked.engine().counts().ahead > 0, runsAhead);
+  const int runs = own.runs;
+  const std::vector<int32_t> ids = own.ids;
+  ranked.finish();
+  for (const std::unique_ptr<Follower> &follower : ranked.followers) {
+    EXPECT_TRUE(succeeds(follower->end));
+    EXPECT_EQ(follower->device.behavior.runs, runs);
+    EXPECT_EQ(follower->device.behavior.ids, ids);
+  }
+}
+
+TEST(RankedEngine, FollowersRunWhatTheLeaderDoes) {
+  expectRunsOfTheLeader(/*runsAhead=*/false);
+}
+TEST(RankedEngine, FollowersRunAhead) {
+  expectRunsOfTheLeader(/*runsAhead=*/true);
+}
+
+TEST(RankedEngine, AStepThatHasBegunIsNotCancelled) {
+  Ranked ranked;
+  std::atomic<bool> &cancelled = ranked.fixture->cancelled;
+  ranked.fixture->device.behavior.onRun = [&] { cancelled = true; };
+  auto sequence = ranked.fixture->sequence();
+  EXPECT_TRUE(succeeds(readAll(*sequence, tokens(5))));
+  EXPECT_EQ(readAll(*sequence, tokens(5)).code(), StatusCode::Cancelled);
+}
+
+TEST(RankedEngine, NamesTheRankThatCannotBind) {
+  Ranked ranked;
+  ranked.fixture->change = [](Executable &step) {
+    WeightSpec weight;
+    weight.names = {"absent"};
+    weight.shape = {4};
+    step.weights = {weight};
+  };
+  static const float values[4] = {};
+  ranked.fixture->source.tensors["absent"] = {DataType::F32, {4}, values, 16};
+  auto sequence = ranked.fixture->sequence();
+  EXPECT_TRUE(failsWith(readAll(*sequence, tokens(2)),
+                        "rank 1: program 'body_16': there is no tensor "
+                        "'absent'"));
+}
+
+TEST(RankedEngine, NamesTheRankWhoseRunFails) {
+  Ranked ranked;
+  ranked.followers[1]->device.behavior.failure =
+      Status::error("the power is off");
+  auto sequence = ranked.fixture->sequence();
+  Status status;
+  for (int i = 0; i < 1000 && status.ok(); ++i)
+    status = readAll(*sequence, tokens(1));
+  EXPECT_TRUE(failsWith(status, "rank 2: the power is off"));
+  sequence.reset();
+  ranked.finish();
+  EXPECT_TRUE(succeeds(ranked.followers[0]->end));
+  EXPECT_TRUE(failsWith(ranked.followers[1]->end, "the power is off"));
+}
+
+/// Of two ranks, one fails in a run or goes away without a word, early or late.
+/// A leader may have ended by then: the fake model does not wait for others.
+TEST(RankedEngine, RanksThatEndAtAnyTimeLeaveNobodyWaiting) {
+  for (int i = 0; i < 60; ++i) {
+    const size_t rank = static_cast<size_t>(i % 2);
+    const bool isSilent = i % 3 == 0;
+    const std::string error = "rank " + std::to_string(rank + 1) +
+                              (isSilent ? " has ended" : ": the power is off");
+    Ranked ranked({.parallel = 2, .runsAhead = i % 4 < 2});
+    FakeBehavior &behavior = ranked.followers[rank]->device.behavior;
+    behavior.onRun = [&behavior, isSilent, left = 1 + i * 7 % 23]() mutable {
+      if (--left == 0)
+        behavior.failure =
+            isSilent ? Status::cancelled() : Status::error("the power is off");
+    };
+    {
+      Text first(ranked.fixture->sequence(), {}, 30),
+          second(ranked.fixture->sequence(), {}, 20);
+      EXPECT_TRUE(succeeds(first.read({1, 2})));
+      EXPECT_TRUE(succeeds(second.read(tokens(70))));
+      ranked.fixture->runAll();
+      for (const Text *text : {&first, &second})
+        if (!text->error.ok())
+          EXPECT_EQ(text->error.message(), error);
+    }
+    ranked.finish();
+    EXPECT_EQ(ranked.followers[rank]->end.isCancelled(), isSilent);
+    EXPECT_TRUE(succeeds(ranked.followers[1 - rank]->end));
+  }
+}
+
+TEST(RankLeader, RefusesAnotherModel) {
+  auto [here, there] = createThreadChannel();
+  std::vector<std::unique_ptr<RankChannel>> channels;
+  channels.push_back(std::move(here));
+  RankLeader leader(std::move(channels));
+  EXPECT_TRUE(there->send(encode(RankAnswer{Status(), "b"})).ok());
+  EXPECT_TRUE(failsWith(leader.awaitReady("a"),
+                        "rank 1 has another model than rank 0"));
+  EXPECT_TRUE(there->send("?").ok());
+  EXPECT_TRUE(failsWith(leader.awaitReady("a"),
+                        "rank 1: a message of another rank that is no answer"));
+  there.reset();
+  EXPECT_TRUE(failsWith(leader.awaitReady("a"), "rank 1 has ended"));
+}
+
+//===----------------------------------------------------------------------===//
+// Leaders that are wrong
+//===----------------------------------------------------------------------===//
+
+constexpr StepShape kBody = {StepPart::Body, 16}, kHead = {StepPart::Head, 1},
+                    kChoice = {StepPart::Choose, 1};
+
+/// What a rank that has a body and a choice of tokens says to `command`, and
+/// ends with.
+Status obeyed(const RankCommand &command) {
+  auto [leader, there] = createThreadChannel();
+  Follower follower(std::move(there));
+  std::string message;
+  for (const StepShape &shape : {kBody, kHead, kChoice})
+    encode(LoadProgram{shape, fakeStep(shape).serialize()}, message);
+  encode(OpenCache{4, 16}, message);
+  for (const StepShape &shape : {kBody, kHead, kChoice})
+    encode(BindProgram{shape}, message);
+  encode(command, message);
+  EXPECT_TRUE(leader->send(message).ok());
+  for (int answer = 0; answer < 7; ++answer) {
+    const Result<std::optional<std::string>> given = leader->receive();
+    if (!given.ok() || !*given) {
+      ADD_FAILURE() << "no answer " << answer;
+      break;
+    }
+    EXPECT_TRUE(succeeds(decodeAnswer(**given)->status));
+  }
+  Status answered;
+  if (isAnswered(command))
+    answered = decodeAnswer(*leader->receive().take())->status;
+  leader.reset();
+  follower.thread.join();
+  return answered.ok() ? follower.end : answered;
+}
+
+TEST(RankFollower, DoesNothingOutsideOfItsBuffers) {
+  static const std::vector<std::byte> bytes(1 << 16);
+  const std::span<const std::byte> few = std::span(bytes).first(64);
+  StartProgram start{kBody, {}};
+  start.scalars[KF_SCALAR_N_TOKENS] = 1;
+  start.scalars[KF_SCALAR_NAMED_SIZES] = 1;
+  EXPECT_TRUE(succeeds(obeyed(WriteInput{kBody, 0, 0, few})));
+  EXPECT_TRUE(succeeds(obeyed(start)));
+  for (const auto &[command, error] :
+       std::initializer_list<std::pair<RankCommand, const char *>>{
+           {WriteInput{kBody, 0, 8, std::span(bytes)}, "reach past the end"},
+           {WriteInput{kBody, 0, UINT64_MAX, few}, "reach past the end"},
+           {WriteInput{kBody, 4, 0, few}, "input 4 of body_16"},
+           {WriteInput{{StepPart::Body, 1}, 0, 0, few}, "body_1, which is not"},
+           {CopyInput{kBody, 99, 0, kChoice, 0, 4}, "input 99 of body_16"},
+           {CopyInput{kBody, 0, 0, kChoice, 0, 1 << 20}, "reach past the end"},
+           {CopyInput{kBody, 0, 0, kChoice, UINT64_MAX, 4}, "past the end"},
+           {CopyInput{kBody, 0, 0, {StepPart::Choose, 2}, 0, 4}, "choose_2"},
+           {CopyPages{{{0, 4}}}, "a copy of page 0 to 4"},
+           {CopyPages{{{-1, 0}}}, "a copy of page -1 to 0"},
+           {CopyPages{{{1, 1}}}, "a copy of page 1 to 1"},
+           {OpenCache{0, 16}, "a cache of 0 pages"},
+           {OpenCache{1, int64_t(1) << 40}, "steps of 1099511627776 rows"},
+           {BindProgram{{StepPart::Choose, 16}}, "choose_16, which it has not"},
+           {LoadProgram{{StepPart::Body, 1}, "no program"}, "no KernelForge"},
+           {LoadProgram{{StepPart::Body, 1}, fakeStep(kHead).serialize()},
+            "program 'head_1'"},
+           {LoadProgram{{StepPart::Body, -5}, fakeStep(kBody).serialize()},
+            "program 'body_16'"}})
+    EXPECT_TRUE(failsWith(obeyed(command), error));
+  for (const int64_t size : {int64_t(-1), int64_t(0), int64_t(17), INT64_MAX})
+    for (const size_t slot : {KF_SCALAR_N_TOKENS, KF_SCALAR_NAMED_SIZES}) {
+      StartProgram wrong = start;
+      wrong.scalars[slot] = size;
+      EXPECT_FALSE(obeyed(wrong).ok()) << slot << " is " << size;
+    }
+}
+
+TEST(RankFollower, NeedsACache) {
+  for (const RankCommand &command : std::initializer_list<RankCommand>{
+           BindProgram{kBody}, StartProgram{kBody, {}}, CopyPages{{{0, 1}}}}) {
+    auto [leader, there] = createThreadChannel();
+    Follower follower(std::move(there));
+    std::string message;
+    encode(command, message);
+    EXPECT_TRUE(leader->send(message).ok());
+    (void)leader->receive(); // that it is ready
+    const Result<RankAnswer> answer = decodeAnswer(*leader->receive().take());
+    EXPECT_FALSE(answer->status.ok());
+    leader.reset();
+    follower.thread.join();
+  }
+}
+
+} // namespace
