@@ -129,6 +129,26 @@ static constexpr NamedConfig configs[] = {
   "eos_token_id": 128001,
   "torch_dtype": "bfloat16"
 })"},
+    {"llama-3-70b", "meta-llama/Meta-Llama-3-70B", R"({
+  "architectures": ["LlamaForCausalLM"],
+  "model_type": "llama",
+  "hidden_size": 8192,
+  "intermediate_size": 28672,
+  "num_hidden_layers": 80,
+  "num_attention_heads": 64,
+  "num_key_value_heads": 8,
+  "vocab_size": 128256,
+  "max_position_embeddings": 8192,
+  "hidden_act": "silu",
+  "rms_norm_eps": 1e-05,
+  "rope_theta": 500000.0,
+  "rope_scaling": null,
+  "attention_bias": false,
+  "tie_word_embeddings": false,
+  "bos_token_id": 128000,
+  "eos_token_id": 128001,
+  "torch_dtype": "bfloat16"
+})"},
     {"mistral-7b", "mistralai/Mistral-7B-v0.1", R"({
   "architectures": ["MistralForCausalLM"],
   "model_type": "mistral",

@@ -11,7 +11,6 @@
 #include "runtime/core/Exceptions.h"
 #include "runtime/io/ShardedWeights.h"
 #include "runtime/model/TensorList.h"
-#include "runtime/program/Executable.h"
 #include "runtime/weights/RowScales.h"
 
 #include <algorithm>
@@ -186,6 +185,23 @@ Result<ModelConfig> localConfig(const ModelConfig &whole, int64_t ranks,
 }
 
 } // namespace
+
+std::vector<StepCollectives> kf::collectivesOf(const ModelConfig &shard) {
+  using enum CollectiveSpec::Kind;
+  std::vector<StepCollectives> all;
+  const int64_t layers = shard.layers;
+  all.push_back(
+      {AllReduce, shard.outputByRows ? layers : 2 * layers, shard.hiddenSize});
+  if (shard.qkNorm == QkNorm::Width)
+    all.push_back({AllReduce, 2 * layers, 1});
+  if (shard.outputByRows) {
+    all.push_back({AllGather, layers, shard.heads * shard.headDim});
+    all.push_back({AllGather, layers, shard.sharedRows(shard.hiddenSize)});
+  }
+  all.push_back(
+      {AllGather, 1, shard.sharedRows(shard.vocabSize), /*ofWanted=*/true});
+  return all;
+}
 
 std::vector<int64_t> kf::possibleRanks(const ModelConfig &model) {
   std::vector<int64_t> possible;

@@ -31,6 +31,7 @@
 #define KF_RUNTIME_MODEL_SHARDING_H
 
 #include "runtime/model/ModelConfig.h"
+#include "runtime/program/Executable.h"
 #include "runtime/weights/WeightSource.h"
 
 #include <memory>
@@ -44,6 +45,17 @@ struct ModelShard {
   /// As `config` implies them, under the names of a complete checkpoint.
   std::unique_ptr<WeightSource> weights;
 };
+
+/// Collectives of a step that are alike.
+struct StepCollectives {
+  CollectiveSpec::Kind kind = CollectiveSpec::Kind::AllReduce;
+  int64_t count = 0;
+  int64_t columns = 0; ///< of each rank's part, f32 but for narrow activations
+  bool ofWanted = false; ///< the rows are those that are wanted, else all
+};
+
+/// What the ranks of a model put together in a step; `shard` is what one has.
+std::vector<StepCollectives> collectivesOf(const ModelConfig &shard);
 
 /// The numbers of ranks that can run a model, 1 among them, in order.
 std::vector<int64_t> possibleRanks(const ModelConfig &model);

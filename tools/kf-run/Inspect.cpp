@@ -19,6 +19,8 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <optional>
+#include <span>
 
 using namespace kf;
 using nlohmann::ordered_json;
@@ -227,17 +229,37 @@ std::string tensorsText(const ModelFacts &facts) {
   return "\ntensors by name: type, shape, bytes\n" + table.text();
 }
 
-std::string memoryText(const ModelFacts &facts) {
-  const uint64_t weights = facts.tensorBytes();
+std::string memoryText(uint64_t weights, std::span<const MemoryFacts> rows) {
   TextTable table(/*right=*/true);
   table.add(
       {"context", "cache f16", "with weights", "cache f32", "with weights"});
-  for (const MemoryFacts &row : facts.memory())
+  for (const MemoryFacts &row : rows)
     table.add({std::to_string(row.context), bytesText(row.cacheF16),
                bytesText(weights + row.cacheF16), bytesText(row.cacheF32),
                bytesText(weights + row.cacheF32)});
-  return "\nestimated memory, weights " + bytesText(weights) + "\n" +
+  return "estimated memory, weights " + bytesText(weights) + "\n" +
          table.text();
+}
+
+/// Bytes of a row of a rank's part.
+uint64_t rowBytesOf(const StepCollectives &collectives) {
+  return static_cast<uint64_t>(collectives.columns) * sizeof(float);
+}
+
+std::string ranksText(const RankFacts &facts) {
+  const std::string each =
+      "\neach of " + std::to_string(facts.ranks) + " ranks";
+  TextTable sizes(/*right=*/false);
+  addList(sizes, "sizes", configText(facts.config));
+  TextTable table(/*right=*/true);
+  table.add({"collective", "a step", "bytes of a row", "rows"});
+  for (const StepCollectives &alike : facts.collectives)
+    table.add({std::string(nameOf(alike.kind)), std::to_string(alike.count),
+               std::to_string(rowBytesOf(alike)),
+               alike.ofWanted ? "wanted" : "all"});
+  return each + "\n" + sizes.text() + each + ": " +
+         memoryText(facts.weights, facts.memory) + each +
+         ": messages of a step\n" + table.text();
 }
 
 std::string metadataText(const Gguf &gguf) {
@@ -248,12 +270,15 @@ std::string metadataText(const Gguf &gguf) {
   return "\nmetadata\n" + table.text();
 }
 
-std::string textOf(const ModelFacts &facts, bool tensors) {
+std::string textOf(const ModelFacts &facts, const RankFacts *ofRank,
+                   bool tensors) {
   std::string out = printable(facts.name) + "\n" + overview(facts);
   if (!facts.tensors.empty() || !facts.tensorProblem.empty())
     out += typesText(facts);
   if (!facts.memory().empty())
-    out += memoryText(facts);
+    out += "\n" + memoryText(facts.tensorBytes(), facts.memory());
+  if (ofRank)
+    out += ranksText(*ofRank);
   if (facts.gguf && !facts.gguf->metadata().empty())
     out += metadataText(*facts.gguf);
   if (tensors && !facts.tensors.empty())
@@ -285,7 +310,33 @@ ordered_json configJson(const ModelConfig &config) {
   return json;
 }
 
-std::string jsonOf(const ModelFacts &facts, bool tensors) {
+ordered_json memoryJson(uint64_t weights, std::span<const MemoryFacts> rows) {
+  ordered_json memory = ordered_json::array();
+  for (const MemoryFacts &row : rows)
+    memory.push_back({{"context", row.context},
+                      {"cache_f16", row.cacheF16},
+                      {"cache_f32", row.cacheF32},
+                      {"total_f16", weights + row.cacheF16},
+                      {"total_f32", weights + row.cacheF32}});
+  return memory;
+}
+
+ordered_json ranksJson(const RankFacts &facts) {
+  ordered_json collectives = ordered_json::array();
+  for (const StepCollectives &alike : facts.collectives)
+    collectives.push_back({{"kind", nameOf(alike.kind)},
+                           {"count", alike.count},
+                           {"bytes_per_row", rowBytesOf(alike)},
+                           {"rows", alike.ofWanted ? "wanted" : "all"}});
+  return {{"count", facts.ranks},
+          {"config", configJson(facts.config)},
+          {"weights", facts.weights},
+          {"memory", memoryJson(facts.weights, facts.memory)},
+          {"collectives", std::move(collectives)}};
+}
+
+std::string jsonOf(const ModelFacts &facts, const RankFacts *ofRank,
+                   bool tensors) {
   // Problems are only there where something could not be read.
   auto addProblem = [](ordered_json &object, const std::string &problem) {
     if (!problem.empty())
@@ -323,14 +374,9 @@ std::string jsonOf(const ModelFacts &facts, bool tensors) {
     summary["list"] = std::move(list);
   }
   out["tensors"] = std::move(summary);
-  ordered_json memory = ordered_json::array();
-  for (const MemoryFacts &row : facts.memory())
-    memory.push_back({{"context", row.context},
-                      {"cache_f16", row.cacheF16},
-                      {"cache_f32", row.cacheF32},
-                      {"total_f16", weights + row.cacheF16},
-                      {"total_f32", weights + row.cacheF32}});
-  out["memory"] = std::move(memory);
+  out["memory"] = memoryJson(weights, facts.memory());
+  if (ofRank)
+    out["ranks"] = ranksJson(*ofRank);
   if (facts.gguf) {
     ordered_json metadata = ordered_json::array();
     for (const GgufEntry &entry : facts.gguf->metadata()) {
@@ -352,6 +398,7 @@ int kf::runInspect(Arguments arguments) {
   std::string model;
   DummyFlags dummy;
   bool tensors = false;
+  int64_t ranks = 1;
   std::optional<std::string> named;
   std::string json;
   OptionParser parser(
@@ -364,6 +411,9 @@ int kf::runInspect(Arguments arguments) {
                    "a GGUF file, or a folder as Hugging Face lays it out; "
                    "without it, the embedded model, kf-stories");
   dummy.addTo(parser, model);
+  parser.integer({"tensor-parallel", 0, "N"}, ranks, 1, kMaxRanks,
+                 "what each of N ranks would have of the model, and what they "
+                 "would put together in a step");
   parser.flag({"tensors"}, tensors, "lists every tensor");
   parser.json(json, "the same, of arrays the first elements");
   if (std::optional<int> code = parser.parse(arguments))
@@ -371,7 +421,15 @@ int kf::runInspect(Arguments arguments) {
   Result<ModelFacts> facts = collectFacts(model, dummy);
   if (!facts.ok())
     return report(facts.status());
+  std::optional<RankFacts> ofRank;
+  if (ranks > 1) {
+    Result<RankFacts> collected = collectRankFacts(model, dummy, ranks);
+    if (!collected.ok())
+      return report(collected.status());
+    ofRank = collected.take();
+  }
+  const RankFacts *const shown = ofRank ? &*ofRank : nullptr;
   if (!json.empty())
-    return report(writeOutput(json, jsonOf(*facts, tensors)));
-  return report(writeStdout(textOf(*facts, tensors)));
+    return report(writeOutput(json, jsonOf(*facts, shown, tensors)));
+  return report(writeStdout(textOf(*facts, shown, tensors)));
 }

@@ -219,18 +219,16 @@ std::map<std::string, TypeFacts> ModelFacts::types() const {
   return result;
 }
 
-std::vector<MemoryFacts> ModelFacts::memory() const {
+static std::vector<MemoryFacts> memoryOf(const ModelConfig &config) {
   std::vector<MemoryFacts> result;
-  if (!config)
-    return result;
   CacheSpec cache;
-  cache.layers = config->layers;
-  cache.kvHeads = config->kvHeads;
-  cache.headDim = config->headDim;
+  cache.layers = config.layers;
+  cache.kvHeads = config.kvHeads;
+  cache.headDim = config.headDim;
   std::vector<int64_t> contexts;
-  for (int64_t n = 512; n < config->maxPositions; n *= 4)
+  for (int64_t n = 512; n < config.maxPositions; n *= 4)
     contexts.push_back(n);
-  contexts.push_back(config->maxPositions);
+  contexts.push_back(config.maxPositions);
   for (int64_t context : contexts) {
     cache.type = DataType::F16;
     Result<int64_t> half = cache.bytes(cachePagesOf(context));
@@ -241,6 +239,31 @@ std::vector<MemoryFacts> ModelFacts::memory() const {
                         static_cast<uint64_t>(*full)});
   }
   return result;
+}
+
+std::vector<MemoryFacts> ModelFacts::memory() const {
+  return config ? memoryOf(*config) : std::vector<MemoryFacts>();
+}
+
+Result<RankFacts> kf::collectRankFacts(const std::string &path,
+                                       const DummyChoice &dummy,
+                                       int64_t ranks) {
+  KF_ASSIGN_OR_RETURN(ModelFiles model,
+                      openModel({.path = path, .dummy = dummy}, false));
+  Result<ModelShard> shard =
+      shardModel(model.config, std::move(model.weights), /*rank=*/0, ranks);
+  if (!shard.ok())
+    return nameModel(model, shard.status());
+  RankFacts facts;
+  facts.ranks = ranks;
+  for (const std::string &name : shard->weights->names()) {
+    KF_ASSIGN_OR_RETURN(const TensorView view, shard->weights->describe(name));
+    facts.weights += view.bytes;
+  }
+  facts.memory = memoryOf(shard->config);
+  facts.collectives = collectivesOf(shard->config);
+  facts.config = std::move(shard->config);
+  return facts;
 }
 
 Result<ModelFacts> kf::collectFacts(const std::string &path,

@@ -16,6 +16,7 @@
 
 #include "runtime/io/Gguf.h"
 #include "runtime/model/ModelConfig.h"
+#include "runtime/model/Sharding.h"
 #include "runtime/session/DummyModel.h"
 
 #include <map>
@@ -66,6 +67,21 @@ struct ModelFacts {
   /// For contexts up to what the model was made for; none without `config`.
   std::vector<MemoryFacts> memory() const;
 };
+
+/// What each of several ranks has of a model, alike for all.
+struct RankFacts {
+  int64_t ranks = 0;
+  ModelConfig config;   ///< with its sizes
+  uint64_t weights = 0; ///< bytes
+  std::vector<MemoryFacts> memory;
+  std::vector<StepCollectives> collectives;
+};
+
+/// What ranks would have of the model that collectFacts() looks at, of which
+/// nothing is read but names and types. Errors: a model that cannot run, or
+/// not on so many ranks.
+Result<RankFacts> collectRankFacts(const std::string &path,
+                                   const DummyChoice &dummy, int64_t ranks);
 
 /// Looks at the model at `path`, or the embedded one if it is empty, or the one
 /// that `dummy` makes. Fails if there is no model of any kind.
