@@ -91,7 +91,8 @@ struct EngineCounts {
   int64_t preemptions = 0; ///< of sequences whose pages others needed
 };
 
-/// Bytes that an engine and its model hold on their device.
+/// Bytes that an engine and its model hold on their device: of several ranks,
+/// what the first one does.
 struct EngineMemory {
   uint64_t weights = 0; ///< those that lie in the mapped file included
   uint64_t cache = 0;   ///< keys and values

@@ -11,10 +11,13 @@
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Lines.h"
 #include "runtime/core/Stopwatch.h"
+#include "runtime/core/UsableThreads.h"
 #include "runtime/engine/ModelFit.h"
 #include "runtime/engine/ProgramFiles.h"
+#include "runtime/engine/RankFollower.h"
 #include "runtime/model/ModelWork.h"
 #include "runtime/model/RopeFactors.h"
+#include "runtime/model/Sharding.h"
 
 #include <algorithm>
 
@@ -53,6 +56,94 @@ Session::open(SessionOptions options, const SessionSources &sources) try {
   return statusOfException();
 }
 
+//===----------------------------------------------------------------------===//
+// Opening
+//===----------------------------------------------------------------------===//
+
+/// Weights are packed on the CPU, whatever computes with them. Null: by the
+/// caller alone.
+static Result<std::unique_ptr<ThreadPool>>
+createPackingPool(const Device &device, const DeviceChoice &choice) {
+  if (device.name() == "reference" || choice.threads == 1)
+    return std::unique_ptr<ThreadPool>();
+  return ThreadPool::create(static_cast<int>(choice.threads));
+}
+
+/// The device of each of `ranks`, which share the threads of `all`.
+static Result<DeviceChoice> deviceOfRank(DeviceChoice all, int64_t ranks) {
+  if (!all.device.starts_with("cpu"))
+    return all;
+  if (all.threads > 0 && all.threads < ranks)
+    return Status::error("-t " + std::to_string(all.threads) +
+                         ": the threads are shared by " +
+                         std::to_string(ranks) +
+                         " ranks, each of which takes one at least; raise -t, "
+                         "or lower --tensor-parallel");
+  const int64_t threads = all.threads > 0 ? all.threads : usableThreads();
+  all.threads = std::max<int64_t>(threads / ranks, 1);
+  return all;
+}
+
+/// Rank `rank`'s part of a model, which has to outlive it; without a tokenizer.
+static Result<ModelFiles> partOf(const ModelFiles &whole, int64_t rank,
+                                 int64_t ranks) {
+  // Owned by nobody: what shares a model out may keep it, and need not.
+  const std::shared_ptr<const WeightSource> weights(std::shared_ptr<void>(),
+                                                    whole.weights.get());
+  Result<ModelShard> shard = shardModel(whole.config, weights, rank, ranks);
+  if (!shard.ok())
+    return nameModel(whole, shard.status());
+  ModelFiles part;
+  part.name = whole.name;
+  part.config = std::move(shard->config);
+  part.configText = whole.configText;
+  part.weights = std::move(shard->weights);
+  part.pooling = whole.pooling;
+  return part;
+}
+
+/// What all ranks but the first do. `options` are those of all of them.
+static Status runRank(const SessionOptions &options, const OpenDevice &open,
+                      const OpenEmbedded &embedded, int64_t context,
+                      Group &group, RankChannel &leader) {
+  KF_ASSIGN_OR_RETURN(ModelFiles whole,
+                      openModel(options.model, /*withTokenizer=*/false,
+                                embedded, /*observer=*/nullptr));
+  settleContext(whole.config, context);
+  KF_ASSIGN_OR_RETURN(const ModelFiles part,
+                      partOf(whole, group.rank(), group.size()));
+  KF_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
+                      open(options.device, /*observer=*/nullptr));
+  KF_RETURN_IF_ERROR(device->join(group));
+  KF_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadPool> pool,
+                      createPackingPool(*device, options.device));
+  RankFollower follower(part.config, *device, *part.weights,
+                        {part.name, pool.get(), options.cancelled});
+  KF_RETURN_IF_ERROR(
+      leader.send(encode(RankAnswer{Status(), modelKeyOf(part)})));
+  return follower.follow(leader);
+}
+
+/// Begins with the other ranks, and takes this one's part of the model.
+Status Session::startRanks(const SessionSources &sources) {
+  KF_ASSIGN_OR_RETURN(options.device,
+                      deviceOfRank(options.device, options.ranks));
+  KF_ASSIGN_OR_RETURN(shared, partOf(opened, /*rank=*/0, options.ranks));
+  // They may end after the session's observer.
+  SessionOptions theirs = options;
+  theirs.observer = nullptr;
+  theirs.profile = nullptr;
+  const int64_t context = options.context ? options.context : kDefaultContext;
+  KF_ASSIGN_OR_RETURN(
+      others,
+      LocalRanks::start(options.ranks, [theirs, open = sources.device,
+                                        embedded = sources.embedded, context](
+                                           Group &group, RankChannel &leader) {
+        return runRank(theirs, open, embedded, context, group, leader);
+      }));
+  return Status();
+}
+
 Status Session::openAll(const SessionSources &sources) {
   KF_ASSIGN_OR_RETURN(opened, openModel(options.model, options.withTokenizer,
                                         sources.embedded, options.observer));
@@ -60,18 +151,23 @@ Status Session::openAll(const SessionSources &sources) {
     options.context = opened.config.maxPositions;
   mostContext = settleContext(opened.config, options.context ? options.context
                                                              : kDefaultContext);
+  if (options.ranks > 1)
+    KF_RETURN_IF_ERROR(startRanks(sources));
   KF_ASSIGN_OR_RETURN(target, sources.device(options.device, options.observer));
-  // Weights are packed on the CPU, whatever computes with them.
-  if (target->name() != "reference" && options.device.threads != 1) {
-    KF_ASSIGN_OR_RETURN(pool, ThreadPool::create(int(options.device.threads)));
-  }
-  KF_ASSIGN_OR_RETURN(steps, sources.steps(opened, *target, options));
-  return Status();
+  if (others)
+    KF_RETURN_IF_ERROR(target->join(others->group()));
+  KF_ASSIGN_OR_RETURN(pool, createPackingPool(*target, options.device));
+  KF_ASSIGN_OR_RETURN(steps, sources.steps(part(), *target, options));
+  return others ? others->leader().awaitReady(modelKeyOf(part())) : Status();
 }
+
+//===----------------------------------------------------------------------===//
+// The cache's memory
+//===----------------------------------------------------------------------===//
 
 /// Bytes of a page of the KV cache.
 Result<int64_t> Session::pageBytes() const {
-  const ModelConfig &config = opened.config;
+  const ModelConfig &config = part().config;
   CacheSpec spec;
   spec.type = steps.cacheType;
   spec.layers = config.layers;
@@ -99,7 +195,7 @@ Status Session::checkMemory(int64_t pages) const {
   if (target->name() != "cuda")
     return Status();
   const Result<ModelWork> work =
-      ModelWork::of(opened.config, *opened.weights, steps.cacheType);
+      ModelWork::of(part().config, *part().weights, steps.cacheType);
   if (!work.ok())
     return nameModel(opened, work.status());
   KF_ASSIGN_OR_RETURN(const int64_t page, pageBytes());
@@ -113,10 +209,15 @@ Status Session::checkMemory(int64_t pages) const {
   return nameModel(opened, kf::checkFits(needs, memory));
 }
 
+//===----------------------------------------------------------------------===//
+// Running
+//===----------------------------------------------------------------------===//
+
 Status Session::makeModel() {
   model = std::make_unique<Model>(
-      opened.config, *target, *opened.weights, steps.provide,
-      ModelOptions{opened.name, pool.get(), options.cancelled, steps.shapes});
+      part().config, *target, *part().weights, steps.provide,
+      ModelOptions{opened.name, pool.get(), options.cancelled, steps.shapes,
+                   others ? &others->leader() : nullptr});
   model->weights().onProgress([this](uint64_t done, uint64_t all) {
     if (done == 0)
       packing.emplace(options.observer, "packing weights");

@@ -32,6 +32,7 @@
 #include "runtime/devices/OpenDevice.h"
 #include "runtime/engine/Engine.h"
 #include "runtime/measure/Profile.h"
+#include "runtime/session/LocalRanks.h"
 #include "runtime/session/OpenModel.h"
 
 #include <cstdint>
@@ -50,6 +51,10 @@ struct SessionOptions {
   ModelChoice model = {};
   bool withTokenizer = true; ///< and its chat template
   DeviceChoice device = {};
+  /// Ranks that run the model together, by Sharding.h, as threads of this
+  /// process: each with a device of its own, which gets a like part of the
+  /// threads. 1: the model is not shared out.
+  int64_t ranks = 1;
   /// Positions that a sequence has room for; 0: what start() is told that it
   /// takes, and 4096 if that is more; more than the model's most in no case,
   /// nor, without it, than LongRoPE's original context of 4096 or more.
@@ -104,7 +109,8 @@ struct StartOptions {
 /// an error, but for what LLVM and MLIR need (kf/Driver/Compiler.h).
 class Session {
 public:
-  /// Opens the model and the device. Nothing is compiled or packed yet.
+  /// Opens the model and the device, and the other ranks'. Nothing is compiled
+  /// or packed yet. Errors of another rank name it; those of shardModel().
   static Result<std::unique_ptr<Session>> open(SessionOptions options,
                                                const SessionSources &sources);
 
@@ -119,10 +125,13 @@ public:
   /// tokenizer.
   Result<std::vector<int32_t>> encodePrompt(std::string_view text) const;
 
+  /// The whole model, also where there are several ranks.
   const ModelFiles &files() const { return opened; }
   /// Of a session with one.
   const Tokenizer &tokenizer() const { return *opened.tokenizer; }
+  /// Of several, that of rank 0.
   Device &device() { return *target; }
+  int64_t ranks() const { return options.ranks; }
   /// After start().
   Engine &engine() { return *running; }
   const Engine &engine() const { return *running; }
@@ -138,16 +147,21 @@ private:
   explicit Session(SessionOptions options) : options(std::move(options)) {}
 
   Status openAll(const SessionSources &sources);
+  Status startRanks(const SessionSources &sources);
+  /// What this rank has of the model.
+  const ModelFiles &part() const { return shared ? *shared : opened; }
   Status makeModel();
   Result<int64_t> pageBytes() const;
   Result<int64_t> pagesFor(uint64_t bytes) const;
   Status checkMemory(int64_t pages) const;
 
   SessionOptions options;
+  std::unique_ptr<LocalRanks> others; ///< null: there is one rank
   std::unique_ptr<Device> target;
   std::unique_ptr<ThreadPool> pool;    ///< packs weights; null for none
   std::optional<ObservedWork> packing; ///< while weights are packed
   ModelFiles opened;
+  std::optional<ModelFiles> shared; ///< rank 0's part of several
   int64_t mostContext = 0; ///< positions that its configuration is right for
   SessionSteps steps;
   std::unique_ptr<Model> model;

@@ -35,13 +35,16 @@
 using namespace kf;
 using namespace kf::test;
 
-Result<Executable> ModelUnderTest::compileStep(const StepShape &shape) {
-  // Tests of one model, and ranks that run it together, share its executables.
+Result<Executable> kf::test::compileOnce(const std::string &model,
+                                         const std::string &target,
+                                         const ModelConfig &config,
+                                         const WeightSource &weights,
+                                         const StepShape &shape) {
   using Key = std::tuple<std::string, std::string, int64_t, StepShape>;
   static std::map<Key, Executable> compiled;
   static std::mutex compiling;
   std::lock_guard<std::mutex> lock(compiling);
-  auto key = std::tuple(path, target, modelConfig.ranks, shape);
+  auto key = std::tuple(model, target, config.ranks, shape);
   if (auto found = compiled.find(key); found != compiled.end())
     return found->second;
   mlir::DialectRegistry registry;
@@ -49,8 +52,7 @@ Result<Executable> ModelUnderTest::compileStep(const StepShape &shape) {
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
   mlir::kf::ImportOptions importOptions;
   importOptions.shape = shape;
-  auto module =
-      mlir::kf::importStep(context, modelConfig, *weights, importOptions);
+  auto module = mlir::kf::importStep(context, config, weights, importOptions);
   if (!module)
     return Status::error(llvm::toString(module.takeError()));
   mlir::kf::CompileOptions options;

@@ -63,6 +63,14 @@ inline constexpr std::initializer_list<const char *> denseGoldenModels = {
 inline constexpr std::initializer_list<const char *> expertGoldenModels = {
     "mixtral", "qwen2-moe", "qwen3-moe", "granitemoe", "olmoe"};
 
+/// Compiles a part of the step of a model that is called `model`, for one rank
+/// or several; what was compiled before is not compiled again. Any thread.
+Result<Executable> compileOnce(const std::string &model,
+                               const std::string &target,
+                               const ModelConfig &config,
+                               const WeightSource &weights,
+                               const StepShape &shape);
+
 /// A model, a device and an engine that compiles in memory.
 class ModelUnderTest {
 public:
@@ -94,7 +102,9 @@ public:
                                         std::vector<int64_t> stops = {});
 
   // For tests that run steps themselves.
-  Result<Executable> compileStep(const StepShape &shape);
+  Result<Executable> compileStep(const StepShape &shape) {
+    return compileOnce(path, target, modelConfig, *weights, shape);
+  }
   Device &runsOn() { return *device; }
   const WeightSource &source() const { return *weights; }
 

@@ -9,8 +9,9 @@
 // Every architecture of test/golden on 2 and 4 ranks, each a thread with a
 // device of its own: the logits of Hugging Face's transformers
 // (test/golden/reference.json), its greedy continuation, and equal bits on all
-// ranks. Weights in blocks are random ones, and what several ranks compute is
-// what one does.
+// ranks, where each has an engine; and the same of a session, where one has it
+// and the others follow. Weights in blocks are random ones, and what several
+// ranks compute is what one does.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +20,7 @@
 #include "runtime/collective/ThreadGroup.h"
 #include "runtime/model/ModelConfig.h"
 #include "runtime/model/Sharding.h"
+#include "runtime/session/Session.h"
 #include "test/runtime/TestFiles.h"
 
 #include "gtest/gtest.h"
@@ -96,6 +98,27 @@ std::vector<RankResult> runRanks(int64_t ranks, const OpenModel &open,
 
 class RankedModels : public testing::TestWithParam<RankedCase> {};
 
+/// What transformers computes of a model.
+struct Reference {
+  explicit Reference(const std::string &model) {
+    std::ifstream file(goldenFolder + "reference.json");
+    const auto all = nlohmann::json::parse(file).at(model);
+    logits = all.at("last_logits").get<std::vector<double>>();
+    greedy = all.at("greedy_20").get<std::vector<int32_t>>();
+    ids = all.at("ids").get<std::vector<int32_t>>();
+  }
+
+  void expect(const RankResult &result) const {
+    ASSERT_EQ(result.logits.size(), logits.size());
+    for (size_t i = 0; i < logits.size(); ++i)
+      ASSERT_NEAR(result.logits[i], logits[i], 2e-4) << "logit " << i;
+    EXPECT_EQ(result.greedy, greedy);
+  }
+
+  std::vector<double> logits;
+  std::vector<int32_t> ids, greedy;
+};
+
 TEST_P(RankedModels, LogitsAndContinuationsMatch) {
   const RankedCase &test = GetParam();
   const std::string path = goldenFolder + test.model;
@@ -107,10 +130,7 @@ TEST_P(RankedModels, LogitsAndContinuationsMatch) {
     EXPECT_LT(config->heads, test.ranks); // 2 heads, 4 ranks
     return;
   }
-  std::ifstream file(goldenFolder + "reference.json");
-  const auto reference = nlohmann::json::parse(file).at(test.model);
-  const auto expected = reference.at("last_logits").get<std::vector<double>>();
-  const auto greedy = reference.at("greedy_20").get<std::vector<int32_t>>();
+  const Reference reference(test.model);
   const std::vector<RankResult> results = runRanks(
       test.ranks,
       [&](Group *group) {
@@ -119,11 +139,69 @@ TEST_P(RankedModels, LogitsAndContinuationsMatch) {
         return ModelUnderTest::open(path, device, threads, "native",
                                     engineOptions(test.model), {}, group);
       },
-      reference.at("ids").get<std::vector<int32_t>>(), greedy.size());
-  ASSERT_EQ(results[0].logits.size(), expected.size());
-  for (size_t i = 0; i < expected.size(); ++i)
-    ASSERT_NEAR(results[0].logits[i], expected[i], 2e-4) << "logit " << i;
-  EXPECT_EQ(results[0].greedy, greedy);
+      reference.ids, reference.greedy.size());
+  reference.expect(results[0]);
+}
+
+/// A session of the model at `path`, whose programs this process shares.
+Result<std::unique_ptr<Session>> openSession(const std::string &path,
+                                             const std::string &device,
+                                             int64_t ranks, int64_t context) {
+  SessionOptions options;
+  options.model = {.path = path, .float8 = Float8Weights::KeptIfAny};
+  options.withTokenizer = false;
+  options.device.threads = ranks; // one each
+  options.context = context;
+  options.ranks = ranks;
+  auto open = [device](const DeviceChoice &,
+                       Observer *) -> Result<std::unique_ptr<Device>> {
+    return openTestDevice(device);
+  };
+  auto steps = [device](const ModelFiles &model, const Device &target,
+                        const SessionOptions &) -> Result<SessionSteps> {
+    return SessionSteps{
+        .provide =
+            [&model, code = targetFor(target, device)](const StepShape &shape) {
+              return compileOnce(model.name, code, model.config, *model.weights,
+                                 shape);
+            },
+        .cacheType = DataType::F32,
+        .origin = [] { return std::string(); }};
+  };
+  return Session::open(options, {.device = open, .steps = steps});
+}
+
+TEST_P(RankedModels, SessionsLeadTheOthers) {
+  const RankedCase &test = GetParam();
+  KF_REQUIRE_DEVICE(test.device);
+  const std::string path = goldenFolder + test.model;
+  const EngineOptions wanted = engineOptions(test.model);
+  auto session =
+      openSession(path, test.device, test.ranks, wanted.contextLength);
+  if (!session.ok()) {
+    EXPECT_TRUE(session.message().starts_with(
+        path + ": 4 ranks cannot share the model's 2 heads, "))
+        << session.message();
+    EXPECT_TRUE(session.message().ends_with("; 1 and 2 can"));
+    return;
+  }
+  const Reference reference(test.model);
+  // Twice: followers begin with a new cache.
+  for (int i = 0; i < 2; ++i) {
+    const Status started = (*session)->start({.reusesPrefixes = i == 1});
+    ASSERT_TRUE(started.ok()) << started.message();
+    Engine &engine = (*session)->engine();
+    auto logits = lastLogits(*engine.createSequence().take(), reference.ids);
+    ASSERT_TRUE(logits.ok()) << logits.message();
+    auto sequence = engine.createSequence().take();
+    Sampler sampler = Sampler::create({}).take();
+    GenerationOptions options;
+    options.maxTokens = static_cast<int64_t>(reference.greedy.size());
+    auto generated =
+        generate(*sequence, sampler, nullptr, reference.ids, options);
+    ASSERT_TRUE(generated.ok()) << generated.message();
+    reference.expect({logits.take(), generated->ids});
+  }
 }
 
 std::vector<RankedCase> goldenCases() {

@@ -55,6 +55,7 @@ void BatchOptions::addTo(OptionParser &parser) {
   embedding.addTo(parser);
   parser.flag({"quiet"}, quiet, "prints results and errors alone");
   model.addTo(parser);
+  model.addRanksTo(parser);
 }
 
 namespace {

@@ -87,6 +87,7 @@ struct BenchOptions {
                   {"md", "json", "jsonl", "csv"},
                   "md (the default), json, jsonl (an object a line) or csv");
     model.addTo(parser, /*withThreads=*/false);
+    model.addRanksTo(parser);
     parser.addCheck([this] { return complete(); });
   }
 
@@ -199,9 +200,9 @@ Status Bench::open(int64_t threads) {
     mostBytes = std::max(mostBytes, mostStepBytes(*work, test));
   KF_ASSIGN_OR_RETURN(const MultiplyUnits units, multiplyUnitsOf(compiler));
   const Progress progress("measuring " + session->device().name());
-  KF_ASSIGN_OR_RETURN(
-      BenchCeilings made,
-      BenchCeilings::create(session->device(), *work, units, mostBytes));
+  KF_ASSIGN_OR_RETURN(BenchCeilings made,
+                      BenchCeilings::create(session->device(), session->ranks(),
+                                            *work, units, mostBytes));
   ceilings.emplace(std::move(made));
   return Status();
 }
@@ -236,7 +237,9 @@ BenchSubject Bench::subject() const {
   subject.description = device.description();
   subject.isHost = device.name() == "cpu" || device.name() == "reference";
   subject.preset = options.preset;
-  subject.threads = subject.isHost ? std::max(device.workers(), 1) : 0;
+  subject.ranks = session->ranks();
+  subject.threads =
+      subject.isHost ? subject.ranks * std::max(device.workers(), 1) : 0;
   return subject;
 }
 

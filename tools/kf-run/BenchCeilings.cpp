@@ -34,7 +34,7 @@ double kf::mostStepBytes(const ModelWork &work, const BenchTest &test) {
       .bytes;
 }
 
-Result<BenchCeilings> BenchCeilings::create(Device &device,
+Result<BenchCeilings> BenchCeilings::create(Device &device, int64_t ranks,
                                             const ModelWork &work,
                                             const MultiplyUnits &units,
                                             double mostBytes) {
@@ -45,9 +45,11 @@ Result<BenchCeilings> BenchCeilings::create(Device &device,
     return ceilings;
   }
   const uint64_t bytes = static_cast<uint64_t>(std::max(mostBytes, 1.0));
-  KF_ASSIGN_OR_RETURN(ceilings.host,
-                      HostCeilings::create(isReference ? 1 : device.workers(),
-                                           measuring(bytes)));
+  KF_ASSIGN_OR_RETURN(
+      ceilings.host,
+      HostCeilings::create(
+          isReference ? 1 : device.workers() * static_cast<int>(ranks),
+          measuring(bytes)));
   return ceilings;
 }
 

@@ -32,10 +32,11 @@ struct BenchCeiling {
 /// Measures a device beside the tests that it runs. One thread.
 class BenchCeilings {
 public:
-  /// For tests of `work` on `device`, which must outlive this, where kernels
-  /// multiply in `units`, and read up to `mostBytes` a step. Errors: those of
-  /// measuring.
-  static Result<BenchCeilings> create(Device &device, const ModelWork &work,
+  /// For tests of `work` on `device`, which must outlive this, and those of
+  /// `ranks` - 1 other ranks like it, where kernels multiply in `units`, and
+  /// read up to `mostBytes` a step. Errors: those of measuring.
+  static Result<BenchCeilings> create(Device &device, int64_t ranks,
+                                      const ModelWork &work,
                                       const MultiplyUnits &units,
                                       double mostBytes);
 

@@ -53,6 +53,12 @@ std::string modelType(const BenchSubject &subject) {
   return subject.architecture + " " + size + " " + subject.weightType;
 }
 
+/// ", 2 ranks"; empty for one.
+std::string ranksText(const BenchSubject &subject) {
+  return subject.ranks == 1 ? std::string()
+                            : ", " + std::to_string(subject.ranks) + " ranks";
+}
+
 struct Rates {
   Statistics nanoseconds, tokens; ///< of a run; tokens a second
   std::vector<int64_t> samplesNs;
@@ -112,6 +118,7 @@ ordered_json fieldsOf(const BenchResult &result, const ordered_json &build) {
       {"n_batch", result.rowsPerStep},
       {"n_ubatch", result.rowsPerStep},
       {"n_threads", subject.threads},
+      {"n_ranks", subject.ranks},
       {"type_k", subject.cacheType},
       {"type_v", subject.cacheType},
       {"n_prompt", test.prompt},
@@ -241,7 +248,8 @@ public:
     return writeStdout(modelType(subject) + ", " +
                        sizeText(subject.modelBytes) + ", " +
                        parametersText(subject.parameters) + " parameters, on " +
-                       subject.device + "\n\n" + line(names) + line(rules));
+                       subject.device + ranksText(subject) + "\n\n" +
+                       line(names) + line(rules));
   }
 
   Status add(const BenchResult &result) override {

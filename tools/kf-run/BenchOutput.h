@@ -39,7 +39,8 @@ struct BenchSubject {
   std::string device;      ///< "cpu"
   std::string description; ///< of the device
   bool isHost = false;     ///< the device is the host's processor
-  int64_t threads = 0;     ///< 0: the device has none
+  int64_t ranks = 1;       ///< that run it together
+  int64_t threads = 0;     ///< of all ranks; 0: the device has none
   std::string preset;      ///< of --preset; empty: none
 };
 

@@ -335,6 +335,7 @@ int kf::runChat(Arguments arguments) {
   addSamplerFlags(parser, options.sampler, ModelSampling::Always);
   options.format.addTo(parser);
   options.model.addTo(parser);
+  options.model.addRanksTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
   Result<std::unique_ptr<ChatSession>> chat = ChatSession::open(options);

@@ -49,6 +49,7 @@ struct EmbedOptions {
     parser.json(json, "the lines when all are there, instead of to stdout one "
                       "by one");
     model.addTo(parser);
+    model.addRanksTo(parser);
     parser.addCheck([this] {
       return text && !file.empty()
                  ? Status::error("--prompt and --file exclude each other")

@@ -52,6 +52,7 @@ constexpr ForeignFlag kFlags[] = {
     {"--chat-template-file", "", Same, Value, "template"},
     {"-jf --json-schema-file --guided-json", "", Same, Value, "json-schema"},
     {"-dev", "", Same, Value, "device"},
+    {"--tensor-parallel-size -tp", "", Same, Value, "tensor-parallel"},
     {"--model-name-or-path --model-path --pretrained", "", Same, Value,
      "model"},
     {"-cnv --conversation -i --interactive -if --interactive-first", "", Same,
@@ -252,7 +253,7 @@ constexpr ForeignFlag kFlags[] = {
      "names, as in cuda:1",
      "none layer auto"},
     {"--tensor-parallel-size -tp --pipeline-parallel-size", "", Refused, Value,
-     "is not supported: a model is computed by one device, which --device "
+     "is not supported: the model is computed by one device, which --device "
      "names, as in cuda:1",
      "1"},
     {"-mg --main-gpu", "", Refused, Value,

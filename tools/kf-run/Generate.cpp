@@ -72,6 +72,7 @@ std::string jsonReport(Session &run, const std::string &prompt,
   const EngineMemory memory = run.engine().memory();
   nlohmann::ordered_json json = {{"model", run.files().name},
                                  {"device", run.device().name()},
+                                 {"ranks", run.ranks()},
                                  {"prompt", toValidUtf8(prompt)},
                                  {"prompt_ids", promptIds},
                                  {"ids", result.ids},

@@ -47,6 +47,10 @@ Status checkCompiled(const ModelFlags &model) {
       return Status::error(std::string(name) +
                            " is for compiling, and programs of --program are "
                            "compiled; give it to emit-mlir");
+  if (model.ranks > 1)
+    return Status::error("--tensor-parallel shares out models that are "
+                         "compiled, and programs of --program are for one "
+                         "rank; leave one of the two out");
   return Status();
 }
 
@@ -70,6 +74,7 @@ void CommandOptions::addTo(OptionParser &parser) {
               "a MODEL without a command continues a text, also on a "
               "terminal without a prompt, where it would chat");
   model.addTo(parser);
+  model.addRanksTo(parser);
   parser.texts({"program", 0, "FILE"}, programs,
                "a step of the model, as 'emit-mlir --compile-to=binary' wrote "
                "it, and again for others: these run, and nothing is compiled");

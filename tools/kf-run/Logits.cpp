@@ -90,6 +90,7 @@ int kf::runLogits(Arguments arguments) {
   parser.json(json, "\"argmax\" and \"logsumexp\" of every position, "
                     "\"last_logits\" of the last one, nothing rounded");
   options.addTo(parser);
+  options.addRanksTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
   if (idsText.empty())

@@ -29,6 +29,8 @@ struct ModelFlags : SessionFlags {
 
   /// Adds MODEL and the options to `parser`; `-t` only with `withThreads`.
   void addTo(OptionParser &parser, bool withThreads = true);
+  /// Adds `--tensor-parallel`, of commands that run whole steps.
+  void addRanksTo(OptionParser &parser);
 
   /// What they say of compiling.
   CompileChoice compileChoice() const;

@@ -62,6 +62,7 @@ struct PerplexityOptions {
     parser.json(json, "\"nll_per_token\", \"perplexity\", \"tokens\", the "
                       "standard errors of the first two, and the convention");
     model.addTo(parser);
+    model.addRanksTo(parser);
     parser.addCheck([this] { return complete(); });
   }
 

@@ -88,6 +88,7 @@ struct ServeOptions {
                    "how long answers may go on after an interrupt; 30 by "
                    "default");
     model.addTo(parser);
+    model.addRanksTo(parser);
   }
 };
 

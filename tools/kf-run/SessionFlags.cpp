@@ -52,6 +52,7 @@ SessionOptions SessionFlags::options(bool withTokenizer) const {
   options.model = modelChoice();
   options.withTokenizer = withTokenizer;
   options.device = device;
+  options.ranks = ranks;
   options.context = context;
   options.wholeContext = wholeContext;
   options.cacheMemory = cacheMemory;

@@ -33,6 +33,7 @@ struct SessionFlags {
   Float8Flag float8;
   uint64_t cacheMemory = 0; ///< bytes of the KV cache at most; 0: any
   ProfileFlags profile;
+  int64_t ranks = 1; ///< that run the model together
 
   /// Adds MODEL, which stands for the embedded one where it is left out, or has
   /// to be given, and the options to `parser`; `-t` only with `withThreads`.

@@ -192,7 +192,8 @@ COMMANDS = f"""
 2 kf-run generate {hub} -p Once --do_sample True | tokens are drawn where --temp is above 0
 2 kf-run generate {hub} -p Once --torch_dtype float16 | weights stay of the type
 2 kf-run generate {hub} -p Once --load_in_4bit | 'kf-run quantize MODEL OUT.gguf q4_0'
-2 kf-run generate {hub} -p Once --tensor-parallel-size 2 | computed by one device
+1 kf-run generate {hub} -p Once --tensor-parallel-size 3 | 3 ranks cannot share the model's 4 heads
+2 kf-run tune {hub} -tp 2 | computed by one device
 0 kf-run generate {hub} -p Once --max-tokens 4 --tensor-parallel-size 1 --dtype auto | decode 3 tokens
 1 kf-run generate meta-llama/Llama-3.2-1B -p Once | 'hf download meta-llama/Llama-3.2-1B --local-dir DIR'
 1 kf-run generate {hub}/model.safetensors -p Once | give the folder that it lies in
