@@ -106,12 +106,9 @@ bool fits(DataType type, const std::byte *row, int64_t columns) {
   const BlockFormat *format = findBlockFormat(type);
   if (!format)
     return true;
-  for (int64_t i = 0; i < columns / format->elements; ++i) {
-    const uint8_t *block = bytes + i * format->bytes;
-    if (!isFiniteHalf(block + format->scaleOffset) ||
-        (format->minOffset >= 0 && !isFiniteHalf(block + format->minOffset)))
+  for (int64_t i = 0; i < columns / format->elements; ++i)
+    if (!hasFiniteScales(*format, bytes + i * format->bytes))
       return false;
-  }
   return true;
 }
 

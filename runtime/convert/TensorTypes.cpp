@@ -105,9 +105,9 @@ DataType fallbackOf(DataType type) {
   }
 }
 
-constexpr DataType kWeightTypes[] = {F32,  F16,  BF16, F8E4M3, Q8_0,
-                                     Q4_0, Q4_1, Q5_0, Q5_1,   Q2_K,
-                                     Q3_K, Q4_K, Q5_K, Q6_K,   IQ4_NL};
+constexpr DataType kWeightTypes[] = {F32,  F16,  BF16,   F8E4M3, Q8_0, Q4_0,
+                                     Q4_1, Q5_0, Q5_1,   Q2_K,   Q3_K, Q4_K,
+                                     Q5_K, Q6_K, IQ4_NL, MXFP4};
 
 /// What a type is called on command lines.
 std::string_view givenName(DataType type) {
@@ -217,6 +217,8 @@ uint32_t kf::fileTypeNumber(DataType type) {
     return 25;
   case BF16:
     return 32;
+  case MXFP4: // _MOE
+    return 38;
   default: // f32
     return 0;
   }

@@ -10,14 +10,15 @@
 // table, packing rearranges bits by it, and the compiler emits kernels from it.
 //
 // A block stores the integer codes of `elements` values in one or two planes
-// of bits, a half-precision scale d, and for some formats a half-precision
-// minimum m and small integer scales and minimums of sub-blocks. An element is
+// of bits, a scale d, and for some formats a half-precision minimum m and small
+// integer scales and minimums of sub-blocks. An element is
 //
 //   x = (d * scale) * value(code) + (m * min)
 //
 // where value(code) is code - zero, or the entry of a table, scale and min are
 // 1 without sub-blocks, and the minimum of K formats counts negatively.
-// Source: the GGUF specification and ggml's definition of its block types.
+// Source: the GGUF specification and ggml's definition of its block types; of
+// mxfp4 also OCP's Microscaling Formats (MX) Specification 1.0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,6 +47,15 @@ struct BitPlane {
   constexpr int bitOf(int i) const { return i % (run * 8 / bits) / run * bits; }
 };
 
+/// How a block's scale d is stored.
+enum class BlockScale {
+  Half, ///< f16
+  /// A byte of OCP's E8M0, which stands for 2^(byte - 127), and 255 for NaN. d
+  /// is half of that: value(code) is twice an element, so that it is a whole
+  /// number. The least, 2^-128, is a subnormal f32.
+  HalvedE8M0
+};
+
 /// How the integer scales and minimums of sub-blocks are stored.
 enum class SubScales {
   None,
@@ -66,16 +76,21 @@ struct BlockFormat {
   BitPlane high = {}; ///< the bits above them
   /// Codes are unsigned but for this format's: two's complement of 8 bits.
   bool isSigned = false;
-  int zero = 0;                  ///< what value(code) subtracts
+  /// What value(code) subtracts; with a table, what makes its entries unsigned
+  /// when it is added.
+  int zero = 0;
   const int8_t *table = nullptr; ///< [16] value(code); null: none
-  int scaleOffset = 0;           ///< byte of d
-  int minOffset = -1;            ///< byte of m; -1: there is none
-  bool minIsNegative = false;    ///< m * min is subtracted
+  BlockScale scale = BlockScale::Half;
+  int scaleOffset = 0;        ///< byte of d
+  int minOffset = -1;         ///< byte of m; -1: there is none
+  bool minIsNegative = false; ///< m * min is subtracted
   SubScales subScales = SubScales::None;
   int subScaleOffset = 0; ///< byte of the first
   int subBlock = 32;      ///< elements that share a scale
 
   constexpr int codeBits() const { return low.bits + high.bits; }
+  /// Of d.
+  constexpr int scaleBytes() const { return scale == BlockScale::Half ? 2 : 1; }
   constexpr int subBlocks() const { return elements / subBlock; }
 
   /// The unsigned code of element `i`; 8-bit two's complement as it is.
@@ -119,7 +134,11 @@ struct BlockFormat {
 inline constexpr int8_t kIq4NlTable[16] = {
     -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
-inline constexpr std::array<BlockFormat, 11> kBlockFormats = {{
+/// Twice the numbers of OCP's E2M1: a sign, 2 bits of exponent, 1 of mantissa.
+inline constexpr int8_t kE2M1Table[16] = {0, 1,  2,  3,  4,  6,  8,  12,
+                                          0, -1, -2, -3, -4, -6, -8, -12};
+
+inline constexpr std::array<BlockFormat, 12> kBlockFormats = {{
     {.type = DataType::Q8_0,
      .elements = 32,
      .bytes = 34,
@@ -197,7 +216,15 @@ inline constexpr std::array<BlockFormat, 11> kBlockFormats = {{
      .elements = 32,
      .bytes = 18,
      .low = {2, 4, 16},
+     .zero = 128,
      .table = kIq4NlTable},
+    {.type = DataType::MXFP4,
+     .elements = 32,
+     .bytes = 17,
+     .low = {1, 4, 16},
+     .zero = 12,
+     .table = kE2M1Table,
+     .scale = BlockScale::HalvedE8M0},
 }};
 
 /// The description of a block type; null for every other type.
@@ -211,8 +238,8 @@ constexpr const BlockFormat *findBlockFormat(DataType type) {
 /// How a panel of rows stores one block of each: fields of the same meaning
 /// side by side, one a row, so that a vector register holds them for as many
 /// rows as it has lanes. Everything lies in the order in which a product over
-/// k reads it, for the sake of the hardware's prefetching: first d and m (f16,
-/// [panel rows] each), then for each `unit` of elements
+/// k reads it, for the sake of the hardware's prefetching: first d and m (as
+/// the format has them, [panel rows] each), then for each `unit` of elements
 ///   scales and mins of its sub-blocks (bytes, [sub-blocks][panel rows] each;
 ///   mins of Nibbles stay in the byte of their scale), low plane, high plane.
 /// A plane of w bits is [chunks][panel rows][4 bytes]; a chunk covers 32 / w
@@ -230,7 +257,7 @@ struct PackedBlock {
       at += exists ? size : 0;
       return offset;
     };
-    scale = take(true, 2);
+    scale = take(true, format.scaleBytes());
     min = take(format.minOffset >= 0, 2);
     firstUnit = at;
     at = 0;
@@ -241,16 +268,25 @@ struct PackedBlock {
     high = take(format.high.bits, unit * format.high.bits / 8);
     unitBytes = at;
     bytes = firstUnit + format.elements / unit * unitBytes;
-    zero = format.isSigned || format.table ? 128 : format.zero;
+    zero = format.isSigned ? 128 : format.zero;
   }
 
-  /// What value(code) subtracts; with a table, from its entries plus 128.
+  /// What value(code) subtracts; with a table, from its entries plus that.
   int zero;
   // Offsets and sizes are bytes of one row: to be multiplied by the rows.
   int scale, min, firstUnit;         ///< offsets in the block
   int subScales, subMins, low, high; ///< offsets in a unit
   int unitBytes, bytes;              ///< sizes of a unit and of the block
 };
+
+/// The scale d of a block of `format`.
+float loadScale(const BlockFormat &format, const void *block);
+/// Makes the nearest number that the format holds the scale d of a block; of
+/// powers of two, the nearest by its exponent, whatever the sign.
+void storeScale(const BlockFormat &format, float d, void *block);
+/// Whether d and m are finite, and small enough for every element to be finite
+/// in f32.
+bool hasFiniteScales(const BlockFormat &format, const void *block);
 
 /// Widens `blocks` blocks at `src` to `blocks * elements` floats at `dst`; bit
 /// for bit what the formula above gives in f32 without fused multiply-adds.

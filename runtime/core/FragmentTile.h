@@ -127,7 +127,8 @@ constexpr int64_t fragmentScaleBytes(const BlockFormat &format) {
   }
 }
 
-/// The tile for elements of `type`; nothing where there is none.
+/// The tile for elements of `type`; nothing where there is none, as of blocks
+/// whose scales are beyond the range of f16.
 constexpr std::optional<FragmentTile> findFragmentTile(DataType type) {
   switch (type) {
   case DataType::F16:
@@ -141,7 +142,7 @@ constexpr std::optional<FragmentTile> findFragmentTile(DataType type) {
     break;
   }
   const BlockFormat *format = findBlockFormat(type);
-  if (!format)
+  if (!format || format->scale != BlockScale::Half)
     return std::nullopt;
   return FragmentTile{.columns = 256,
                       .bytes = 512 * format->codeBits() +

@@ -49,7 +49,8 @@ enum class DataType {
   Q4_K,
   Q5_K,
   Q6_K,
-  IQ4_NL
+  IQ4_NL,
+  MXFP4
 };
 
 /// F32, F16 or BF16: what kernels take as plain floats.
@@ -62,7 +63,7 @@ int64_t bytesPerBlock(DataType type);
 /// Bytes of one element; `type` is no block type.
 size_t sizeOf(DataType type);
 /// MLIR's spelling: "f32", "bf16", "i32" ... ("ui8" for U8, "f8E4M3FN"), and
-/// GGUF's names of block types: "q8_0", "q4_k" ...
+/// GGUF's names of block types: "q8_0", "q4_k", "mxfp4" ...
 std::string_view nameOf(DataType type);
 /// The inverse of nameOf; an error that lists the known names otherwise.
 Result<DataType> parseDataType(std::string_view name);

@@ -126,7 +126,7 @@ inline constexpr std::array<GgmlType, 33> kGgmlTypes = {{
     {30, "BF16", 1, 2, DataType::BF16},
     {34, "TQ1_0", 256, 54, std::nullopt},
     {35, "TQ2_0", 256, 66, std::nullopt},
-    {39, "MXFP4", 32, 17, std::nullopt},
+    {39, "MXFP4", 32, 17, DataType::MXFP4},
     {40, "NVFP4", 64, 36, std::nullopt},
 }};
 

@@ -169,11 +169,13 @@ void fillFloats(uint64_t key, DataType type, float mean, float deviation,
 struct BlockFiller {
   static constexpr int kScales = 16;
   const BlockFormat &format;
-  std::array<uint16_t, kScales> scales{}, mins{}; ///< f16
+  std::array<float, kScales> scales{};
+  std::array<uint16_t, kScales> mins{}; ///< f16
+  double missing = 0;                   ///< see storable()
 
   explicit BlockFiller(const BlockFormat &format) : format(format) {
     // With a scale of 1 the values' deviation is what one divides by.
-    scales.fill(floatToHalf(1));
+    scales.fill(1);
     mins.fill(floatToHalf(minOfScale()));
     constexpr int samples = 64;
     std::vector<std::byte> blocks(samples * format.bytes);
@@ -190,9 +192,23 @@ struct BlockFiller {
       // a minimum go lower than they go high, so half of the scales turn them.
       const float sign = format.minOffset < 0 && i % 2 ? -1 : 1;
       const float of = sign * scale * (0.77f + 0.46f * i / (kScales - 1));
-      scales[i] = floatToHalf(of);
+      scales[i] = storable(of);
       mins[i] = floatToHalf(of * minOfScale());
     }
+  }
+
+  /// `d`, or of powers of two one that makes up for those before it, so that
+  /// the mean of their squares is what is asked for.
+  float storable(float d) {
+    if (format.scale == BlockScale::Half)
+      return d;
+    std::vector<uint8_t> block(format.bytes);
+    const double square = static_cast<double>(d) * d;
+    const double asked = std::max(square / 4, square + missing);
+    storeScale(format, static_cast<float>(std::sqrt(asked)), block.data());
+    const float stored = loadScale(format, block.data());
+    missing += square - static_cast<double>(stored) * stored;
+    return stored;
   }
 
   /// The m that goes with d = 1, so that the mean is 0.
@@ -239,7 +255,7 @@ struct BlockFiller {
     for (int64_t i = part.begin; i < part.end; ++i) {
       auto *block = reinterpret_cast<uint8_t *>(dst) + i * format.bytes;
       const int which = block[format.scaleOffset] & (kScales - 1);
-      std::memcpy(block + format.scaleOffset, &scales[which], 2);
+      storeScale(format, scales[which], block);
       if (format.minOffset >= 0)
         std::memcpy(block + format.minOffset, &mins[which], 2);
       fixSubScales(block);

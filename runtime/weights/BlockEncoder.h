@@ -93,8 +93,12 @@ public:
 
   explicit BlockEncoder(uint8_t *block) : block(block) {}
 
-  void putScale(float d) { putHalf(format.scaleOffset, d); }
-  void putMin(float m) { putHalf(format.minOffset, m); }
+  void putScale(float d) { storeScale(format, d, block); }
+  void putMin(float m) {
+    const uint16_t bits = floatToHalf(m);
+    block[format.minOffset] = static_cast<uint8_t>(bits & 0xff);
+    block[format.minOffset + 1] = static_cast<uint8_t>(bits >> 8);
+  }
 
   /// The code of element `i`, at least 0 but for signed codes.
   void putCode(int i, int code) {
@@ -130,12 +134,6 @@ public:
   }
 
 private:
-  void putHalf(int offset, float value) {
-    const uint16_t bits = floatToHalf(value);
-    block[offset] = static_cast<uint8_t>(bits & 0xff);
-    block[offset + 1] = static_cast<uint8_t>(bits >> 8);
-  }
-
   uint8_t *block;
 };
 
@@ -154,6 +152,7 @@ void encodeQ5_K(const float *x, uint8_t *block);
 void encodeQ3_K(const float *x, uint8_t *block);
 void encodeQ6_K(const float *x, uint8_t *block);
 void encodeIq4Nl(const float *x, uint8_t *block);
+void encodeMxfp4(const float *x, uint8_t *block);
 
 } // namespace kf::quantize
 

@@ -118,15 +118,16 @@ void packBlocks(std::array<const uint8_t *, rowsAtOnce> blocks,
                 RowGroup<isFull> group, std::byte *dst) {
   constexpr BlockFormat format = kBlockFormats[Index];
   constexpr PackedBlock packed(format);
-  auto putHalf = [&](int field, int offset) {
-    uint16_t halves[rowsAtOnce];
+  auto putField = [&]<size_t bytes>(int field, int offset) {
+    uint8_t fields[rowsAtOnce][bytes];
     for (size_t r = 0; r < rowsAtOnce; ++r)
-      std::memcpy(&halves[r], blocks[r] + offset, 2);
-    group.template put<2>(halves, dst + field * group.rows);
+      std::memcpy(fields[r], blocks[r] + offset, bytes);
+    group.template put<bytes>(fields, dst + field * group.rows);
   };
-  putHalf(packed.scale, format.scaleOffset);
+  putField.template operator()<format.scaleBytes()>(packed.scale,
+                                                    format.scaleOffset);
   if constexpr (format.minOffset >= 0)
-    putHalf(packed.min, format.minOffset);
+    putField.template operator()<2>(packed.min, format.minOffset);
 
   uint8_t low[rowsAtOnce][format.elements];
   uint8_t high[rowsAtOnce][format.high.bits != 0 ? format.elements : 1];

@@ -48,10 +48,6 @@ bool isFiniteAsFloat(const std::byte *data, uint64_t count) {
   return finite;
 }
 
-bool isFiniteHalf(const std::byte *at) {
-  return !hasExponent<uint16_t>(at, 1, 0x7c00);
-}
-
 /// Whether `bytes` bytes of whole blocks, or elements, are finite. A scale that
 /// is not finite makes every element of its block so.
 bool isFinite(DataType type, const std::byte *data, uint64_t bytes) {
@@ -74,8 +70,7 @@ bool isFinite(DataType type, const std::byte *data, uint64_t bytes) {
     return true; // whole numbers
   for (const std::byte *block = data; block != data + bytes;
        block += format->bytes)
-    if (!isFiniteHalf(block + format->scaleOffset) ||
-        (format->minOffset >= 0 && !isFiniteHalf(block + format->minOffset)))
+    if (!hasFiniteScales(*format, block))
       return false;
   return true;
 }

@@ -41,6 +41,8 @@ EncodeFn encoderOf(DataType type) {
     return encodeQ6_K;
   case DataType::IQ4_NL:
     return encodeIq4Nl;
+  case DataType::MXFP4:
+    return encodeMxfp4;
   default:
     return nullptr;
   }

@@ -1,4 +1,4 @@
-//===- SymmetricBlocks.cpp - Rounding to q3_k, q6_k and iq4_nl ------------===//
+//===- SymmetricBlocks.cpp - Rounding to blocks without a minimum ---------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,9 +6,11 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A sub-block of these formats is x = step * value(code) without a minimum. The
-// searches are those of AffineBlocks.cpp with one unknown less: the best real
-// step of each sub-block, the integers near d's multiples, the best d for them.
+// Rounding to q3_k, q6_k, iq4_nl and mxfp4. A sub-block of these formats is x =
+// step * value(code) without a minimum. The searches are those of
+// AffineBlocks.cpp with one unknown less: the best real step of each sub-block,
+// the integers near d's multiples, the best d for them. Of mxfp4, whose steps
+// are powers of two, few are possible.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,6 +50,24 @@ struct Table {
 
   static int codeOf(float v) {
     return codes[static_cast<int>((clampTo(v, low, high) - low) * 2)];
+  }
+  static float nearestTo(float v) { return values[codeOf(v)]; }
+  static Lanes nearestTo(Lanes v) {
+    return Lanes{nearestTo(v[0]), nearestTo(v[1]), nearestTo(v[2]),
+                 nearestTo(v[3])};
+  }
+};
+
+/// The values of mxfp4: E2M1 rounds to the nearest, and halves to an even
+/// mantissa.
+struct E2M1 {
+  static constexpr const int8_t (&values)[16] = kE2M1Table;
+
+  static int codeOf(float v) {
+    const float size = std::fabs(v);
+    const int code = (size > 0.5f) + (size >= 1.5f) + (size > 2.5f) +
+                     (size >= 3.5f) + (size > 5) + (size >= 7) + (size > 10);
+    return v < 0 ? code + 8 : code;
   }
   static float nearestTo(float v) { return values[codeOf(v)]; }
   static Lanes nearestTo(Lanes v) {
@@ -242,6 +262,31 @@ void encodeIq4Nl(const float *x, uint8_t *block) {
   encoder.putScale(d);
   for (int i = 0; i < elements; ++i)
     encoder.putCode(i, Table::codeOf(Table::nearestTo(x[i] * inverse)));
+}
+
+/// With the largest element among the two largest values, as the specification
+/// has it, or a binade below, where none is cut off.
+void encodeMxfp4(const float *x, uint8_t *block) {
+  BlockEncoder<DataType::MXFP4> encoder(block);
+  constexpr int elements = encoder.format.elements;
+  const float largest = std::fabs(largestMagnitude(x, elements));
+  if (!std::isfinite(largest)) {
+    encoder.putScale(largest);
+    return;
+  }
+  if (largest == 0)
+    return;
+  // Steps whose inverses are finite, and whose values are.
+  constexpr int least = -126, most = 124;
+  const int exponent = std::clamp(std::ilogb(largest) - 3, least, most);
+  SubBlock<elements, E2M1> all;
+  all.read(x);
+  float step = std::ldexp(1.0f, exponent);
+  if (exponent < most && all.errorOf(2 * step) < all.errorOf(step))
+    step *= 2;
+  encoder.putScale(step);
+  for (int i = 0; i < elements; ++i)
+    encoder.putCode(i, E2M1::codeOf(x[i] / step));
 }
 
 } // namespace kf::quantize

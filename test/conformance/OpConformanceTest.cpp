@@ -40,6 +40,7 @@
 #include "mlir/Parser/Parser.h"
 #include "gtest/gtest.h"
 
+#include <algorithm>
 #include <cstring>
 #include <filesystem>
 #include <limits>
@@ -385,14 +386,16 @@ private:
     const BlockFormat &format = *findBlockFormat(spec.type);
     float largest = (1 << format.codeBits()) *
                     (format.subScales == SubScales::None ? 1.0f : 32.0f);
-    for (size_t at = 0; at < tensor.bytes.size(); at += format.bytes)
-      for (int offset : {format.scaleOffset, format.minOffset}) {
-        if (offset < 0)
-          continue;
-        float part = static_cast<float>(random() % 64 + 64) / 128.0f;
-        uint16_t bits = floatToHalf(part / largest);
-        std::memcpy(&tensor.bytes[at + offset], &bits, 2);
-      }
+    auto part = [&] {
+      return static_cast<float>(random() % 64 + 64) / 128.0f / largest;
+    };
+    for (size_t at = 0; at < tensor.bytes.size(); at += format.bytes) {
+      storeScale(format, part(), &tensor.bytes[at]);
+      if (format.minOffset < 0)
+        continue;
+      const uint16_t min = floatToHalf(part());
+      std::memcpy(&tensor.bytes[at + format.minOffset], &min, 2);
+    }
     return tensor;
   }
 
@@ -483,8 +486,10 @@ void PrintTo(const Case &test, std::ostream *out) {
 
 /// Whether the function's name says a format of blocks.
 bool namesBlocks(const std::string &function) {
-  return function.find("_q") != std::string::npos ||
-         function.find("_iq") != std::string::npos;
+  return std::ranges::any_of(kBlockFormats, [&](const BlockFormat &format) {
+    return function.find("_" + std::string(nameOf(format.type))) !=
+           std::string::npos;
+  });
 }
 
 class OpConformance : public testing::TestWithParam<Case> {};

@@ -17,8 +17,8 @@ using ::kf::BitPlane;
 using ::kf::SubScales;
 
 Value BlockReader::read() {
-  auto [scale, min] = subScale();
-  Value d = e.mul(half(format.scaleOffset), scale);
+  auto [factor, min] = subScale();
+  Value d = e.mul(scale(), factor);
   Value result = e.mul(e.splat(d, width), values());
   if (format.minOffset < 0)
     return result;
@@ -117,6 +117,13 @@ Value BlockReader::values() {
     code = arith::SubIOp::create(b, loc, code,
                                  e.splat(constant(format.zero), width));
   return arith::SIToFPOp::create(b, loc, typeOf(b.getF32Type()), code);
+}
+
+/// The block's, in f32.
+Value BlockReader::scale() {
+  if (format.scale == ::kf::BlockScale::HalvedE8M0)
+    return e.widenHalvedE8M0(byte(e.index(format.scaleOffset)));
+  return half(format.scaleOffset);
 }
 
 /// Scale and min of the sub-block, in f32.

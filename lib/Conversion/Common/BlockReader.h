@@ -66,6 +66,7 @@ private:
   Value join(Value low, Value high, int64_t bits);
   Value fields(const ::kf::BitPlane &plane);
   Value values();
+  Value scale();
   std::pair<Value, Value> subScale();
 };
 

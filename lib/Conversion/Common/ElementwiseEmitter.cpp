@@ -281,6 +281,27 @@ Value TileEmitter::widen(Value x, Type element) {
   return arith::ExtFOp::create(b, loc, likeTypeOf(x, computeType(element)), x);
 }
 
+Value TileEmitter::widenHalvedE8M0(Value bytes) {
+  auto word = [&](int64_t value) -> Value {
+    auto type = dyn_cast<VectorType>(bytes.getType());
+    Value scalar =
+        arith::ConstantOp::create(b, loc, b.getI32IntegerAttr(value));
+    return type ? splat(scalar, type.getNumElements()) : scalar;
+  };
+  auto is = [&](arith::CmpIPredicate predicate, int64_t value) -> Value {
+    return arith::CmpIOp::create(b, loc, predicate, bytes, word(value));
+  };
+  Value exponents = arith::SubIOp::create(b, loc, bytes, word(1));
+  Value normal = arith::ShLIOp::create(b, loc, exponents, word(23));
+  // 2^-128 and 2^-127 are bits of the mantissa.
+  Value counts = arith::AddIOp::create(b, loc, bytes, word(1));
+  Value subnormal = arith::ShLIOp::create(b, loc, counts, word(21));
+  Value bits = select(is(arith::CmpIPredicate::ult, 2), subnormal, normal);
+  bits = select(is(arith::CmpIPredicate::eq, 255), word(0x7fc00000), bits);
+  return arith::BitcastOp::create(b, loc, likeTypeOf(bytes, b.getF32Type()),
+                                  bits);
+}
+
 Value TileEmitter::widenFloat8(Value codes) {
   // Vectors have lanes of 16 bits, of which CPUs convert f16.
   const bool isVector = isa<VectorType>(codes.getType());

@@ -117,6 +117,8 @@ public:
   virtual Value widen(Value x, Type element);
   /// The values, in f32, of codes of f8E4M3FN in i8.
   Value widenFloat8(Value codes);
+  /// The scales, in f32, of bytes of ::kf::BlockScale::HalvedE8M0 in i32.
+  Value widenHalvedE8M0(Value bytes);
   /// Rounds `x`, computed for elements of type `element`, to what that type
   /// can hold.
   Value round(Value x, Type element) {

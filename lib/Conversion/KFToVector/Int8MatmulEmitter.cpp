@@ -499,7 +499,12 @@ private:
   /// by adding packed.zero.
   bool isSigned() { return e.schedule.getDot() == DotKind::S8; }
   uint32_t mostCode() {
-    return blocks.packed.zero == 128 ? 255 : (1u << format.codeBits()) - 1;
+    if (blocks.packed.zero == 128)
+      return 255;
+    if (format.table)
+      return *llvm::max_element(ArrayRef<int8_t>(format.table, 16)) +
+             blocks.packed.zero;
+    return (1u << format.codeBits()) - 1;
   }
 
   Value bytesOf(Value codes) {

@@ -39,7 +39,7 @@ PackedPanel::forUnits(Value p, Vectors read, ValueRange inits,
     d.clear();
     m.clear();
     for (int64_t v = vectors.first; v < vectors.first + vectors.count; ++v) {
-      d.push_back(loadHalves(v, packed.scale));
+      d.push_back(loadScales(v));
       if (!hasMins())
         continue;
       Value min = loadHalves(v, packed.min);
@@ -179,6 +179,14 @@ Value PackedPanel::loadHalves(int64_t v, int64_t offset) {
       vector::BitCastOp::create(b, loc, e.vectorType(e.lanes, b.getF16Type()),
                                 loadRow(v, e.index(0), offset, 2));
   return arith::ExtFOp::create(b, loc, e.vectorType(e.lanes), halves);
+}
+
+/// d of the current block, in f32.
+Value PackedPanel::loadScales(int64_t v) {
+  if (format.scale == ::kf::BlockScale::Half)
+    return loadHalves(v, packed.scale);
+  return e.widenHalvedE8M0(arith::ExtUIOp::create(
+      b, loc, intType(), loadRow(v, e.index(0), packed.scale, 1)));
 }
 
 /// Fields of `bits` bits of a quad, in the bytes of 32-bit lanes.

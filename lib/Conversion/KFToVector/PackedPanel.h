@@ -80,6 +80,7 @@ private:
   Value loadRow(int64_t v, Value column, int64_t offset, int64_t size);
   Value loadOfUnit(int64_t v, int64_t offset, int64_t number, int64_t size);
   Value loadHalves(int64_t v, int64_t offset);
+  Value loadScales(int64_t v);
   void prefetch(Value column, int64_t bytes);
   Value loadFields(int64_t v, int64_t offset, int64_t bits, int64_t quad);
 

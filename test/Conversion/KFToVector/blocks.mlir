@@ -450,6 +450,28 @@ kf.kernel @viewed_table(%ids: tensor<?xi32>, %table: tensor<2x4x64x!kf.quant<q8_
 
 // -----
 
+// A scale of a byte of exponent is half of the power of two that it stands for,
+// the least two of which are subnormal, or NaN.
+// CHECK-LABEL: func.func @exponents(
+// CHECK:         %[[BYTE:.*]] = memref.load %{{.*}} : memref<50x17xi8>
+// CHECK:         %[[B:.*]] = arith.extui %[[BYTE]] : i8 to i32
+// CHECK:         %[[E:.*]] = arith.subi %[[B]], %c1_i32
+// CHECK:         %[[NORMAL:.*]] = arith.shli %[[E]], %c23_i32
+// CHECK:         %[[M:.*]] = arith.addi %[[B]], %c1_i32
+// CHECK:         %[[SUBNORMAL:.*]] = arith.shli %[[M]], %c21_i32
+// CHECK:         %[[SMALL:.*]] = arith.cmpi ult, %[[B]], %c2_i32
+// CHECK:         %[[BITS:.*]] = arith.select %[[SMALL]], %[[SUBNORMAL]], %[[NORMAL]]
+// CHECK:         %[[NAN:.*]] = arith.cmpi eq, %[[B]], %c255_i32
+// CHECK:         %[[ALL:.*]] = arith.select %[[NAN]], %c2143289344_i32, %[[BITS]]
+// CHECK:         arith.bitcast %[[ALL]] : i32 to f32
+kf.kernel @exponents(%ids: tensor<?xi32>, %table: tensor<50x32x!kf.quant<mxfp4>>) -> tensor<?x32xf32>
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16>} {
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<50x32x!kf.quant<mxfp4>>
+  kf.yield %0 : tensor<?x32xf32>
+}
+
+// -----
+
 // The table of a format is one constant of a module, found by what it holds.
 // CHECK:       memref.global "private" constant @kf_block_table : memref<16xf32> = dense<0.0
 // CHECK:       memref.global "private" constant @kf_block_table_0 : memref<16xf32> = dense<[-1.270000e+02, -1.040000e+02

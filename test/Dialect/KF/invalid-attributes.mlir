@@ -70,8 +70,13 @@ func.func private @f(tensor<3x8x4xf32, #kf.fragments>)
 
 // -----
 
-// expected-error @+1 {{#kf.fragments needs elements of f16, bf16, f32 or f8E4M3FN, or blocks, found 'i32'}}
+// expected-error @+1 {{#kf.fragments needs elements of f16, bf16, f32 or f8E4M3FN, or blocks with scales of f16, found 'i32'}}
 func.func private @f(tensor<8x4xi32, #kf.fragments>)
+
+// -----
+
+// expected-error @+1 {{#kf.fragments needs elements of f16, bf16, f32 or f8E4M3FN, or blocks with scales of f16, found '!kf.quant<mxfp4>'}}
+func.func private @f(tensor<8x4x!kf.quant<mxfp4>, #kf.fragments>)
 
 // -----
 
@@ -363,7 +368,7 @@ module attributes {kf.target = "cpu"} {}
 
 // -----
 
-// expected-error @+2 {{expected ::mlir::kf::BlockFormat to be one of: q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl}}
+// expected-error @+2 {{expected ::mlir::kf::BlockFormat to be one of: q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl, mxfp4}}
 // expected-error @+1 {{failed to parse KF_BlockFormatAttr parameter}}
 "test.op"() {a = #kf.block_format<q9_0>} : () -> ()
 
@@ -435,7 +440,7 @@ func.func private @f(!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 48, type 
 
 // -----
 
-// expected-error @+2 {{expected ::mlir::kf::BlockFormat to be one of: q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl}}
+// expected-error @+2 {{expected ::mlir::kf::BlockFormat to be one of: q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl, mxfp4}}
 // expected-error @+1 {{failed to parse KF_QuantType parameter}}
 func.func private @f(tensor<32x!kf.quant<q9_0>>)
 

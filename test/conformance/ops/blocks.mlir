@@ -127,9 +127,21 @@ func.func @matmul_iq4_nl(%x: tensor<?x512xf32>) -> tensor<?x80xf32> attributes {
   return %0 : tensor<?x80xf32>
 }
 
+func.func @matmul_mxfp4(%x: tensor<?x512xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w"] : tensor<80x512x!kf.quant<mxfp4>>
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<80x512x!kf.quant<mxfp4>>
+  return %0 : tensor<?x80xf32>
+}
+
 func.func @embedding_iq4_nl(%ids: tensor<?xi32>) -> tensor<?x512xf32> attributes {kf.max_tokens = 40 : i64} {
   %table = kf.weight ["table"] : tensor<30x512x!kf.quant<iq4_nl>>
   %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<30x512x!kf.quant<iq4_nl>>
+  return %0 : tensor<?x512xf32>
+}
+
+func.func @embedding_mxfp4(%ids: tensor<?xi32>) -> tensor<?x512xf32> attributes {kf.max_tokens = 40 : i64} {
+  %table = kf.weight ["table"] : tensor<30x512x!kf.quant<mxfp4>>
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<30x512x!kf.quant<mxfp4>>
   return %0 : tensor<?x512xf32>
 }
 
@@ -289,6 +301,19 @@ func.func @many_iq4_nl(%x: tensor<?x256xf32>) -> tensor<?x80xf32> attributes {kf
   %w = kf.weight ["w"] : tensor<80x256x!kf.quant<iq4_nl>>
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<80x256x!kf.quant<iq4_nl>>
   return %0 : tensor<?x80xf32>
+}
+
+func.func @many_mxfp4(%x: tensor<?x256xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 133 : i64} {
+  %w = kf.weight ["w"] : tensor<80x256x!kf.quant<mxfp4>>
+  %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<80x256x!kf.quant<mxfp4>>
+  return %0 : tensor<?x80xf32>
+}
+
+// Rows of 90 blocks.
+func.func @many_blocks_mxfp4(%x: tensor<?x2880xf32>) -> tensor<?x24xf32> attributes {kf.max_tokens = 40 : i64} {
+  %w = kf.weight ["w"] : tensor<24x2880x!kf.quant<mxfp4>>
+  %0 = kf.matmul %x, %w : tensor<?x2880xf32>, tensor<24x2880x!kf.quant<mxfp4>>
+  return %0 : tensor<?x24xf32>
 }
 
 func.func @many_gated_q4_k(%x: tensor<?x768xf32>, %n: tensor<768xf32>, %r: tensor<?x72xf32>) -> tensor<?x72xf32> attributes {kf.max_tokens = 140 : i64} {

@@ -189,7 +189,7 @@ TEST(Gguf, TypesThatNothingReadsAreNamedWhenAskedFor) {
   EXPECT_EQ((*file)->tensors()[1].typeName(), "type 1234");
   const std::string supported =
       "; supported types are F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, "
-      "Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, I8, I16, I32, I64, F64, BF16";
+      "Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, I8, I16, I32, I64, F64, BF16, MXFP4";
   EXPECT_EQ((*file)->find("iq").message(),
             "test: tensor 'iq' has type IQ4_XS" + supported);
   EXPECT_EQ((*file)->find("new").message(),

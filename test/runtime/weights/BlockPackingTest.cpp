@@ -32,6 +32,7 @@ class BlockPacking : public testing::TestWithParam<BlockFormat> {};
 void expectEveryField(const BlockFormat &format, size_t rows, size_t blocks,
                       size_t absent) {
   const PackedBlock packed(format);
+  const auto scaleBytes = static_cast<size_t>(format.scaleBytes());
   std::mt19937 random(7);
   std::vector<uint8_t> source(rows * blocks * format.bytes);
   for (uint8_t &byte : source)
@@ -54,17 +55,15 @@ void expectEveryField(const BlockFormat &format, size_t rows, size_t blocks,
         return to[field * rows + index];
       };
       if (row == absent) {
-        EXPECT_EQ(byteOf(packed.scale, 2 * row), 0);
-        EXPECT_EQ(byteOf(packed.scale, 2 * row + 1), 0);
+        for (size_t i = 0; i < scaleBytes; ++i)
+          EXPECT_EQ(byteOf(packed.scale, scaleBytes * row + i), 0);
         continue;
       }
-      for (int i = 0; i < 2; ++i) {
-        EXPECT_EQ(byteOf(packed.scale, 2 * row + i),
+      for (size_t i = 0; i < scaleBytes; ++i)
+        EXPECT_EQ(byteOf(packed.scale, scaleBytes * row + i),
                   from[format.scaleOffset + i]);
-        if (format.minOffset >= 0)
-          EXPECT_EQ(byteOf(packed.min, 2 * row + i),
-                    from[format.minOffset + i]);
-      }
+      for (size_t i = 0; i < 2 && format.minOffset >= 0; ++i)
+        EXPECT_EQ(byteOf(packed.min, 2 * row + i), from[format.minOffset + i]);
       auto unitAt = [&](int element) {
         return packed.firstUnit +
                element / PackedBlock::unit * packed.unitBytes;

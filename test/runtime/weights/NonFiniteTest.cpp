@@ -85,8 +85,10 @@ TEST(NonFinite, LooksAtScalesOfBlocks) {
     auto setHalf = [&](size_t block, int offset, uint16_t bits) {
       std::memcpy(&data[block * format.bytes + offset], &bits, 2);
     };
+    const bool isHalf = format.scale == BlockScale::Half;
     for (size_t block = 0; block < rows * blocks; ++block) {
-      setHalf(block, format.scaleOffset, 0x7bff);
+      storeScale(format, isHalf ? 65504.0f : 0x1p124f,
+                 &data[block * format.bytes]);
       if (format.minOffset >= 0)
         setHalf(block, format.minOffset, 0x7bff);
     }
@@ -95,7 +97,11 @@ TEST(NonFinite, LooksAtScalesOfBlocks) {
                              data.data(),
                              data.size()};
     EXPECT_EQ(foundIn(view), "nothing");
-    setHalf(2 * blocks + 1, format.scaleOffset, 0x7c01);
+    if (!isHalf) {
+      storeScale(format, 0x1p125f, &data[(3 * blocks + 1) * format.bytes]);
+      EXPECT_EQ(foundIn(view), "an infinity in row 3");
+    }
+    storeScale(format, NAN, &data[(2 * blocks + 1) * format.bytes]);
     EXPECT_EQ(foundIn(view), "a NaN in row 2");
     if (format.minOffset >= 0) {
       setHalf(blocks, format.minOffset, 0x7e00);

@@ -114,12 +114,12 @@ TEST(QuantizeBlocks, DropsCodesThatTheirScaleHides) {
 TEST(QuantizeBlocks, ErrsAsLittleAsEachFormatCan) {
   // Relative errors of normal values; a little above what the searches reach.
   const std::pair<DataType, double> limits[] = {
-      {DataType::Q8_0, 0.0055},  {DataType::Q4_0, 0.088},
-      {DataType::Q4_1, 0.080},   {DataType::Q5_0, 0.044},
-      {DataType::Q5_1, 0.039},   {DataType::Q2_K, 0.275},
-      {DataType::Q3_K, 0.156},   {DataType::Q4_K, 0.072},
-      {DataType::Q5_K, 0.0355},  {DataType::Q6_K, 0.0179},
-      {DataType::IQ4_NL, 0.0785}};
+      {DataType::Q8_0, 0.0055},   {DataType::Q4_0, 0.088},
+      {DataType::Q4_1, 0.080},    {DataType::Q5_0, 0.044},
+      {DataType::Q5_1, 0.039},    {DataType::Q2_K, 0.275},
+      {DataType::Q3_K, 0.156},    {DataType::Q4_K, 0.072},
+      {DataType::Q5_K, 0.0355},   {DataType::Q6_K, 0.0179},
+      {DataType::IQ4_NL, 0.0785}, {DataType::MXFP4, 0.115}};
   const std::vector<float> x = normalValues(64 * 256, 0.02f);
   for (auto [type, limit] : limits)
     EXPECT_LT(relativeError(type, x), limit) << nameOf(type);

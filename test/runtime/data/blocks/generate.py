@@ -55,3 +55,11 @@ values = values.astype(np.float32)
 save("rounding.values", values)
 for kind in ROUNDED:
     save(kind.name.lower() + ".rounded", quantize(values, kind))
+
+# A byte of exponent: those of ordinary size, the least and the largest of which
+# all values are finite. Last, since the numbers before it are what they were.
+blocks = random.integers(0, 256, (16, 17), dtype=np.uint8)
+blocks[:, 0] = [0, 1, 2, 3, 252, 251] + list(random.integers(110, 135, 10))
+save("mxfp4.blocks", blocks)
+save("mxfp4.values",
+     dequantize(blocks, Type.MXFP4).astype(np.float32).reshape(-1))

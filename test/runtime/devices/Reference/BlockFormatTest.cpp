@@ -161,6 +161,68 @@ TEST(Q6_K, Dequantizes) {
   EXPECT_EQ(dequantized(DataType::Q6_K, bytes), expected);
 }
 
+/// Bit for bit: whole numbers from -12 to 12 times half of a power of two.
+TEST(Mxfp4, Dequantizes) {
+  const float numbers[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
+  for (int byte = 0; byte < 256; ++byte) {
+    Bytes bytes(17);
+    bytes[0] = static_cast<uint8_t>(byte);
+    for (int i = 0; i < 16; ++i)
+      bytes[1 + i] = static_cast<uint8_t>(i | (15 - i) << 4);
+    const std::vector<float> values = dequantized(DataType::MXFP4, bytes);
+    for (int i = 0; i < 16; ++i)
+      for (const auto &[element, code] :
+           {std::pair(i, i), std::pair(16 + i, 15 - i)}) {
+        const float number = code < 8 ? numbers[code] : -numbers[code - 8];
+        if (byte == 255)
+          EXPECT_TRUE(std::isnan(values[element]));
+        else
+          EXPECT_EQ(values[element], std::ldexp(number, byte - 127)) << byte;
+      }
+  }
+}
+
+TEST(Mxfp4, StoresScales) {
+  const BlockFormat &format = *findBlockFormat(DataType::MXFP4);
+  Bytes block(17);
+  for (int byte = 0; byte < 255; ++byte) {
+    block[0] = static_cast<uint8_t>(byte);
+    const float d = loadScale(format, block.data());
+    EXPECT_EQ(d, std::ldexp(1.0f, byte - 128));
+    for (float near : {1.0f, -1.0f, 1.25f, 0.8f}) {
+      block[0] = 77;
+      storeScale(format, d * near, block.data());
+      EXPECT_EQ(block[0], byte) << near;
+    }
+  }
+  for (float odd : {kNan, kInf}) {
+    storeScale(format, odd, block.data());
+    EXPECT_EQ(block[0], 255);
+    EXPECT_FALSE(hasFiniteScales(format, block.data()));
+  }
+  storeScale(format, 3e38f, block.data());
+  EXPECT_EQ(block[0], 254);
+}
+
+TEST(Mxfp4, Quantizes) {
+  // The largest element is 6 times 2^1; 3 times 2^2 would fit the others less.
+  std::vector<float> values(32);
+  values[0] = 12, values[1] = -1, values[2] = 8, values[3] = 5, values[16] = 3;
+  Bytes bytes = quantized(DataType::MXFP4, values);
+  Bytes expected(17);
+  expected[0] = 128;
+  expected[1] = 0x37; // 6 and 1.5
+  expected[2] = 0x09; // -0.5
+  expected[3] = 0x06; // 4
+  expected[4] = 0x04; // 2.5 goes to 2, whose mantissa is even
+  EXPECT_EQ(bytes, expected);
+  // Where 7 would be cut off to 6, a power of two more is nearer.
+  std::fill(values.begin(), values.end(), 7.9f);
+  EXPECT_EQ(quantized(DataType::MXFP4, values)[0], 128);
+  std::fill(values.begin(), values.end(), 6.5f);
+  EXPECT_EQ(quantized(DataType::MXFP4, values)[0], 127);
+}
+
 TEST(Quantize, ErrsLittle) {
   std::vector<float> values = randomFloats(4 * 256, 6);
   // Uniform values in [-1, 1] have root mean square 0.58; half a step of 1/127,
