@@ -190,6 +190,21 @@ Value mlir::kf::nearestExpert(TileEmitter &e, ExpertMatmulOp op, Value token,
   return arith::IndexCastOp::create(e.b, e.loc, e.b.getIndexType(), number);
 }
 
+/// The gate's result of its two products, which `clamp` bounds.
+static Value clamped(TileEmitter &e, GluClampAttr clamp, Value gate, Value up) {
+  auto number = [&](double value) { return constantLike(e, gate, value); };
+  const double limit = clamp.getLimit().convertToDouble();
+  const double alpha = clamp.getAlpha().convertToDouble();
+  auto least = [&](Value x) -> Value {
+    return arith::MinimumFOp::create(e.b, e.loc, x, number(limit));
+  };
+  gate = least(gate);
+  up = least(arith::MaximumFOp::create(e.b, e.loc, up, number(-limit)));
+  Value decay = math::ExpOp::create(e.b, e.loc, e.mul(gate, number(-alpha)));
+  gate = arith::DivFOp::create(e.b, e.loc, gate, e.add(number(1.0), decay));
+  return e.mul(gate, e.add(up, number(1.0)));
+}
+
 Value mlir::kf::finishProduct(TileEmitter &e, ProductOpInterface op,
                               ValueRange sums, Value column, unsigned width,
                               Value mask, Value expert) {
@@ -208,6 +223,9 @@ Value mlir::kf::finishProduct(TileEmitter &e, ProductOpInterface op,
     return value;
   };
   Value value = finished(0);
-  return op.getGlu() ? e.mul(e.activate(*op.getGlu(), value), finished(1))
-                     : value;
+  if (!op.getGlu())
+    return value;
+  if (GluClampAttr clamp = op.getClampAttr())
+    return clamped(e, clamp, value, finished(1));
+  return e.mul(e.activate(*op.getGlu(), value), finished(1));
 }

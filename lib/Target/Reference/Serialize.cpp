@@ -68,6 +68,11 @@ double toDouble(APFloat value) {
   return value.convertToDouble();
 }
 
+json::Value toJson(GluClampAttr clamp) {
+  return json::Object{{"limit", toDouble(clamp.getLimit())},
+                      {"alpha", toDouble(clamp.getAlpha())}};
+}
+
 /// A number, or the name of one that JSON has none for.
 json::Value toJson(const APFloat &value) {
   if (value.isNaN())
@@ -125,6 +130,7 @@ FailureOr<json::Value> toJson(Attribute attribute) {
         return stringifyBlockFormat(format.getValue());
       })
       .Case([](RopeScalingAttr scaling) { return toJson(scaling); })
+      .Case([](GluClampAttr clamp) { return toJson(clamp); })
       .Case([](DenseElementsAttr dense) { return toJson(dense); })
       .Case([](DenseI64ArrayAttr array) -> json::Value {
         return json::Array(array.asArrayRef());

@@ -135,6 +135,16 @@ float activate(Activation kind, float x) {
   return 0;
 }
 
+float gated(const Glu &glu, float gate, float up) {
+  if (!glu.clamp)
+    return activate(glu.activation, gate) * up;
+  // Comparisons that leave a NaN what it is.
+  const auto [limit, alpha] = *glu.clamp;
+  gate = gate > limit ? limit : gate;
+  up = up > limit ? limit : up < -limit ? -limit : up;
+  return gate / (1.0f + std::exp(-alpha * gate)) * (up + 1.0f);
+}
+
 Result<Tensor> activation(Activation kind, const TensorView &x) {
   KF_RETURN_IF_ERROR(checkFloat("kf.activation", x));
   KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(DataType::F32, x.shape));

@@ -111,7 +111,7 @@ Result<std::vector<Tensor>> route(const TensorView &logits, int64_t top,
 
 Result<Tensor> expertMatmul(const TensorView &x, const TensorView &experts,
                             const TensorView &w, const TensorView *bias,
-                            std::optional<Activation> glu) {
+                            std::optional<Glu> glu) {
   KF_RETURN_IF_ERROR(checkExperts(x, experts, w, bias, glu.has_value()));
   const int64_t rows = x.shape[0], top = experts.shape[1], k = x.columns(),
                 count = w.shape[1], n = w.shape[2];
@@ -145,7 +145,7 @@ Result<Tensor> expertMatmul(const TensorView &x, const TensorView &experts,
       }
       for (size_t i = 0; i < pairs.size(); ++i)
         result.floats()[pairs[i] * n + column] =
-            glu ? activate(*glu, sums[0][i]) * sums[1][i] : sums[0][i];
+            glu ? gated(*glu, sums[0][i], sums[1][i]) : sums[0][i];
     }
   }
   return result;

@@ -218,10 +218,29 @@ Result<Evaluate> prepareRoute(const OpSite &site) {
   });
 }
 
+Result<GluClamp> parseClamp(const Attributes &attributes) {
+  KF_ASSIGN_OR_RETURN(const double limit, attributes.number("limit"));
+  KF_ASSIGN_OR_RETURN(const double alpha, attributes.number("alpha"));
+  if (!(limit > 0) || !(alpha > 0))
+    return Status::error("limit and alpha must be positive");
+  return GluClamp{static_cast<float>(limit), static_cast<float>(alpha)};
+}
+
 Result<Evaluate> prepareExpertMatmul(const OpSite &site) {
-  std::optional<Activation> glu;
+  std::optional<Glu> glu;
   if (site.attributes.has("glu")) {
-    KF_ASSIGN_OR_RETURN(glu, parseActivation(site.attributes, "glu"));
+    glu.emplace();
+    KF_ASSIGN_OR_RETURN(glu->activation,
+                        parseActivation(site.attributes, "glu"));
+  }
+  if (site.attributes.has("clamp")) {
+    if (!glu || glu->activation != Activation::Silu)
+      return Status::error("attribute 'clamp' is for glu(silu)");
+    KF_ASSIGN_OR_RETURN(Attributes members, site.attributes.members("clamp"));
+    Result<GluClamp> clamp = parseClamp(members);
+    if (!clamp)
+      return clamp.status().in("attribute 'clamp'");
+    glu->clamp = *clamp;
   }
   // x, experts, w, bias, scales, sums.
   KF_ASSIGN_OR_RETURN(auto places, operandPlaces(site, "tttTTT"));

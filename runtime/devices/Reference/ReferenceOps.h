@@ -33,6 +33,16 @@ namespace kf::reference {
 
 enum class Activation { Identity, Silu, Gelu, GeluTanh, Relu };
 
+/// #kf.glu_clamp.
+struct GluClamp {
+  float limit = 0, alpha = 0;
+};
+/// How a gate joins its two products.
+struct Glu {
+  Activation activation = Activation::Silu;
+  std::optional<GluClamp> clamp = {}; ///< of Silu
+};
+
 /// kf.embedding: row `ids[i]` of `table`, zeros where there is none.
 /// ids [T] of i32, table [V, D] -> [T, D].
 Result<Tensor> embedding(const TensorView &ids, const TensorView &table);
@@ -64,10 +74,10 @@ Result<std::vector<Tensor>> route(const TensorView &logits, int64_t top,
 /// kf.expert_matmul: x[t] w[0, e]^T + bias[0, e] of e = experts[t, j], taken
 /// for the nearest expert that there is. x [T, K] or [T, k, K], experts [T, k]
 /// of i32, w [1, E, N, K], bias [1, E, N] or null -> [T, k, N]. With `glu`, w
-/// and bias have two groups: glu(first) * second.
+/// and bias have two groups: gated(glu, first, second).
 Result<Tensor> expertMatmul(const TensorView &x, const TensorView &experts,
                             const TensorView &w, const TensorView *bias,
-                            std::optional<Activation> glu);
+                            std::optional<Glu> glu);
 
 //===----------------------------------------------------------------------===//
 // Feed-forward blocks (MatmulOps.cpp)
@@ -114,6 +124,8 @@ Result<Tensor> softmax(const TensorView &x);
 /// x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2 (Hendrycks and Gimpel,
 /// "Gaussian Error Linear Units", 2016). relu: max(x, 0). identity: x.
 float activate(Activation kind, float x);
+/// activate(gate) * up, or what clamp makes of them.
+float gated(const Glu &glu, float gate, float up);
 
 /// kf.activation: activate of every element. x [...] -> [...].
 Result<Tensor> activation(Activation kind, const TensorView &x);

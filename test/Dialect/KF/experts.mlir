@@ -19,6 +19,10 @@ func.func @products(%x: tensor<?x64xf32>, %e: tensor<?x2xi32>,
   // CHECK: %[[H:.*]] = kf.expert_matmul %{{.*}} experts(%{{.*}}), %{{.*}} bias(%{{.*}}) glu(silu) : tensor<?x64xf32>, tensor<?x2xi32>, tensor<2x4x96x64xbf16>, tensor<2x4x96xf32>
   %0 = kf.expert_matmul %x experts(%e), %up bias(%bias) glu(silu)
       : tensor<?x64xf32>, tensor<?x2xi32>, tensor<2x4x96x64xbf16>, tensor<2x4x96xf32>
+  // CHECK: kf.expert_matmul %{{.*}} experts(%{{.*}}), %{{.*}} glu(silu) clamped<limit = 7.0, alpha = 1.702> : tensor<?x64xf32>, tensor<?x2xi32>, tensor<2x4x96x64xbf16>
+  %3 = kf.expert_matmul %x experts(%e), %up
+      glu(silu) clamped<limit = 7.0, alpha = 1.702>
+      : tensor<?x64xf32>, tensor<?x2xi32>, tensor<2x4x96x64xbf16>
   // CHECK: kf.expert_matmul %[[H]] experts(%{{.*}}), %{{.*}} : tensor<?x2x96xf32>, tensor<?x2xi32>, tensor<1x4x64x96x!kf.quant<q4_0>>
   %1 = kf.expert_matmul %0 experts(%e), %down
       : tensor<?x2x96xf32>, tensor<?x2xi32>, tensor<1x4x64x96x!kf.quant<q4_0>>

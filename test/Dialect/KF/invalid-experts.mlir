@@ -173,3 +173,27 @@ func.func @f() {
   %0 = kf.weight ["a", "b", "c", "d"] {stacked, transposed} : tensor<2x2x96xf32>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<?x64xf32>, %e: tensor<?x2xi32>, %w: tensor<2x4x96x64xf32>) {
+  // expected-error @+1 {{C8: clamped is for glu(silu)}}
+  %0 = kf.expert_matmul %x experts(%e), %w glu(relu) clamped<limit = 7.0, alpha = 1.702> : tensor<?x64xf32>, tensor<?x2xi32>, tensor<2x4x96x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x64xf32>, %e: tensor<?x2xi32>, %w: tensor<1x4x96x64xf32>) {
+  // expected-error @+1 {{C8: clamped is for glu(silu)}}
+  %0 = kf.expert_matmul %x experts(%e), %w clamped<limit = 7.0, alpha = 1.702> : tensor<?x64xf32>, tensor<?x2xi32>, tensor<1x4x96x64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x64xf32>, %e: tensor<?x2xi32>, %w: tensor<2x4x96x64xf32>) {
+  // expected-error @+1 {{limit and alpha must be positive, found 0.000000e+00 and 1.702000e+00}}
+  %0 = kf.expert_matmul %x experts(%e), %w glu(silu) clamped<limit = 0.0, alpha = 1.702> : tensor<?x64xf32>, tensor<?x2xi32>, tensor<2x4x96x64xf32>
+  return
+}

@@ -240,3 +240,24 @@ func.func @one_row_q4_k(%x: tensor<1x256xf32>, %e: tensor<1x3xi32>) -> tensor<1x
   %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<1x256xf32>, tensor<1x3xi32>, tensor<2x3x64x256x!kf.quant<q4_k>>
   return %0 : tensor<1x3x64xf32>
 }
+
+// A gate whose sides are bounded, with rows large enough to need it.
+func.func @clamped_gate(%x: tensor<?x64xf32>, %e: tensor<?x2xi32>, %b: tensor<2x4x45xf32>, %w: tensor<2x4x45x64xf32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 40 : i64} {
+  %0 = kf.expert_matmul %x experts(%e), %w bias(%b) glu(silu) clamped<limit = 1.5, alpha = 1.702> : tensor<?x64xf32>, tensor<?x2xi32>, tensor<2x4x45x64xf32>, tensor<2x4x45xf32>
+  return %0 : tensor<?x2x45xf32>
+}
+
+// Without infinities: rounding to 8 bits makes NaNs of them, a clamp numbers.
+func.func @clamped_gate_mxfp4(%x: tensor<?x96xf32>, %l: tensor<?x4xf32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 40 : i64} {
+  %e, %s = kf.route %l top(2) : tensor<?x4xf32>
+  %b = kf.weight ["b0", "b1", "b2", "b3", "c0", "c1", "c2", "c3"] {stacked} : tensor<2x4x45xf32>
+  %w = kf.weight ["g0", "g1", "g2", "g3", "u0", "u1", "u2", "u3"] {stacked} : tensor<2x4x45x96x!kf.quant<mxfp4>>
+  %t = math.tanh %x : tensor<?x96xf32>
+  %0 = kf.expert_matmul %t experts(%e), %w bias(%b) glu(silu) clamped<limit = 0.5, alpha = 2.0> : tensor<?x96xf32>, tensor<?x2xi32>, tensor<2x4x45x96x!kf.quant<mxfp4>>, tensor<2x4x45xf32>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @clamped_row_bf16(%x: tensor<1x64xbf16>, %e: tensor<1x4xi32>, %w: tensor<2x6x45x64xbf16>) -> tensor<1x4x45xbf16> {
+  %0 = kf.expert_matmul %x experts(%e), %w glu(silu) clamped<limit = 0.25, alpha = 1.0> : tensor<1x64xbf16>, tensor<1x4xi32>, tensor<2x6x45x64xbf16>
+  return %0 : tensor<1x4x45xbf16>
+}

@@ -18,6 +18,8 @@
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <cmath>
+
 using namespace mlir;
 using namespace mlir::kf;
 
@@ -161,6 +163,17 @@ RopeScalingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "llama3 scaling needs a positive original_context, "
                           "found "
                        << originalContext;
+  return success();
+}
+
+LogicalResult GluClampAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                   APFloat limitValue, APFloat alphaValue) {
+  const double limit = limitValue.convertToDouble();
+  const double alpha = alphaValue.convertToDouble();
+  if (!(limit > 0) || !(alpha > 0) || !std::isfinite(limit) ||
+      !std::isfinite(alpha))
+    return emitError() << "limit and alpha must be positive, found " << limit
+                       << " and " << alpha;
   return success();
 }
 

@@ -107,6 +107,8 @@ LogicalResult ExpertMatmulOp::verify() {
     return emitOpError("C5: bias must have w's shape without its last "
                        "dimension and float elements, found ")
            << getBias().getType() << " for w " << w;
+  if (getClamp() && getGlu() != ActivationKind::Silu)
+    return emitOpError("C8: clamped is for glu(silu)");
   return hasCodes ? verifyCodes(*this, getX(), getW(), getScales(), getSums())
                   : success();
 }

@@ -110,11 +110,26 @@ TEST(ExpertMatmul, GatesAndBiases) {
   TensorView bias = offsets.view();
   Tensor experts = makeExperts({1, 2}, {0, 1});
   expectFloats(expertMatmul(x.view(), experts.view(), w.view(), nullptr,
-                            Activation::Relu),
+                            Glu{Activation::Relu}),
                {2 * 6, 0});
-  expectFloats(
-      expertMatmul(x.view(), experts.view(), w.view(), &bias, Activation::Relu),
-      {2 * 7, 3 * 10});
+  expectFloats(expertMatmul(x.view(), experts.view(), w.view(), &bias,
+                            Glu{Activation::Relu}),
+               {2 * 7, 3 * 10});
+}
+
+TEST(ExpertMatmul, BoundsGates) {
+  Tensor x = makeTensor({1, 1}, {1});
+  Tensor w = makeTensor({2, 4, 1, 1}, {5, -5, 1, kNan, 9, -9, 1, 0});
+  Tensor experts = makeExperts({1, 4}, {0, 1, 2, 3});
+  const Glu glu = {Activation::Silu, GluClamp{.limit = 2, .alpha = 2}};
+  Result<Tensor> product =
+      expertMatmul(x.view(), experts.view(), w.view(), nullptr, glu);
+  ASSERT_TRUE(product.ok()) << product.message();
+  // 2 and 2, -5 and -2, 1 and 1: g / (1 + exp(-2 g)) * (u + 1).
+  EXPECT_NEAR(product->floats()[0], 5.892083f, 1e-5);
+  EXPECT_NEAR(product->floats()[1], 0.000226989f, 1e-7);
+  EXPECT_NEAR(product->floats()[2], 1.761594f, 1e-5);
+  EXPECT_TRUE(std::isnan(product->floats()[3]));
 }
 
 TEST(ExpertMatmul, TakesTheNearestExpert) {
@@ -132,7 +147,7 @@ TEST(ExpertMatmul, RejectsWrongOperands) {
   Tensor experts = makeExperts({2, 1}, {0, 0});
   auto product = [&](const Tensor &rows, const Tensor &chosen,
                      const Tensor &weight, const TensorView *bias,
-                     std::optional<Activation> glu) {
+                     std::optional<Glu> glu) {
     return expertMatmul(rows.view(), chosen.view(), weight.view(), bias, glu);
   };
   Tensor vector = makeTensor({2}, {1, 2}), wide = makeTensor({2, 1}, {1, 2});
@@ -142,8 +157,7 @@ TEST(ExpertMatmul, RejectsWrongOperands) {
               "kf.expert_matmul C2");
   expectError(product(x, wide, w, nullptr, {}), "kf.expert_matmul C2");
   expectError(product(x, experts, x, nullptr, {}), "kf.expert_matmul C3");
-  expectError(product(x, experts, w, nullptr, Activation::Silu),
-              "kf.expert_matmul C3");
+  expectError(product(x, experts, w, nullptr, Glu{}), "kf.expert_matmul C3");
   expectError(product(wide, experts, w, nullptr, {}), "kf.expert_matmul C4");
   expectError(product(x, experts, w, &bias, {}), "kf.expert_matmul C5");
 }

@@ -103,6 +103,26 @@ class KF_DoubleParameter<string value = ""> : APFloatParameter<""> {
 }
 
 //===----------------------------------------------------------------------===//
+// Gates
+//===----------------------------------------------------------------------===//
+
+def KF_GluClampAttr : KF_Attr<"GluClamp", "glu_clamp"> {
+  let summary = "bounds of the two sides of a gate";
+  let description = [{
+    What `silu(g) * u` becomes with it, as gpt-oss has it: `g'` is the lesser of
+    `g` and `limit`, `u'` is `u` or the nearest number from `-limit` to `limit`,
+    and the result `g' * sigmoid(alpha * g') * (u' + 1)`.
+
+    ```mlir
+    #kf.glu_clamp<limit = 7.0, alpha = 1.702>
+    ```
+  }];
+  let parameters = (ins KF_DoubleParameter<>:$limit, KF_DoubleParameter<>:$alpha);
+  let assemblyFormat = "`<` struct($limit, $alpha) `>`";
+  let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // Rotary scaling
 //===----------------------------------------------------------------------===//
 

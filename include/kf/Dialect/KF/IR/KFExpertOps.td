@@ -51,8 +51,8 @@ def KF_ExpertMatmulOp : KF_LoopOp<"expert_matmul",
     `result[t, j] = x[t] W[e]^T + bias[e]`, or of `x[t, j]`, with e being
     `experts[t, j]`, accumulated in f32. With `glu(act)`, each expert has a gate
     and an up matrix: `result[t, j] = act(x[t] W[0, e]^T + bias[0, e]) * (x[t]
-    W[1, e]^T + bias[1, e])`. A number below 0 stands for expert 0, one above the
-    last expert's for that.
+    W[1, e]^T + bias[1, e])`, which `clamped` bounds. A number below 0 stands for
+    expert 0, one above the last expert's for that.
 
     With `scales` and `sums`, `x` holds the codes of kf.quantize_rows, and
     stands for codes times scales.
@@ -70,32 +70,39 @@ def KF_ExpertMatmulOp : KF_LoopOp<"expert_matmul",
       elements of the type's blocks that share a scale.
     - C7: the result is [T, k, N] with the element type of `x`, f32 with
       `scales`.
+    - C8: `clamped` is for `glu(silu)`.
 
     ```mlir
     %0 = kf.expert_matmul %x experts(%e), %w glu(silu)
         : tensor<?x256xf32>, tensor<?x2xi32>, tensor<2x8x704x256xbf16>
     %1 = kf.expert_matmul %0 experts(%e), %d
         : tensor<?x2x704xf32>, tensor<?x2xi32>, tensor<1x8x256x704xbf16>
+    %2 = kf.expert_matmul %x experts(%e), %w
+        glu(silu) clamped<limit = 7.0, alpha = 1.702>
+        : tensor<?x256xf32>, tensor<?x2xi32>, tensor<2x8x704x256xbf16>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$experts,
                        AnyRankedTensor:$w, Optional<AnyRankedTensor>:$bias,
                        Optional<AnyRankedTensor>:$scales,
                        Optional<AnyRankedTensor>:$sums,
-                       OptionalAttr<KF_ActivationKindAttr>:$glu);
+                       OptionalAttr<KF_ActivationKindAttr>:$glu,
+                       OptionalAttr<KF_GluClampAttr>:$clamp);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $x (`scales` `(` $scales^ `:` type($scales) `)`)?
     (`sums` `(` $sums^ `:` type($sums) `)`)? `experts` `(` $experts `)` `,` $w
-    (`bias` `(` $bias^ `)`)? (`glu` `` custom<Activation>($glu)^)? attr-dict
+    (`bias` `(` $bias^ `)`)? (`glu` `` custom<Activation>($glu)^)?
+    (`clamped` `` $clamp^)? attr-dict
     `:` type($x) `,` type($experts) `,` type($w) (`,` type($bias)^)?
   }];
   let builders = [
     OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$experts,
                    "::mlir::Value":$w, "::mlir::Value":$bias,
-                   "::mlir::kf::ActivationKindAttr":$glu), [{
+                   "::mlir::kf::ActivationKindAttr":$glu,
+                   CArg<"::mlir::kf::GluClampAttr", "{}">:$clamp), [{
       build($_builder, $_state, x, experts, w, bias, /*scales=*/{}, /*sums=*/{},
-            glu);
+            glu, clamp);
     }]>
   ];
   let extraClassDeclaration = [{

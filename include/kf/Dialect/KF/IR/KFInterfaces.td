@@ -92,6 +92,8 @@ def KF_ProductOpInterface : OpInterface<"ProductOpInterface"> {
       "::mlir::Value", "getWeightScales">,
     InterfaceMethod<"The activation of a gate; none without one.",
       "::std::optional<::mlir::kf::ActivationKind>", "getGlu">,
+    InterfaceMethod<"What bounds the gate; null: nothing.",
+      "::mlir::kf::GluClampAttr", "getClampAttr">,
     InterfaceMethod<"The product.", "::mlir::Value", "getResult">
   ];
 }

@@ -161,6 +161,8 @@ def KF_MatmulOp : KF_LoopOp<"matmul",
   let extraClassDeclaration = [{
     OperandReads getOperandReads() { return OperandReads::NormOfRows; }
     ResultChanges getResultChanges() { return ResultChanges::Elements; }
+    /// What bounds the gate: nothing.
+    ::mlir::kf::GluClampAttr getClampAttr() { return {}; }
     /// Whether x and w are matrices (or w two of them, with glu), as kernels
     /// have them.
     bool isOfMatrices();
