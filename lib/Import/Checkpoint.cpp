@@ -21,20 +21,23 @@ llvm::Error Checkpoint::checkExperts(const ::kf::ModelConfig &config) const {
     if (!config.hasExperts(layer))
       continue;
     for (std::string_view part :
-         {names.expertGate, names.expertUp, names.expertDown}) {
-      auto tensorOf = [&](int64_t expert) {
-        return find((Twine(names.layer) + "." + Twine(layer) + "." +
-                     names.ofExpert(part, expert) + ".weight")
-                        .str());
-      };
-      const Tensor *first = tensorOf(0);
-      for (int64_t expert = 1; expert < config.experts.count; ++expert)
-        if (const Tensor *other = tensorOf(expert); other->type != first->type)
-          return llvm::createStringError(
-              "checkpoint tensors '" + first->name + "' and '" + other->name +
-              "' have different types; those of a layer's experts are expected "
-              "to have one");
-    }
+         {names.expertGate, names.expertUp, names.expertDown})
+      for (const char *suffix : {".weight", ".bias"}) {
+        auto tensorOf = [&](int64_t expert) {
+          return find((Twine(names.layer) + "." + Twine(layer) + "." +
+                       names.ofExpert(part, expert) + suffix)
+                          .str());
+        };
+        const Tensor *first = tensorOf(0); // null where there are no biases
+        for (int64_t expert = 1; first && expert < config.experts.count;
+             ++expert)
+          if (const Tensor *other = tensorOf(expert);
+              other->type != first->type)
+            return llvm::createStringError(
+                "checkpoint tensors '" + first->name + "' and '" + other->name +
+                "' have different types; those of a layer's experts are "
+                "expected to have one");
+      }
   }
   return llvm::Error::success();
 }

@@ -22,17 +22,55 @@ Value ExpertBlock::widen(Value x) {
   return arith::ExtFOp::create(b, loc, type.clone(b.getF32Type()), x);
 }
 
-/// act(gate) * up of each row's experts: [T, k, I].
+/// act(gate) * up of each row's experts, or what a clamp makes of them: [T, k,
+/// I].
 Value ExpertBlock::inner(Value x, Value experts, const ExpertWeights &weights) {
-  if (weights.gateUp)
+  if (weights.gateUp) {
+    GluClampAttr clamp;
+    if (config.clamp)
+      clamp = GluClampAttr::get(b.getContext(), APFloat(config.clamp->limit),
+                                APFloat(config.clamp->alpha));
     return ExpertMatmulOp::create(b, loc, x, experts, weights.gateUp,
-                                  /*bias=*/Value(), activation);
-  auto product = [&](Value w) -> Value {
-    return ExpertMatmulOp::create(b, loc, x, experts, w, /*bias=*/Value(),
+                                  weights.gateUpBias, activation, clamp);
+  }
+  auto product = [&](Value w, Value bias) -> Value {
+    return ExpertMatmulOp::create(b, loc, x, experts, w, bias,
                                   ActivationKindAttr());
   };
-  Value gate = ActivationOp::create(b, loc, product(weights.gate), activation);
-  return arith::MulFOp::create(b, loc, gate, product(weights.up));
+  Value gate = product(weights.gate, weights.gateBias);
+  Value up = product(weights.up, weights.upBias);
+  if (config.clamp)
+    return joinClamped(gate, up, *config.clamp);
+  gate = ActivationOp::create(b, loc, gate, activation);
+  return arith::MulFOp::create(b, loc, gate, up);
+}
+
+/// #kf.glu_clamp of [T, k, I], in f32, rounded to what those have.
+Value ExpertBlock::joinClamped(Value gate, Value up,
+                               const ::kf::GateClamp &clamp) {
+  Type type = gate.getType();
+  gate = widen(gate);
+  up = widen(up);
+  auto wide = cast<RankedTensorType>(gate.getType());
+  auto number = [&](double value) -> Value {
+    auto scalar = RankedTensorType::get({1, 1, 1}, b.getF32Type());
+    return BroadcastOp::create(
+        b, loc, wide,
+        arith::ConstantOp::create(
+            b, loc, DenseElementsAttr::get(scalar, static_cast<float>(value))));
+  };
+  Value limit = number(clamp.limit);
+  gate = arith::MinimumFOp::create(b, loc, gate, limit);
+  up = arith::MaximumFOp::create(b, loc, up, number(-clamp.limit));
+  up = arith::MinimumFOp::create(b, loc, up, limit);
+  // g * sigmoid(alpha * g) is silu(alpha * g) / alpha.
+  gate = ActivationOp::create(
+      b, loc, arith::MulFOp::create(b, loc, gate, number(clamp.alpha)),
+      activation);
+  gate = arith::MulFOp::create(b, loc, gate, number(1 / clamp.alpha));
+  up = arith::AddFOp::create(b, loc, up, number(1));
+  Value joined = arith::MulFOp::create(b, loc, gate, up);
+  return type == wide ? joined : arith::TruncFOp::create(b, loc, type, joined);
 }
 
 Value ExpertBlock::route(Value x, Value logits, const ExpertWeights &weights) {
@@ -41,7 +79,7 @@ Value ExpertBlock::route(Value x, Value logits, const ExpertWeights &weights) {
   Value experts = routed.getExperts(), shares = routed.getWeights();
   Value results = widen(ExpertMatmulOp::create(
       b, loc, inner(x, experts, weights), experts, weights.down,
-      /*bias=*/Value(), ActivationKindAttr())); // [T, k, D]
+      weights.downBias, ActivationKindAttr())); // [T, k, D]
   auto type = cast<RankedTensorType>(results.getType());
   auto column = RankedTensorType::get({type.getDimSize(0), config.chosen, 1},
                                       b.getF32Type());

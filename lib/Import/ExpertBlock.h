@@ -21,6 +21,8 @@ struct ExpertWeights {
   Value gateUp;   ///< [2, E, I, D]; null where both have types of their own
   Value gate, up; ///< then, [1, E, I, D]
   Value down;     ///< [1, E, D, I]
+  // Biases, [2, E, I], [1, E, I] and [1, E, D]; null where there are none.
+  Value gateUpBias, gateBias, upBias, downBias;
 };
 
 /// Writes the ops of a layer's experts: T rows, of which each goes through k.
@@ -42,6 +44,7 @@ public:
 
 private:
   Value inner(Value x, Value experts, const ExpertWeights &weights);
+  Value joinClamped(Value gate, Value up, const ::kf::GateClamp &clamp);
 
   OpBuilder &b;
   Location loc;

@@ -217,8 +217,11 @@ private:
     }
     KVAppendOp::create(b, loc, cache, k, v, positions, sequences, pageTable,
                        /*kv_head=*/Value(), b.getI64IntegerAttr(layer));
+    Value sinks;
+    if (config.attentionSinks)
+      sinks = weightOf(at + std::string(names.sinks));
     Value attended = AttentionOp::create(
-        b, loc, q, cache, positions, sequences, pageTable, /*sinks=*/Value(),
+        b, loc, q, cache, positions, sequences, pageTable, sinks,
         /*kv_head=*/Value(), b.getI64IntegerAttr(layer), attentionScale(own),
         own.window ? b.getI64IntegerAttr(own.window) : IntegerAttr(),
         config.attentionCap
@@ -322,32 +325,42 @@ private:
       return checkpoint.find(at + names.ofExpert(part, 0) + ".weight")->type;
     };
     ExpertWeights weights;
+    // A weight and its bias.
+    auto add = [&](ArrayRef<std::string_view> parts, Value &weight,
+                   Value &bias) {
+      weight = stacked(at, parts, ".weight");
+      if (config.experts.bias)
+        bias = stacked(at, parts, ".bias");
+    };
     if (typeOf(names.expertGate) == typeOf(names.expertUp)) {
-      weights.gateUp = stacked(at, {names.expertGate, names.expertUp});
+      add({names.expertGate, names.expertUp}, weights.gateUp,
+          weights.gateUpBias);
     } else {
-      weights.gate = stacked(at, {names.expertGate});
-      weights.up = stacked(at, {names.expertUp});
+      add({names.expertGate}, weights.gate, weights.gateBias);
+      add({names.expertUp}, weights.up, weights.upBias);
     }
-    weights.down = stacked(at, {names.expertDown});
+    add({names.expertDown}, weights.down, weights.downBias);
     return weights;
   }
 
-  /// The kf.weight [parts, E, rows, columns] of matrices of all experts.
-  Value stacked(const std::string &at, ArrayRef<std::string_view> parts) {
+  /// The kf.weight [parts, E, rows, columns] of matrices of all experts, or
+  /// [parts, E, rows] of their biases.
+  Value stacked(const std::string &at, ArrayRef<std::string_view> parts,
+                std::string_view suffix) {
     SmallVector<Attribute> all;
     RankedTensorType one;
     for (std::string_view part : parts)
       for (int64_t i = 0; i < config.experts.count; ++i) {
         const Checkpoint::Tensor *tensor =
-            checkpoint.find(at + names.ofExpert(part, i) + ".weight");
+            checkpoint.find(at + names.ofExpert(part, i) + std::string(suffix));
         assert(tensor && "the checkpoint's check covers every weight");
         all.push_back(b.getStringAttr(tensor->name));
         one = tensor->type;
       }
-    auto type = RankedTensorType::get({static_cast<int64_t>(parts.size()),
-                                       config.experts.count, one.getDimSize(0),
-                                       one.getDimSize(1)},
-                                      one.getElementType());
+    SmallVector<int64_t> shape = {static_cast<int64_t>(parts.size()),
+                                  config.experts.count};
+    llvm::append_range(shape, one.getShape());
+    auto type = RankedTensorType::get(shape, one.getElementType());
     return WeightOp::create(b, loc, type, b.getArrayAttr(all), b.getUnitAttr(),
                             /*transposed=*/UnitAttr());
   }

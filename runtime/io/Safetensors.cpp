@@ -36,7 +36,7 @@ constexpr ElementType kElementTypes[] = {
     {"I64", 64, std::nullopt},    {"I32", 32, std::nullopt},
     {"I16", 16, std::nullopt},    {"I8", 8, DataType::I8},
     {"U64", 64, std::nullopt},    {"U32", 32, std::nullopt},
-    {"U16", 16, std::nullopt},    {"U8", 8, std::nullopt},
+    {"U16", 16, std::nullopt},    {"U8", 8, DataType::U8},
     {"BOOL", 8, std::nullopt},    {"F8_E4M3", 8, DataType::F8E4M3},
     {"F8_E5M2", 8, std::nullopt}, {"F8_E8M0", 8, std::nullopt},
     {"C64", 64, std::nullopt},    {"F4", 4, std::nullopt},
@@ -234,7 +234,7 @@ Result<TensorView> Safetensors::find(const std::string &name) const try {
     return Status::error(source + ": tensor " + inQuotes(name) + " has type " +
                          entry.dtype +
                          "; supported element types are F32, F16, BF16, "
-                         "F8_E4M3 and I8");
+                         "F8_E4M3, I8 and U8");
   TensorView view;
   view.type = *type->type;
   view.shape = entry.shape;

@@ -37,8 +37,8 @@ public:
   static Result<std::unique_ptr<Safetensors>>
   fromMemory(std::span<const std::byte> bytes, const std::string &name);
 
-  /// F32, F16, BF16, F8_E4M3 and I8 tensors; one of another type is an error
-  /// that names its type.
+  /// F32, F16, BF16, F8_E4M3, I8 and U8 tensors; one of another type is an
+  /// error that names its type.
   Result<TensorView> find(const std::string &name) const override;
   void release(const std::string &name) const override;
   void releasePart(const std::string &name, uint64_t first,

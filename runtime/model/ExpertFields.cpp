@@ -98,6 +98,14 @@ Status kf::readExperts(const ConfigReader &reader, const Family &family,
                                        unlessZero(fields.defaultSharedWidth)));
     experts.sharedGate = fields.sharedGate;
   }
+  experts.bias = fields.bias;
+  if (fields.clampLimit) {
+    GateClamp &clamp = experts.clamp.emplace();
+    KF_ASSIGN_OR_RETURN(clamp.limit, reader.positive(fields.clampLimit,
+                                                     fields.defaultClampLimit));
+    KF_ASSIGN_OR_RETURN(clamp.alpha, reader.positive(fields.clampAlpha,
+                                                     fields.defaultClampAlpha));
+  }
   KF_ASSIGN_OR_RETURN(const std::vector<bool> have,
                       readLayersWithExperts(reader, fields, config.layers));
   for (int64_t i = 0; i < config.layers; ++i)

@@ -273,6 +273,11 @@ Result<Ropes> RopeReader::read() {
   plain.interleaved = family.interleavedRope;
   const json *older = file.find("rope_scaling");
   const json *newer = file.find("rope_parameters");
+  const json otherwise =
+      family.defaultRope ? json::parse(family.defaultRope) : json();
+  if (!older && !newer && family.defaultRope && !file.isNull("rope_scaling") &&
+      !file.isNull("rope_parameters"))
+    newer = &otherwise;
   Ropes ropes = {plain, plain};
   if (family.slidingTheta) {
     KF_ASSIGN_OR_RETURN(ropes.sliding.theta,

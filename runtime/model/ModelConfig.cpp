@@ -328,6 +328,7 @@ Status readBlocks(const ConfigReader &reader, const Family &family,
   config.zeroCenteredNorms = family.zeroCenteredNorms;
   config.normPlaces = family.normPlaces;
   config.qkNorm = family.qkNorm;
+  config.attentionSinks = family.attentionSinks;
   config.gatedMlp = family.gatedMlp;
   config.parallelBlocks = family.parallelBlocks;
   if (family.parallelField) {

@@ -52,7 +52,8 @@ enum class Architecture {
   Qwen2Moe,
   Qwen3Moe,
   GraniteMoe,
-  Olmoe
+  Olmoe,
+  GptOss
 };
 /// config.json's model_type: "llama", "mistral", "qwen2" ...
 std::string_view nameOf(Architecture architecture);
@@ -112,6 +113,15 @@ struct SamplingDefaults {
   bool operator==(const SamplingDefaults &) const = default;
 };
 
+/// What bounds the two sides of a gate: of a product g of the gate's matrix and
+/// u of the other one, g' * sigmoid(alpha * g') * (u' + 1), where g' is at most
+/// `limit`, and u' between it and -limit.
+struct GateClamp {
+  double limit = 0, alpha = 0;
+
+  bool operator==(const GateClamp &) const = default;
+};
+
 /// Feed-forward blocks of which a router chooses some for each row: those that
 /// a softmax over the products of the row with the router's rows makes the most
 /// likely ones, whose results are added up by these probabilities.
@@ -124,6 +134,8 @@ struct ExpertsConfig {
   int64_t sharedWidth = 0;
   /// What that gives is multiplied by a sigmoid of a product with the row.
   bool sharedGate = false;
+  bool bias = false; ///< router and experts' matrices have biases
+  std::optional<GateClamp> clamp = {}; ///< with Activation::Silu
 
   bool operator==(const ExpertsConfig &) const = default;
 };
@@ -162,6 +174,9 @@ struct ModelConfig {
   bool gatedMlp = true;
   ExpertsConfig experts; ///< of the layers that have them
   QkNorm qkNorm = QkNorm::None;
+  /// Each head has a score beside those of its keys, which takes a part of the
+  /// softmax and gives nothing.
+  bool attentionSinks = false;
   double attentionScale = 0; ///< factor of q k^T
   double embeddingScale = 1; ///< factor of the embeddings
   double residualScale = 1;  ///< factor of what a block gives

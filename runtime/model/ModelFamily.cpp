@@ -51,6 +51,9 @@ static constexpr const char *graniteMoeReads[] = {
     "attention_bias",    "attention_multiplier", "embedding_multiplier",
     "logits_scaling",    "num_experts",          "num_experts_per_tok",
     "num_local_experts", "residual_multiplier"};
+static constexpr const char *gptOssReads[] = {
+    "attention_bias", "num_experts", "num_experts_per_tok", "num_local_experts",
+    "sliding_window"};
 static constexpr const char *olmoeReads[] = {"attention_bias", "num_experts",
                                              "num_experts_per_tok",
                                              "num_local_experts"};
@@ -70,6 +73,9 @@ static constexpr StatedField starcoder2States[] = {
 // Their classes know no other periods than the usual ones.
 static constexpr StatedField gemma2States[] = {{"sliding_window_pattern", "2"}};
 static constexpr StatedField olmo3States[] = {{"sliding_window_pattern", "4"}};
+
+// Gates of experts do not heed another one.
+static constexpr StatedField gptOssStates[] = {{"hidden_act", "\"silu\""}};
 
 // What Qwen 3's files may say of Qwen 2's biases and of shared experts.
 static constexpr StatedField qwen3MoeStates[] = {
@@ -406,6 +412,40 @@ static constexpr Family families[] = {
      .defaultEps = 1e-5,
      .needsKvHeads = false,
      .qkNorm = QkNorm::Width},
+    {.architecture = Architecture::GptOss,
+     .modelType = "gpt_oss",
+     .className = "GptOssForCausalLM",
+     .qkvBias = {"attention_bias", true},
+     .outputBias = {"attention_bias", true},
+     .experts = {.count = "num_local_experts",
+                 .otherCount = "num_experts",
+                 .bias = true,
+                 .clampLimit = "swiglu_limit",
+                 .clampAlpha = "swiglu_alpha",
+                 .defaultCount = 128,
+                 .defaultChosen = 4,
+                 .defaultWidth = 2880,
+                 .defaultClampLimit = 7,
+                 .defaultClampAlpha = 1.702},
+     .reads = gptOssReads,
+     .states = gptOssStates,
+     .defaultMaxPositions = 131072,
+     .defaultHiddenSize = 2880,
+     .defaultIntermediateSize = 2880,
+     .defaultLayers = 36,
+     .defaultVocabSize = 201088,
+     .defaultHeads = 64,
+     .defaultKvHeads = 8,
+     .defaultHeadDim = 64,
+     .defaultEps = 1e-5,
+     .defaultTheta = 150000,
+     .attentionSinks = true,
+     .windows = WindowRule::Always,
+     .defaultWindow = 128,
+     .fullLayers = 2,
+     .defaultRope = R"({"rope_type": "yarn", "factor": 32.0, "beta_fast": 32.0,
+                        "beta_slow": 1.0, "truncate": false,
+                        "original_max_position_embeddings": 4096})"},
 };
 
 std::span<const Family> kf::modelFamilies() { return families; }

@@ -65,11 +65,14 @@ struct ExpertFields {
   /// mlp_only_layers and decoder_sparse_step say which layers have them, rather
   /// than all.
   bool someLayers = false;
-  bool sharedGate = false; ///< ExpertsConfig's
+  bool sharedGate = false, bias = false; ///< ExpertsConfig's
+  /// Those of ExpertsConfig's clamp; null where there is none.
+  const char *clampLimit = nullptr, *clampAlpha = nullptr;
 
   // What absent fields stand for; 0: the field has to be there.
   int64_t defaultCount = 0, defaultChosen = 0, defaultWidth = 0;
   int64_t defaultSharedWidth = 0;
+  double defaultClampLimit = 0, defaultClampAlpha = 0;
 };
 
 struct Family {
@@ -121,6 +124,7 @@ struct Family {
   bool rootEmbeddingScale = false;
   NormPlaces normPlaces = NormPlaces::Inputs;
   QkNorm qkNorm = QkNorm::None;
+  bool attentionSinks = false;
   bool gatedMlp = true;
   /// Always, unless the field of that name says it.
   bool parallelBlocks = false;
@@ -139,6 +143,8 @@ struct Family {
   TurnedLayers turned = TurnedLayers::All;
   bool interleavedRope = false;
   bool partialRotary = false; ///< reads partial_rotary_factor
+  /// rope_parameters where a file says nothing of RoPE, as JSON; null: plain.
+  const char *defaultRope = nullptr;
   /// Layers with a window have a RoPE of their own: rope_scaling is not for
   /// them, and rope_parameters has an object for each of both kinds.
   bool ropeByType = false;

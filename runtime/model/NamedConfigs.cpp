@@ -615,6 +615,37 @@ static constexpr NamedConfig configs[] = {
   "eos_token_id": 50279,
   "torch_dtype": "bfloat16"
 })"},
+    {"gpt-oss-20b", "openai/gpt-oss-20b", R"({
+  "architectures": ["GptOssForCausalLM"],
+  "model_type": "gpt_oss",
+  "hidden_size": 2880,
+  "intermediate_size": 2880,
+  "num_hidden_layers": 24,
+  "num_attention_heads": 64,
+  "num_key_value_heads": 8,
+  "head_dim": 64,
+  "num_local_experts": 32,
+  "num_experts_per_tok": 4,
+  "swiglu_limit": 7.0,
+  "vocab_size": 201088,
+  "max_position_embeddings": 131072,
+  "sliding_window": 128,
+  "hidden_act": "silu",
+  "rms_norm_eps": 1e-05,
+  "rope_theta": 150000.0,
+  "rope_scaling": {
+    "beta_fast": 32.0,
+    "beta_slow": 1.0,
+    "factor": 32.0,
+    "original_max_position_embeddings": 4096,
+    "rope_type": "yarn",
+    "truncate": false
+  },
+  "attention_bias": true,
+  "tie_word_embeddings": false,
+  "eos_token_id": 200002,
+  "torch_dtype": "bfloat16"
+})"},
 };
 
 std::span<const NamedConfig> kf::namedConfigs() { return configs; }

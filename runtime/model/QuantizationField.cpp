@@ -105,8 +105,9 @@ Status kf::checkQuantization(const ConfigReader &reader) {
   const json *method = fieldOf(*value, "quant_method");
   if (method && isText(*method, "compressed-tensors"))
     return checkCompressedTensors(*value);
-  if (method && isText(*method, "fbgemm_fp8"))
-    return Status();
+  for (const char *name : {"fbgemm_fp8", "mxfp4"})
+    if (method && isText(*method, name))
+      return Status();
   if (method && isText(*method, "fp8")) {
     const json *block = fieldOf(*value, "weight_block_size");
     if (!block || isBlockOf(*block, 128))

@@ -10,6 +10,7 @@
 
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Quote.h"
+#include "runtime/io/ExpertStacks.h"
 #include "runtime/io/RenamedWeights.h"
 #include "runtime/io/SplitWeights.h"
 #include "runtime/model/ModelFamily.h"
@@ -180,10 +181,45 @@ static Status unwrapTensors(std::unique_ptr<WeightSource> &weights) {
   return Status();
 }
 
+/// Shows the experts of gpt-oss one by one.
+static Status unstackExperts(const ModelConfig &config,
+                             std::unique_ptr<WeightSource> &weights) {
+  const TensorNames &names = tensorNames(config);
+  const ExpertsConfig &experts = config.experts;
+  // Checkpoints of the bare model lack the prefix.
+  const bool prefixed = weights
+                            ->describe(std::string(names.prefix) +
+                                       std::string(names.embedding) + ".weight")
+                            .ok();
+  auto stacks = std::make_unique<ExpertStacks>(std::move(weights));
+  Status status;
+  for (int64_t layer = 0; layer < config.layers && status.ok(); ++layer) {
+    const std::string at = std::string(prefixed ? names.prefix : "") +
+                           std::string(names.layer) + "." +
+                           std::to_string(layer) + ".";
+    std::vector<ExpertStacks::Parts> gateUp, down;
+    for (int64_t i = 0; i < experts.count; ++i) {
+      gateUp.push_back({at + names.ofExpert(names.expertGate, i),
+                        at + names.ofExpert(names.expertUp, i)});
+      down.push_back({at + names.ofExpert(names.expertDown, i)});
+    }
+    const std::string stack = at + std::string(names.experts) + ".";
+    status = stacks->add(stack + "gate_up_proj", experts.width,
+                         config.hiddenSize, gateUp);
+    if (status.ok())
+      status = stacks->add(stack + "down_proj", config.hiddenSize,
+                           experts.width, down);
+  }
+  weights = std::move(stacks);
+  return status;
+}
+
 Status kf::adaptStoredTensors(const ModelConfig &config,
                               std::unique_ptr<WeightSource> &weights) try {
   if (familyOf(config.architecture).wrapperType)
     KF_RETURN_IF_ERROR(unwrapTensors(weights));
+  if (config.architecture == Architecture::GptOss)
+    return unstackExperts(config, weights);
   TensorSplitter::Layer splitLayer = nullptr;
   if (config.architecture == Architecture::Phi3)
     splitLayer = &TensorSplitter::splitProjections;

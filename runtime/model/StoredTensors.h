@@ -21,8 +21,9 @@ namespace kf {
 /// RenamedWeights, where it has the language model beside what reads images,
 /// whose tensors are then hidden (Gemma 3), and SplitWeights, where it has
 /// matrices in one tensor whose rows are theirs (Phi-3's queries, keys and
-/// values, and its gate and up; experts of GraniteMoe and of GGUF files).
-/// Errors name a tensor that is missing or has other rows.
+/// values, and its gate and up; experts of GraniteMoe and of GGUF files), or
+/// ExpertStacks (gpt-oss). Errors name a tensor that is missing or has other
+/// rows.
 Status adaptStoredTensors(const ModelConfig &config,
                           std::unique_ptr<WeightSource> &weights);
 

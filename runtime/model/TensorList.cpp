@@ -119,6 +119,14 @@ constexpr TensorNames graniteMoeNames() {
   return names;
 }
 
+/// Its experts are split by StoredTensors.cpp, and called as Qwen's.
+constexpr TensorNames gptOssNames() {
+  TensorNames names = qwenMoeNames();
+  names.sinks = "self_attn.sinks";
+  names.router = "mlp.router";
+  return names;
+}
+
 /// GGUF's names, which architectures share but for what they lack.
 constexpr TensorNames ggufNames(bool isGpt2) {
   TensorNames names;
@@ -182,6 +190,7 @@ constexpr TensorNames kStarcoder2 = starcoder2Names();
 constexpr TensorNames kQwenMoe = qwenMoeNames();
 constexpr TensorNames kMixtral = mixtralNames();
 constexpr TensorNames kGraniteMoe = graniteMoeNames();
+constexpr TensorNames kGptOss = gptOssNames();
 constexpr TensorNames kGpt2 = gpt2Names();
 constexpr TensorNames kGgufLlama = ggufNames(/*isGpt2=*/false);
 constexpr TensorNames kGgufOlmo = ggufOlmoNames();
@@ -208,6 +217,8 @@ const TensorNames &kf::tensorNames(const ModelConfig &config) {
     return gguf ? kGgufLlama : kMixtral;
   case Architecture::GraniteMoe:
     return gguf ? kGgufLlama : kGraniteMoe;
+  case Architecture::GptOss:
+    return kGptOss;
   case Architecture::Qwen2Moe:
   case Architecture::Qwen3Moe:
   case Architecture::Olmoe:
@@ -277,6 +288,8 @@ private:
       addScale(in(names.queryNorm), heads ? config.headDim : queries);
       addScale(in(names.keyNorm), heads ? config.headDim : keys);
     }
+    if (config.attentionSinks)
+      add(in(names.sinks), {config.heads}, Role::Bias);
     if (config.outputByRows)
       addLinear(in(names.output), config.sharedRows(hidden),
                 queries * config.ranks, config.attentionOutputBias);
@@ -313,10 +326,15 @@ private:
     const int64_t hidden = config.hiddenSize;
     add(layer + std::string(names.router) + ".weight", {experts.count, hidden},
         Role::Router);
+    if (experts.bias)
+      add(layer + std::string(names.router) + ".bias", {experts.count},
+          Role::Bias);
     for (int64_t i = 0; i < experts.count; ++i) {
       auto addOf = [&](std::string_view part, int64_t out, int64_t in) {
-        add(layer + names.ofExpert(part, i) + ".weight", {out, in});
-        tensors.back().ofExpert = true;
+        const size_t first = tensors.size();
+        addLinear(layer + names.ofExpert(part, i), out, in, experts.bias);
+        for (size_t k = first; k < tensors.size(); ++k)
+          tensors[k].ofExpert = true;
       };
       addOf(names.expertGate, experts.width, hidden);
       addOf(names.expertUp, experts.width, hidden);

@@ -33,6 +33,7 @@ struct TensorNames {
   std::string_view fusedQkv, query, key, value;        ///< fused or apart:
                                                        ///< [heads * dim, D]
   std::string_view queryNorm, keyNorm; ///< [head dim] or [heads * dim]
+  std::string_view sinks;              ///< [heads]; the whole name
   std::string_view output;             ///< [D, heads * dim]
   std::string_view gate, up, down;     ///< [F, D], [F, D], [D, F]
   // In one with experts: E of them, each of width I.

@@ -15,6 +15,7 @@
 #include "runtime/io/Gguf.h"
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/GgufConfig.h"
+#include "runtime/model/TensorList.h"
 
 #include <gtest/gtest.h>
 
@@ -424,6 +425,46 @@ TEST(Import, SharedExpert) {
   // Layers without experts have a block of their own.
   model.config.layerConfigs[1].hasExperts = false;
   expectContains(decode(model), "model.layers.1.mlp.gate_proj.weight");
+}
+
+/// Sides of a gate that are bounded, biases, and sinks of attention.
+TEST(Import, ClampedExperts) {
+  Model model;
+  model.config =
+      *::kf::loadModelConfig(KF_SOURCE_DIR "/test/golden/gpt-oss-mxfp4");
+  for (const ::kf::ListedTensor &tensor : ::kf::listTensors(model.config))
+    model.source.tensors[tensor.name] = {
+        tensor.ofExpert && tensor.shape.size() > 1 ? ::kf::DataType::MXFP4
+                                                   : ::kf::DataType::BF16,
+        tensor.shape, nullptr, 0};
+  const auto layers = static_cast<size_t>(model.config.layers);
+  std::string step = decode(model);
+  EXPECT_EQ(countOf(step, "glu(silu) clamped<limit = 1.5, alpha = 1.702> : "
+                          "tensor<1x32xf32>, tensor<1x2xi32>, "
+                          "tensor<2x4x32x32x!kf.quant<mxfp4>>, "
+                          "tensor<2x4x32xbf16>"),
+            layers)
+      << step;
+  EXPECT_EQ(countOf(step, "tensor<1x4x32x32x!kf.quant<mxfp4>>, "
+                          "tensor<1x4x32xbf16>"),
+            layers);
+  EXPECT_EQ(countOf(step, "sinks(%"), layers);
+  expectContains(step, "\"model.layers.2.self_attn.sinks\"] : tensor<4xbf16>");
+  expectContains(step, "\"model.layers.0.mlp.router.bias\"] : tensor<4xbf16>");
+  // Of two types, in products of their own.
+  for (auto &[name, view] : model.source.tensors)
+    if (name.find("layers.1.") != std::string::npos &&
+        name.ends_with(".up_proj.weight"))
+      view.type = ::kf::DataType::BF16;
+  step = decode(model);
+  EXPECT_EQ(countOf(step, "clamped<"), layers - 1) << step;
+  EXPECT_EQ(countOf(step, "arith.minimumf"), 2u);
+  EXPECT_EQ(countOf(step, "arith.maximumf"), 1u);
+  EXPECT_EQ(countOf(step, "kf.activation(silu)"), 1u);
+  // Biases of a layer have one type, too.
+  model.source.tensors["model.layers.0.mlp.experts.2.down_proj.bias"].type =
+      ::kf::DataType::F32;
+  expectContains(decode(model), "experts.2.down_proj.bias' have different");
 }
 
 /// One weight has one type; gates and what they multiply may be two.

@@ -61,7 +61,8 @@ inline constexpr std::initializer_list<const char *> denseGoldenModels = {
     "phi3-longrope",
     "phi3-longrope-short"};
 inline constexpr std::initializer_list<const char *> expertGoldenModels = {
-    "mixtral", "qwen2-moe", "qwen3-moe", "granitemoe", "olmoe"};
+    "mixtral", "qwen2-moe", "qwen3-moe",    "granitemoe",
+    "olmoe",   "gpt-oss",   "gpt-oss-mxfp4"};
 
 /// Compiles a part of the step of a model that is called `model`, for one rank
 /// or several; what was compiled before is not compiled again. Any thread.

@@ -44,7 +44,9 @@ static bool hasSoundExperts(const kf::ModelConfig &config) {
   const kf::ExpertsConfig &experts = config.experts;
   const bool areSound = experts.chosen > 0 && experts.chosen <= experts.count &&
                         experts.width > 0 && experts.sharedWidth >= 0 &&
-                        (!experts.sharedGate || experts.sharedWidth > 0);
+                        (!experts.sharedGate || experts.sharedWidth > 0) &&
+                        (!experts.clamp || (experts.clamp->limit > 0 &&
+                                            experts.clamp->alpha > 0));
   return experts.count > 0 ? areSound
                            : std::ranges::none_of(config.layerConfigs,
                                                   &kf::LayerConfig::hasExperts);

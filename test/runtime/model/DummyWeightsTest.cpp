@@ -73,7 +73,8 @@ TEST(NamedConfigs, HaveTheNumberOfParameters) {
       {"qwen1.5-moe-a2.7b", 14315784192},
       {"qwen3-30b-a3b", 30532122624},
       {"granite-3.1-3b-a800m", 3298793472},
-      {"olmoe-1b-7b", 6919161856}};
+      {"olmoe-1b-7b", 6919161856},
+      {"gpt-oss-20b", 20914757184}};
   EXPECT_EQ(namedConfigs().size(), std::size(published));
   for (const auto &[name, parameters] : published)
     EXPECT_EQ(parametersOf(configOf(name)), parameters) << name;

@@ -49,6 +49,24 @@ TEST(ExpertFields, GoldenModels) {
     EXPECT_EQ(config->experts, test.experts);
     EXPECT_EQ(layersWithExperts(*config), std::vector<bool>(3, true));
     EXPECT_EQ(config->windows(), std::vector<int64_t>(3, 0));
+    EXPECT_FALSE(config->attentionSinks);
+  }
+  for (const auto &[model, width] :
+       {std::pair("gpt-oss", 24), std::pair("gpt-oss-mxfp4", 32)}) {
+    SCOPED_TRACE(model);
+    auto config = golden(model);
+    ASSERT_TRUE(config.ok()) << config.message();
+    EXPECT_EQ(config->experts, (ExpertsConfig{.count = 4,
+                                              .chosen = 2,
+                                              .width = width,
+                                              .normalized = true,
+                                              .bias = true,
+                                              .clamp = GateClamp{1.5, 1.702}}));
+    EXPECT_EQ(config->windows(), (std::vector<int64_t>{8, 0, 8}));
+    EXPECT_TRUE(config->attentionSinks && config->qkvBias &&
+                config->attentionOutputBias);
+    EXPECT_EQ(config->commonRope()->scaling, RopeConfig::Scaling::Yarn);
+    EXPECT_FALSE(config->commonRope()->truncate);
   }
   EXPECT_EQ(golden("qwen3-moe")->qkNorm, QkNorm::Heads);
   EXPECT_EQ(golden("olmoe")->qkNorm, QkNorm::Width);
@@ -74,6 +92,36 @@ TEST(ExpertFields, Defaults) {
     ASSERT_TRUE(config.ok()) << config.message();
     EXPECT_EQ(config->experts, test.experts) << test.family;
   }
+}
+
+TEST(ExpertFields, DefaultsOfGptOss) {
+  auto config = parse({{"model_type", "gpt_oss"}});
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->layers, 36);
+  EXPECT_EQ(config->headDim, 64);
+  EXPECT_EQ(config->experts, (ExpertsConfig{.count = 128,
+                                            .chosen = 4,
+                                            .width = 2880,
+                                            .normalized = true,
+                                            .bias = true,
+                                            .clamp = GateClamp{7, 1.702}}));
+  EXPECT_EQ(config->layerConfigs[34].window, 128);
+  EXPECT_EQ(config->layerConfigs[35].window, 0);
+  RopeConfig yarn = *config->commonRope();
+  EXPECT_EQ(yarn.scaling, RopeConfig::Scaling::Yarn);
+  EXPECT_EQ(yarn.factor, 32);
+  EXPECT_EQ(yarn.originalContext, 4096);
+  EXPECT_EQ(yarn.theta, 150000);
+  EXPECT_FALSE(yarn.truncate);
+  // null says that there is no scaling.
+  auto plain = parse({{"model_type", "gpt_oss"}, {"rope_scaling", nullptr}});
+  EXPECT_EQ(plain->commonRope()->scaling, RopeConfig::Scaling::None);
+  expectContains(
+      parse({{"model_type", "gpt_oss"}, {"hidden_act", "gelu"}}).message(),
+      "'hidden_act' is \"gelu\"");
+  for (const char *name : {"swiglu_limit", "swiglu_alpha"})
+    expectContains(parse({{"model_type", "gpt_oss"}, {name, 0}}).message(),
+                   "'" + std::string(name) + "' is 0");
 }
 
 /// transformers 4 and 5 have two names of the number of experts.
@@ -234,6 +282,20 @@ TEST(ExpertFields, TensorsOfALayer) {
   auto granite = parse(with(smallOf("granitemoe"), few));
   EXPECT_EQ(layerTensors(*granite, "layers.3.block_sparse_moe.").front(),
             "router.layer.weight 1 64");
+  auto gptOss = parse(with(smallOf("gpt_oss"), few));
+  EXPECT_EQ(
+      layerTensors(*gptOss, "layers.3.mlp."),
+      (std::vector<std::string>{"router.weight 1 64", "router.bias 1",
+                                "experts.0.gate_proj.weight 172 64 expert",
+                                "experts.0.gate_proj.bias 172 expert",
+                                "experts.0.up_proj.weight 172 64 expert",
+                                "experts.0.up_proj.bias 172 expert",
+                                "experts.0.down_proj.weight 64 172 expert",
+                                "experts.0.down_proj.bias 64 expert"}));
+  const std::vector<ListedTensor> all = listTensors(*gptOss);
+  EXPECT_EQ(
+      std::ranges::count(all, "layers.3.self_attn.sinks", &ListedTensor::key),
+      1);
 }
 
 } // namespace

@@ -284,6 +284,44 @@ TEST(StoredTensors, GgufExpertsThatAreOthers) {
             "no tensor 'blk.1.ffn_gate_exps.weight'");
 }
 
+/// gpt-oss' experts are in stacks of rows in turns, of floats and of blocks:
+/// with the prefix and without.
+TEST(StoredTensors, ExpertsInTurns) {
+  for (const char *model : {"gpt-oss", "gpt-oss-mxfp4"})
+    for (const std::string prefix : {"model.", ""}) {
+      SCOPED_TRACE(prefix + model);
+      ModelConfig config = golden(model).take();
+      auto stored =
+          openSafetensors(std::string(KF_SOURCE_DIR "/test/golden/") + model);
+      ASSERT_TRUE(stored.ok()) << stored.message();
+      MemoryTensors tensors;
+      for (const std::string &name : (*stored)->names()) {
+        const TensorView view = *(*stored)->find(name);
+        const bool isInside = name.starts_with("model.");
+        tensors.add(
+            isInside ? prefix + name.substr(6) : name, view.type, view.shape,
+            std::string(static_cast<const char *>(view.data), view.bytes));
+      }
+      std::unique_ptr<WeightSource> weights =
+          std::make_unique<MemoryTensors>(tensors);
+      const Status status = adaptStoredTensors(config, weights);
+      ASSERT_TRUE(status.ok()) << status.message();
+      auto found = findTensors(config, *weights);
+      ASSERT_TRUE(found.ok()) << found.message();
+      const std::string at = prefix + "layers.2.mlp.experts.3.";
+      EXPECT_EQ(weights->describe(at + "up_proj.weight")->type,
+                model == std::string("gpt-oss") ? DataType::BF16
+                                                : DataType::MXFP4);
+      EXPECT_EQ(weights->describe(at + "down_proj.bias")->shape,
+                std::vector<int64_t>{32});
+
+      config.experts.count = 5;
+      weights = std::make_unique<MemoryTensors>(tensors);
+      expectContains(adaptStoredTensors(config, weights).message(),
+                     "but the configuration implies [5, ");
+    }
+}
+
 /// The language model of one that reads images, in 8 bits.
 TEST(StoredTensors, LanguageModelInEightBits) {
   ModelConfig config = golden("gemma3").take();

@@ -1,0 +1,75 @@
+//===- ExpertStacks.h - Experts whose matrices lie in stacks ----*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Checkpoints of gpt-oss hold a matrix of all experts of a layer in one tensor,
+// with rows of gate and up in turns, and transposed or in blocks of their own.
+// Seen through ExpertStacks each is a tensor of its own, so that nothing else
+// knows of it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_IO_EXPERTSTACKS_H
+#define KF_RUNTIME_IO_EXPERTSTACKS_H
+
+#include "runtime/weights/WeightSource.h"
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace kf {
+
+/// Presents matrices and biases of experts that it finds in stacks:
+///   <stack>         f32, f16 or bf16 [E, K, N], and
+///   <stack>_bias    f32, f16 or bf16 [E, N]; or, instead of the first,
+///   <stack>_blocks  ui8 [E, N, K / 32, 16], E2M1 numbers of a row one after
+///                   another, the first of two in a byte's low half, and
+///   <stack>_scales  ui8 [E, N, K / 32], their scales, E8M0
+/// The latter become blocks of mxfp4.
+///
+/// find() makes a tensor, and holds it until release() or the end; different
+/// ones are made at once on as many threads as ask. Other tensors pass as they
+/// are.
+class ExpertStacks : public WeightSource {
+public:
+  explicit ExpertStacks(std::unique_ptr<WeightSource> source);
+  ~ExpertStacks() override;
+
+  /// The names, without ".weight" and ".bias", of those of an expert's matrices
+  /// whose rows alternate in a stack.
+  using Parts = std::vector<std::string>;
+  /// Presents the parts of all experts in the stack `name`, with `rows` rows of
+  /// `columns` elements each, and hides the stack. Every expert has as many.
+  /// Before other calls, beside none. Errors, which change nothing: a tensor
+  /// that is missing or has another type or shape, a part that there is
+  /// already.
+  Status add(const std::string &name, int64_t rows, int64_t columns,
+             const std::vector<Parts> &experts);
+
+  Result<TensorView> find(const std::string &name) const override;
+  Result<TensorView> describe(const std::string &name) const override;
+  /// Of a tensor made here: nobody may use a view of it, or be in find().
+  void release(const std::string &name) const override;
+  void releasePart(const std::string &name, uint64_t first,
+                   uint64_t bytes) const override;
+  Result<bool> keepFloat8(const std::string &name) override;
+  std::vector<std::string> names() const override;
+
+private:
+  struct Entry;
+
+  std::unique_ptr<WeightSource> source;
+  std::map<std::string, std::unique_ptr<Entry>> entries; ///< by name
+  std::set<std::string> hidden;                          ///< in `source`
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_IO_EXPERTSTACKS_H
