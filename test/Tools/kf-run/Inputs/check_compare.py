@@ -264,7 +264,11 @@ def own():
         assert (run["answered"], run["failed"], run["retries"]) == (3, 0, 0), run
         assert run["output_tokens_counted_by"] == "server"
         assert run["output_tokens"] == 12 + 16 + 8, run
-        assert run["first_token_ms"]["p50"] > 0 and run["between_tokens_ms"]["p99"] > 0
+        assert run["first_token_ms"]["p50"] > 0
+        # A server sends what there is when its reader is ready, on a busy machine
+        # each answer in one piece.
+        between = run["between_tokens_ms"]
+        assert between is None or between["p99"] > 0
         assert [a.get("id") for a in run["answers"]] == ["first", None, "third"]
         assert [a["text"] for a in run["answers"]] == [a["text"] for a in model["answers"]]
     assert model["cost"] is None
