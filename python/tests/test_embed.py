@@ -43,6 +43,7 @@ class Embed(ModelTest):
             plain / np.linalg.norm(plain, axis=1, keepdims=True), last, atol=ROUNDED
         )
         kept = np.linalg.norm(last[:, :8], axis=1).min()
+        self.assertGreater(kept, 0.1)
         few = self.as_kf_run("--dimensions", 8, rounded=ROUNDED / kept, dimensions=8)
         self.assertEqual(few.shape, (3, 8))
 

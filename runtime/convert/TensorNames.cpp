@@ -115,6 +115,13 @@ kf::listConvertedTensors(const ModelConfig &config,
       "." + std::string(tensorNames(target).sharedRouter) + ".weight";
   std::vector<ConvertedTensor> tensors;
   for (size_t i = 0; i < found.size(); ++i) {
+    KF_ASSIGN_OR_RETURN(const TensorView view, weights.describe(found[i].name));
+    if (!isFloat(view.type) && !isBlock(view.type) &&
+        view.type != DataType::F8E4M3)
+      return Status::error("checkpoint tensor '" + found[i].name +
+                           "' has elements of " +
+                           std::string(nameOf(view.type)) +
+                           ", where floats or blocks are expected");
     if (found[i].ofExpert) {
       stackExpert(config.experts.count, found[i], named[i].name, tensors);
       continue;
@@ -124,7 +131,6 @@ kf::listConvertedTensors(const ModelConfig &config,
     ConvertedTensor &last = tensors.back();
     if (last.name.ends_with(sharedRouter)) // [1, D]
       last.shape.erase(last.shape.begin());
-    KF_ASSIGN_OR_RETURN(TensorView view, weights.describe(found[i].name));
     if (isBlock(view.type) && found[i].transposed)
       return Status::error("checkpoint tensor '" + found[i].name +
                            "' is quantized, so it cannot be transposed");

@@ -134,7 +134,7 @@ Status ExpertStacks::add(const std::string &name, int64_t rows, int64_t columns,
   const int64_t stackRows = rows * step;
   const std::string codes = name + "_blocks", scales = name + "_scales";
   const std::string bias = name + "_bias";
-  const bool hasBlocks = !source->describe(name).ok();
+  const bool hasBlocks = source->describe(codes).ok();
 
   DataType type = DataType::MXFP4;
   if (hasBlocks) {
@@ -233,16 +233,16 @@ void ExpertStacks::release(const std::string &name) const {
   // The last of those whose rows alternate is read last.
   if (entry.first + 1 < entry.step)
     return;
-  for (const std::string &stack : {entry.stack, entry.scales}) {
-    const Result<TensorView> whole =
-        stack.empty() ? Status::error("") : source->describe(stack);
-    if (!whole.ok())
-      continue;
-    const uint64_t each =
-        whole->bytes / static_cast<uint64_t>(whole->shape.front());
-    source->releasePart(stack, static_cast<uint64_t>(entry.expert) * each,
-                        each);
-  }
+  const auto elements =
+      static_cast<uint64_t>(entry.stackRows() * entry.columns());
+  auto releaseOf = [&](const std::string &stack, uint64_t bytes) {
+    source->releasePart(stack, static_cast<uint64_t>(entry.expert) * bytes,
+                        bytes);
+  };
+  if (entry.scales.empty())
+    return releaseOf(entry.stack, elements * sizeOf(entry.type));
+  releaseOf(entry.stack, elements / kBlockElements * kCodeBytes);
+  releaseOf(entry.scales, elements / kBlockElements);
 }
 
 void ExpertStacks::releasePart(const std::string &name, uint64_t first,

@@ -47,7 +47,8 @@ Status GgufJoiner::checkFirst() {
   if (!first.source().ends_with(end))
     return Status::error(first.source() + ": the file is " + part(number) +
                          ", but its name does not end with " + inQuotes(end) +
-                         ", by which the others would be found");
+                         ", by which the others are found; give all parts "
+                         "their names");
   prefix = first.source().substr(0, first.source().size() - end.size());
   if (number == 0)
     return Status();
@@ -58,7 +59,10 @@ Status GgufJoiner::checkFirst() {
 Result<std::unique_ptr<Gguf>> GgufJoiner::open(uint64_t number) const {
   Result<MappedFile> mapped = MappedFile::open(prefix + suffix(number));
   if (!mapped.ok())
-    return mapped.status().in(first.source() + ": " + part(number));
+    return Status::error(first.source() + ": " + part(number) + ": " +
+                             mapped.message() +
+                             "; all parts have to lie in one folder",
+                         mapped.status().code());
   std::unique_ptr<Gguf> other(new Gguf());
   other->name = mapped->path();
   other->file = mapped.take();
@@ -74,6 +78,14 @@ Result<std::unique_ptr<Gguf>> GgufJoiner::open(uint64_t number) const {
           std::to_string(value) + " where " + std::to_string(expected) +
           " is expected: " + part(number) + " is another file");
   }
+  // Only the first says what the model is.
+  const GgufValue *own = other->lookUp("general.architecture");
+  const GgufValue *wanted = first.lookUp("general.architecture");
+  if (own && (!wanted || own->toString() != wanted->toString()))
+    return Status::error(other->name +
+                         ": metadata 'general.architecture' is "
+                         "not that of the first part: " +
+                         part(number) + " is another file");
   return other;
 }
 

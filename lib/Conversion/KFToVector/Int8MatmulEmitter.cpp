@@ -43,7 +43,9 @@ class Int8MatmulEmitter : public VectorMatmulEmitter {
 public:
   Int8MatmulEmitter(KernelEmitter &e, const ::kf::BlockFormat &format)
       : VectorMatmulEmitter(e), blocks(e, format), format(format) {
-    fuses = getMachine(op).fusesMultiplyAdd;
+    // The product of kIntegerBase and a scale of 8 bits of exponent overflows.
+    fuses = getMachine(op).fusesMultiplyAdd &&
+            format.scale == ::kf::BlockScale::Half;
   }
 
 private:
@@ -526,7 +528,7 @@ private:
 
   PackedPanel blocks;
   const ::kf::BlockFormat &format;
-  bool fuses; // whether a multiply-add rounds once
+  bool fuses; // whether a multiply-add of offsets rounds once
   QuantizedRows x;
   bool rowsAreCopied = false; // x.codes and x.scales, whose first row is 0 then
   Value starts;               // scratch [rows, K / sub-block] of i32; null: all

@@ -49,6 +49,11 @@ private:
   /// What matrix units multiply with the weight; null: they do not.
   static Type roundedType(MatmulOp op) {
     Type weight = op.getW().getType().getElementType();
+    // Elements with scales of f16 are within its range, with others not.
+    if (auto blocks = dyn_cast<QuantType>(weight);
+        blocks &&
+        getStorage(blocks.getFormat()).scale != ::kf::BlockScale::Half)
+      return Type();
     if (isa<QuantType, Float8E4M3FNType>(weight))
       return Float16Type::get(op.getContext());
     return weight.isF16() || weight.isBF16() ? weight : Type();

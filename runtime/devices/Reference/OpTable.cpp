@@ -221,8 +221,9 @@ Result<Evaluate> prepareRoute(const OpSite &site) {
 Result<GluClamp> parseClamp(const Attributes &attributes) {
   KF_ASSIGN_OR_RETURN(const double limit, attributes.number("limit"));
   KF_ASSIGN_OR_RETURN(const double alpha, attributes.number("alpha"));
-  if (!(limit > 0) || !(alpha > 0))
-    return Status::error("limit and alpha must be positive");
+  if (!(limit > 0) || !(alpha > 0) || !std::isfinite(limit) ||
+      !std::isfinite(alpha))
+    return Status::error("limit and alpha must be positive and finite");
   return GluClamp{static_cast<float>(limit), static_cast<float>(alpha)};
 }
 

@@ -193,7 +193,7 @@ func.func @f(%x: tensor<?x64xf32>, %e: tensor<?x2xi32>, %w: tensor<1x4x96x64xf32
 // -----
 
 func.func @f(%x: tensor<?x64xf32>, %e: tensor<?x2xi32>, %w: tensor<2x4x96x64xf32>) {
-  // expected-error @+1 {{limit and alpha must be positive, found 0.000000e+00 and 1.702000e+00}}
+  // expected-error @+1 {{limit and alpha must be positive and finite, found 0.000000e+00 and 1.702000e+00}}
   %0 = kf.expert_matmul %x experts(%e), %w glu(silu) clamped<limit = 0.0, alpha = 1.702> : tensor<?x64xf32>, tensor<?x2xi32>, tensor<2x4x96x64xf32>
   return
 }

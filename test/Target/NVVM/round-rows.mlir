@@ -29,6 +29,15 @@ func.func @blocks(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> te
   return %0 : tensor<?x96xf32>
 }
 
+// Of elements beyond the range of f16, none.
+// CHECK-LABEL: func.func @far_blocks(
+// CHECK-NOT:     kf.round_half
+// CHECK:         kf.matmul %{{.*}}, %{{.*}} : tensor<?x64xf32>, tensor<96x64x!kf.quant<mxfp4>>
+func.func @far_blocks(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<mxfp4>>) -> tensor<?x96xf32> {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<mxfp4>>
+  return %0 : tensor<?x96xf32>
+}
+
 // CHECK-LABEL: func.func @float8(
 // CHECK:         %[[R:.*]], %[[O:.*]] = kf.round_half %{{.*}} : tensor<?x64xf32>
 // CHECK:         kf.matmul %[[R]] outliers(%[[O]] : tensor<?x64xf32>), %{{.*}} weight_scales(%{{.*}} : tensor<96xf32>) wide : tensor<?x64xf16>, tensor<96x64xf8E4M3FN>

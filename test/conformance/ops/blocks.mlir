@@ -133,6 +133,13 @@ func.func @matmul_mxfp4(%x: tensor<?x512xf32>) -> tensor<?x80xf32> attributes {k
   return %0 : tensor<?x80xf32>
 }
 
+// Scales of about 2^105, which f16 does not hold.
+func.func @matmul_far_mxfp4(%x: tensor<?x512xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["far"] : tensor<80x512x!kf.quant<mxfp4>>
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<80x512x!kf.quant<mxfp4>>
+  return %0 : tensor<?x80xf32>
+}
+
 func.func @embedding_iq4_nl(%ids: tensor<?xi32>) -> tensor<?x512xf32> attributes {kf.max_tokens = 40 : i64} {
   %table = kf.weight ["table"] : tensor<30x512x!kf.quant<iq4_nl>>
   %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<30x512x!kf.quant<iq4_nl>>

@@ -774,6 +774,12 @@ TEST(Convert, NamesWhatIsWrongWithAModel) {
               weights.tensors.erase("model.norm.weight");
             }),
             "no tensor model.norm.weight");
+  EXPECT_EQ(errorOf([](ModelConfig &, MapWeights &weights) {
+              weights.tensors["model.norm.weight"] =
+                  *HostTensor::zeros(DataType::U8, {64});
+            }),
+            "checkpoint tensor 'model.norm.weight' has elements of ui8, where "
+            "floats or blocks are expected");
   EXPECT_EQ(errorOf([](ModelConfig &config, MapWeights &) {
               config.activation = Activation::Gelu;
             }),

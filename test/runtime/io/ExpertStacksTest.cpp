@@ -159,7 +159,7 @@ TEST(ExpertStacks, WhatDoesNotFit) {
   EXPECT_EQ(stacks.add("s", 3, 3, kParts).message(),
             "checkpoint tensor 's' has shape [2, 3, 4], but the configuration "
             "implies [2, 3, 6]");
-  EXPECT_EQ(stacks.add("t", 2, 32, kParts).message(), "no tensor 't_blocks'");
+  EXPECT_EQ(stacks.add("t", 2, 32, kParts).message(), "no tensor 't'");
   EXPECT_NE(stacks.add("t", 2, 33, kParts).message().find("'t'"),
             std::string::npos);
   EXPECT_EQ(stacks.add("s", 2, 3, {{"a", "b"}, {"a", "c"}}).message(),

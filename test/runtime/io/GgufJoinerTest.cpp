@@ -108,21 +108,25 @@ TEST_F(GgufJoinerTest, AnotherThanTheFirst) {
                           "the first, '" +
                           path(0) + "'");
   std::filesystem::rename(path(0), folder.path("m.gguf"));
-  EXPECT_EQ(Gguf::open(folder.path("m.gguf")).message(),
-            folder.path("m.gguf") +
-                ": the file is part 1 of 3 of a model, but its name does not "
-                "end with '-00001-of-00003.gguf', by which the others would be "
-                "found");
+  EXPECT_EQ(
+      Gguf::open(folder.path("m.gguf")).message(),
+      folder.path("m.gguf") +
+          ": the file is part 1 of 3 of a model, but its name does not "
+          "end with '-00001-of-00003.gguf', by which the others are found; "
+          "give all parts their names");
   write(0, part(2, 3, 5, {"a"}));
   EXPECT_EQ(error(), path(0) + ": the file is part 3 of 3 of a model, but its "
                                "name does not end with '-00003-of-00003.gguf', "
-                               "by which the others would be found");
+                               "by which the others are found; give all parts "
+                               "their names");
 }
 
 TEST_F(GgufJoinerTest, APartThatIsMissingOrBroken) {
   std::filesystem::remove(path(1));
   EXPECT_EQ(error(), path(0) + ": part 2 of 3 of a model: cannot open '" +
-                         path(1) + "': No such file or directory");
+                         path(1) +
+                         "': No such file or directory; all parts have to lie "
+                         "in one folder");
   folder.write("m-00002-of-00003.gguf", "GGUF");
   EXPECT_EQ(error(), path(1) + ": truncated: a GGUF file's header takes 24 "
                                "bytes, the file has 4");
@@ -144,6 +148,10 @@ TEST_F(GgufJoinerTest, PartsOfAnotherModel) {
                                "file");
   write(1, GgufBuilder().tensor("c", {2}));
   EXPECT_EQ(error(), path(1) + ": there is no metadata 'split.count'");
+  write(1, part(1, 3, 5, {"c", "b"}).text("general.architecture", "y"));
+  EXPECT_EQ(error(), path(1) + ": metadata 'general.architecture' is not that "
+                               "of the first part: part 2 of 3 of a model is "
+                               "another file");
   write(1, part(1, 3, 5, {"c", "d"}));
   EXPECT_EQ(error(), path(1) + ": tensor 'd' is in part 1 of 3 of a model, "
                                "too");

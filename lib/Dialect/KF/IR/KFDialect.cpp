@@ -172,8 +172,8 @@ LogicalResult GluClampAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   const double alpha = alphaValue.convertToDouble();
   if (!(limit > 0) || !(alpha > 0) || !std::isfinite(limit) ||
       !std::isfinite(alpha))
-    return emitError() << "limit and alpha must be positive, found " << limit
-                       << " and " << alpha;
+    return emitError() << "limit and alpha must be positive and finite, found "
+                       << limit << " and " << alpha;
   return success();
 }
 
