@@ -57,6 +57,8 @@ public:
   /// The program of `shape`, ready to be bound, on all ranks. Errors: the
   /// provider's, the devices', and a program that does not fit the model.
   Result<LoadedProgram *> program(const StepShape &shape);
+  /// Forgets a program that nobody has bound.
+  void dropProgram(const StepShape &shape) { programs.erase(shape); }
   /// Whether program(shape) is there without any work.
   bool hasProgram(const StepShape &shape) const;
 

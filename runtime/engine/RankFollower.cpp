@@ -60,7 +60,12 @@ Status RankFollower::followAll(RankChannel &leader) {
   }
 }
 
+/// A program that is there already was not loaded by all: its successor may be
+/// another one.
 Status RankFollower::obey(const LoadProgram &command) {
+  if (programs && programs->find(command.shape))
+    return wrong(nameOf(command.shape) + " again, which is bound");
+  model.dropProgram(command.shape);
   KF_ASSIGN_OR_RETURN(given, Executable::deserialize(command.executable));
   const Status status = model.program(command.shape).status();
   given.reset();

@@ -58,12 +58,21 @@ Status RankLeader::awaitReady(const std::string &model) try {
   return statusOfException();
 }
 
+/// Where ranks may have got different commands, or answers are left that nobody
+/// has read, none of them is told anything again.
+Status RankLeader::endOfException() {
+  const Status status = statusOfException();
+  if (end.ok())
+    end = status;
+  return status;
+}
+
 Status RankLeader::tell(const RankCommand &command) try {
   assert(!isAnswered(command) && "nobody would read the answer");
   encode(command, told);
   return Status();
 } catch (...) {
-  return statusOfException();
+  return endOfException();
 }
 
 Status RankLeader::flush() try {
@@ -73,7 +82,7 @@ Status RankLeader::flush() try {
       findEnd(i);
   return end;
 } catch (...) {
-  return statusOfException();
+  return endOfException();
 }
 
 Status RankLeader::together(const RankCommand &command,
@@ -93,5 +102,5 @@ Status RankLeader::together(const RankCommand &command,
   }
   return first;
 } catch (...) {
-  return statusOfException();
+  return endOfException();
 }

@@ -50,6 +50,7 @@ public:
 private:
   Result<RankAnswer> receive(size_t index);
   void findEnd(size_t index);
+  Status endOfException();
 
   std::vector<std::unique_ptr<RankChannel>> channels;
   std::string told; ///< commands that are not sent yet

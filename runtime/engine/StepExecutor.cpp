@@ -51,6 +51,10 @@ Status StepExecutor::prepare(const StepShape &shape) try {
 }
 
 Status StepExecutor::bind(const StepShape &shape) {
+  // Others answer when they are through with what was begun, where they wait
+  // for this rank; a device may begin with it when it is waited for.
+  if (model.ranks() && stream)
+    KF_RETURN_IF_ERROR(stream->synchronize());
   KF_RETURN_IF_ERROR(model.program(shape).status());
   KF_RETURN_IF_ERROR(prepareSlots());
   const auto own = [&] { return programs.bind(shape); };

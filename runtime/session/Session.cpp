@@ -177,9 +177,10 @@ Result<int64_t> Session::pageBytes() const {
   return spec.bytes(1);
 }
 
-/// Pages that a cache of `bytes` bytes has.
+/// Pages that a cache has where those of all ranks have `bytes` bytes.
 Result<int64_t> Session::pagesFor(uint64_t bytes) const {
-  KF_ASSIGN_OR_RETURN(const int64_t page, pageBytes());
+  KF_ASSIGN_OR_RETURN(const int64_t ofRank, pageBytes());
+  const int64_t page = ofRank * options.ranks;
   if (bytes < static_cast<uint64_t>(page))
     return Status::error("--cache-memory of " + bytesText(bytes) +
                          " has no room for a page of the KV cache, of " +

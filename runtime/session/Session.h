@@ -60,7 +60,8 @@ struct SessionOptions {
   /// nor, without it, than LongRoPE's original context of 4096 or more.
   int64_t context = 0;
   bool wholeContext = false; ///< as many positions as the model has
-  /// Bytes of the KV cache at most; 0: what all sequences need.
+  /// Bytes of the KV cache at most, of all ranks together; 0: what all
+  /// sequences need.
   uint64_t cacheMemory = 0;
   /// Where the times of all steps' kernels go; null: they are not measured.
   std::shared_ptr<Profile> profile = nullptr;
