@@ -6,10 +6,6 @@ if(NOT LLVM_ENABLE_RTTI)
   list(APPEND KF_LLVM_FLAGS -fno-rtti)
 endif()
 
-# Tools read options and write what others have computed, each once: a third of
-# the project's files, which -O1 compiles a tenth faster.
-set(KF_TOOL_FLAGS "$<$<CONFIG:Release>:-O1>")
-
 # Options for the sanitized executables, which link libraries that are not.
 if(KF_SANITIZE)
   add_library(kf_sanitizer_options OBJECT
@@ -45,7 +41,6 @@ function(kf_add_runtime_library name)
   target_include_directories(${name} PUBLIC "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PUBLIC ${ARG_LINK})
   if(ARG_TOOL)
-    target_compile_options(${name} PRIVATE ${KF_TOOL_FLAGS})
     kf_use_pch(${name} tool)
   elseif(NOT ARG_NO_PCH)
     kf_use_pch(${name} runtime)
@@ -59,7 +54,6 @@ function(kf_add_runtime_tool name)
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
-  target_compile_options(${name} PRIVATE ${KF_TOOL_FLAGS})
   kf_use_pch(${name} tool)
   kf_use_sanitizer_options(${name})
 endfunction()

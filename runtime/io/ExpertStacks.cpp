@@ -11,6 +11,7 @@
 #include "runtime/core/AlignedBuffer.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Quote.h"
+#include "runtime/core/ShapeText.h"
 
 #include <algorithm>
 #include <cassert>
@@ -50,13 +51,6 @@ void transpose(const std::byte *src, int64_t stride, int64_t first,
           std::memcpy(dst + (r * columns + c) * sizeof(Word),
                       src + (c * stride + first + r * step) * sizeof(Word),
                       sizeof(Word));
-}
-
-std::string shapeText(const std::vector<int64_t> &shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i)
-    text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
 }
 
 /// The type of the tensor `name`, which has to have this shape, and be of ui8

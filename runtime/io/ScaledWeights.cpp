@@ -11,6 +11,7 @@
 #include "runtime/core/AlignedBuffer.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Quote.h"
+#include "runtime/core/ShapeText.h"
 #include "runtime/weights/RowScales.h"
 
 #include <algorithm>
@@ -31,13 +32,6 @@ constexpr int64_t kSquare = 128;
 constexpr const char *kScaleSuffixes[] = {"_scale", "_scale_inv"};
 
 int64_t ceilDiv(int64_t a, int64_t b) { return a / b + (a % b != 0); }
-
-std::string shapeText(std::span<const int64_t> shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i)
-    text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
-}
 
 /// Nothing that cannot be read is of 8 bits. Throws where there is no memory to
 /// tell.

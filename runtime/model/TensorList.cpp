@@ -9,6 +9,7 @@
 #include "runtime/model/TensorList.h"
 
 #include "runtime/core/Quote.h"
+#include "runtime/core/ShapeText.h"
 #include "runtime/model/GgufRope.h"
 
 #include <algorithm>
@@ -376,13 +377,6 @@ private:
   std::vector<ListedTensor> tensors;
 };
 
-std::string spell(const std::vector<int64_t> &shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i)
-    text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
-}
-
 /// The output matrix, in the checkpoint.
 std::string headName(const ModelConfig &config) {
   return std::string(tensorNames(config).head) + ".weight";
@@ -435,8 +429,8 @@ Status kf::checkShape(const std::string &name,
   if (shape == implied)
     return Status();
   return Status::error("checkpoint tensor '" + name + "' has shape " +
-                       spell(shape) + ", but the configuration implies " +
-                       spell(implied));
+                       shapeText(shape) + ", but the configuration implies " +
+                       shapeText(implied));
 }
 
 Result<std::vector<ListedTensor>> kf::findTensors(const ModelConfig &config,

@@ -9,6 +9,7 @@
 #include "runtime/weights/WeightPacking.h"
 
 #include "runtime/core/Exceptions.h"
+#include "runtime/core/ShapeText.h"
 #include "runtime/weights/BlockPacking.h"
 #include "runtime/weights/FragmentPacking.h"
 #include "runtime/weights/StreamingCopy.h"
@@ -20,13 +21,6 @@
 
 namespace kf {
 namespace {
-
-std::string shapeText(std::span<const int64_t> shape) {
-  std::string text = "[";
-  for (size_t i = 0; i < shape.size(); ++i)
-    text += (i ? ", " : "") + std::to_string(shape[i]);
-  return text + "]";
-}
 
 //===----------------------------------------------------------------------===//
 // Checkpoint tensors and where they go

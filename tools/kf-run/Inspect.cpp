@@ -14,6 +14,7 @@
 #include "Report.h"
 #include "TextTable.h"
 
+#include "runtime/core/ShapeText.h"
 #include "runtime/text/Utf8.h"
 
 #include <nlohmann/json.hpp>
@@ -61,13 +62,6 @@ std::string quoted(std::string_view text) {
   for (int i = 0; i < 3 && (text[start.size()] & 0xc0) == 0x80; ++i)
     start.remove_suffix(1);
   return inQuotes(start) + "... (" + std::to_string(text.size()) + " bytes)";
-}
-
-std::string shapeText(const std::vector<int64_t> &shape) {
-  std::string text = "[";
-  for (int64_t dim : shape)
-    text += (text.size() > 1 ? ", " : "") + std::to_string(dim);
-  return text + "]";
 }
 
 //===----------------------------------------------------------------------===//
