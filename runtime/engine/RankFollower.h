@@ -30,9 +30,10 @@ public:
   RankFollower(ModelConfig part, Device &device, const WeightSource &weights,
                ModelOptions options);
 
-  /// Does what it is told until the connection is closed. Whatever the messages
-  /// say, nothing outside of its buffers is read or written; what executables
-  /// do is theirs. An error that is no answer ends it, and aborts the group.
+  /// Does what it is told until the connection is closed. No message makes it
+  /// write or copy outside of its buffers; that executables, and the pages and
+  /// ids that they are given, are right is for the leader to see to. An error
+  /// that is no answer ends it, and aborts the group.
   Status follow(RankChannel &leader);
 
 private:
