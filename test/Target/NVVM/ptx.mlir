@@ -10,6 +10,8 @@
 // RUN: %ptx print %t | FileCheck %s --check-prefix=ADA
 // RUN: kf-run emit-mlir %s --function append --device cuda --target-cpu sm_90a --compile-to=binary -o %t
 // RUN: %ptx print %t | FileCheck %s --check-prefix=APPEND
+// RUN: kf-run emit-mlir %s --function six_rows --device cuda --target-cpu sm_90a --compile-to=binary -o %t
+// RUN: %ptx print %t | FileCheck %s --check-prefix=SIX
 
 // One kernel of each kind of schedule, down to the text that the driver gets.
 // Nothing is rounded but as IEEE says, and denormals stay: no .approx, no .ftz.
@@ -45,7 +47,7 @@ func.func @elements(%a: tensor<?x70xf32>, %b: tensor<?x70xf32>) -> tensor<?x70xf
 // ROWS:          .target sm_90{{$}}
 // ROWS-NOT:      .approx
 // ROWS-NOT:      call
-// ROWS:          .shared .align 4 .b8 {{.*}}[256];
+// ROWS:          .shared .align 16 .b8 {{.*}}[256];
 // ROWS-NOT:      ld.global{{$}}
 // ROWS:          griddepcontrol.launch_dependents;
 // ROWS:          griddepcontrol.wait;
@@ -133,4 +135,17 @@ func.func @float8(%x: tensor<1x256xf32>) -> tensor<1x64xf32> {
 func.func @one_bit(%a: tensor<?x70xf32>) -> tensor<?x70xi1> {
   %0 = arith.fptosi %a : tensor<?x70xf32> to tensor<?x70xi1>
   return %0 : tensor<?x70xi1>
+}
+
+// Accesses are joined to 16 bytes, so every variable begins at a multiple,
+// whatever the sizes of those before it.
+// SIX:           .reqntid
+// SIX-NOT:       .shared .align 4 .b8 {{.*}}[24];
+// SIX:           .shared .align 16 .b8 {{.*}}[24];
+// SIX-NOT:       .shared .align 4 .b8 {{.*}}[24];
+// SIX:           st.shared.v4.b32
+!half = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f16>
+func.func @six_rows(%q: tensor<?x6x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %s: tensor<6xf32>, %c: !half) -> tensor<?x6x64xf32> {
+  %0 = kf.attention %q, %c, %p, %sp, %pt sinks(%s : tensor<6xf32>) {layer = 0 : i64, scale = 0.12 : f32} : tensor<?x6x64xf32>, !half, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x6x64xf32>
 }
