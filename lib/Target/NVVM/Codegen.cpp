@@ -8,6 +8,8 @@
 
 #include "kf/Target/NVVM/Codegen.h"
 
+#include "MergeMasks.h"
+
 #include "kf/Conversion/Passes.h"
 #include "kf/Target/Common/LLVMBackend.h"
 #include "kf/Target/NVVM/Passes.h"
@@ -226,6 +228,7 @@ static llvm::Expected<std::string> generatePtx(gpu::GPUModuleOp module,
     }
   alignVariables(getSharedVariables(*code));
   optimizeKernels(*code, machine);
+  mergeMasks(*code);
   assignSharedMemory(*code, kernel);
   kernel.waits = function->hasAttr(kCudaWaitsAttrName);
   auto text = emitKernels(*code, machine, llvm::CodeGenFileType::AssemblyFile);
