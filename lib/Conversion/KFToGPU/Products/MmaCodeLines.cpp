@@ -188,7 +188,9 @@ public:
             e, StreamShape::Sums::None, lanesOf(e, product.lane),
             getStorage(cast<QuantType>(elementOf(argument)).getFormat())),
         tiles(e, product, argument, column, ring),
-        spansOfUnits(e.shape.mma->lineTiles()) {}
+        spansOfUnits(e.shape.mma->lineTiles()),
+        dividesScales(e.shape.mma->isForWarpgroups &&
+                      format.subScales == ::kf::SubScales::Packed6) {}
 
   void copy(const MmaStep &step) override {
     if (step.number == 0)
@@ -198,6 +200,8 @@ public:
   SmallVector<Value> load(const MmaStep &step, int64_t unit,
                           int64_t sixteen) override {
     const int64_t half = sixteen % 2;
+    if (dividesScales && step.number == 0 && sixteen == 0)
+      ofLane = findPackedScales(scalesAt(step.k, unit), lanes.inGroup);
     const Span &span =
         readSpan(step.k, unit, spanOf(*e.shape.mma, step, sixteen));
     SmallVector<Value> words(4);
@@ -212,6 +216,12 @@ private:
   /// Of both rows, pairs of f16: what codes are multiplied by, and what is
   /// added to the products, or null.
   using Scales = std::array<std::pair<Value, Value>, 2>;
+
+  /// Of Packed6, what goes with two spans, as words: of both rows, their
+  /// scales, and what is added to the products.
+  struct PackedScales {
+    std::array<Value, 2> scales, rests;
+  };
 
   /// A span in registers, of the step that begins with column `k`.
   struct Span {
@@ -230,9 +240,13 @@ private:
     span = {k, number, {}, {}};
     Value pointer = tiles.at(k, unit);
     loadCodes(span.tile, pointer, number, /*isLone=*/true);
-    span.scales =
-        findScales(code.advance(pointer, vectorBytes * tileOf.vectors), number);
+    span.scales = findScales(scalesAt(k, unit), number);
     return span;
+  }
+
+  /// The scales of the tile of this warp's unit `unit` that has column `k`.
+  Value scalesAt(Value k, int64_t unit) {
+    return code.advance(tiles.at(k, unit), vectorBytes * tileOf.vectors);
   }
 
   /// The values of two codes, as a word.
@@ -274,19 +288,12 @@ private:
       return {ofSpan, ofSpan};
     }
     case ::kf::SubScales::Packed6: {
-      Value own = loadWord(at(lanes.group, 16, 4 * (span / 2)), 4);
-      Value rest = loadWord(at(lanes.group, 8, 128 + 2 * (span / 2)), 2);
-      SmallVector<Value> d = code.loadRegisters(at(lanes.group, 8, 192), 8);
-      for (int64_t row = 0; row < 2; ++row) {
-        // Of both spans that share the word.
-        Value bytes = code.selectBytes(own, e.word(0), row ? 0x4342 : 0x4140);
-        Value scale =
-            times(numbersOf(masked(bytes, 0x003f003f), 0), twice(d[row], 0));
-        Value min = times(numbersOf(packedMinimums(own, rest, row), 0),
-                          twice(d[row], 1));
-        ofSpan[row] = {twice(wordOf(scale), span % 2),
-                       twice(wordOf(negated(min)), span % 2)};
-      }
+      PackedScales both = dividesScales
+                              ? scalesOfLane(span / 2)
+                              : findPackedScales(scales, e.index(span / 2));
+      for (int64_t row = 0; row < 2; ++row)
+        ofSpan[row] = {twice(both.scales[row], span % 2),
+                       twice(both.rests[row], span % 2)};
       return {ofSpan, ofSpan};
     }
     default:
@@ -317,6 +324,38 @@ private:
     return ofHalves;
   }
 
+  /// Those of spans 2 `number` and 2 `number` + 1.
+  PackedScales findPackedScales(Value scales, Value number) {
+    auto at = [&](int64_t ofGroup, int64_t ofNumber, int64_t first) {
+      Value offset =
+          e.add(e.scaled(lanes.group, ofGroup), e.scaled(number, ofNumber));
+      return code.advance(code.advance(scales, offset), first);
+    };
+    Value own = loadWord(at(16, 4, 0), 4), rest = loadWord(at(8, 2, 128), 2);
+    SmallVector<Value> d = code.loadRegisters(at(8, 0, 192), 8);
+    PackedScales both;
+    for (int64_t row = 0; row < 2; ++row) {
+      Value bytes = code.selectBytes(own, e.word(0), row ? 0x4342 : 0x4140);
+      Value scale =
+          times(numbersOf(masked(bytes, 0x003f003f), 0), twice(d[row], 0));
+      Value min =
+          times(numbersOf(packedMinimums(own, rest, row), 0), twice(d[row], 1));
+      both.scales[row] = wordOf(scale);
+      both.rests[row] = wordOf(negated(min));
+    }
+    return both;
+  }
+
+  /// Those that lane `number` of this lane's group has found.
+  PackedScales scalesOfLane(int64_t number) {
+    PackedScales both;
+    for (int64_t row = 0; row < 2; ++row) {
+      both.scales[row] = code.ofGroup(ofLane.scales[row], number);
+      both.rests[row] = code.ofGroup(ofLane.rests[row], number);
+    }
+    return both;
+  }
+
   /// The word of `bytes`, 2 or 4.
   Value loadWord(Value pointer, int64_t bytes) {
     return code.loadRegisters(pointer, bytes).front();
@@ -342,6 +381,10 @@ private:
 
   TileRing tiles;
   std::vector<Span> spansOfUnits; // what was read last
+  // Warpgroups take a tile's steps in turn, each of two spans: lane i of four
+  // finds the scales of step number i for all of them.
+  const bool dividesScales;
+  PackedScales ofLane;
 };
 
 } // namespace

@@ -26,6 +26,15 @@ Value WarpOps::exchange(Value value, int64_t mask) {
                               /*return_value_and_is_valid=*/UnitAttr());
 }
 
+Value WarpOps::ofGroup(Value value, int64_t number) {
+  // Bits of a lane's number that stay as they are, and the last lane.
+  constexpr int64_t own = 0x1c, last = 31;
+  return NVVM::ShflOp::create(b, loc, value.getType(), e.word(-1), value,
+                              e.word(number), e.word(own << 8 | last),
+                              NVVM::ShflKind::idx,
+                              /*return_value_and_is_valid=*/UnitAttr());
+}
+
 void WarpOps::exchangeWords(Value &first, Value &second, int64_t mask) {
   Value bit = arith::AndIOp::create(
       b, loc, arith::IndexCastOp::create(b, loc, i32, e.thread), e.word(mask));

@@ -27,6 +27,9 @@ public:
 
   /// `value` (i32 or f32) of lane number (own xor `mask`).
   Value exchange(Value value, int64_t mask);
+  /// `value` (i32 or f32) of lane number `number` of the four lanes that this
+  /// one is among.
+  Value ofGroup(Value value, int64_t number);
   /// Two words of lanes whose numbers differ in the bit `mask` change places:
   /// the one without it has both first words then, the other one both second.
   void exchangeWords(Value &first, Value &second, int64_t mask);
