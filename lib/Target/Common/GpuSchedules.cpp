@@ -49,7 +49,7 @@ constexpr int64_t keyTile = 32, queryRows = 8;
 /// Keys of a block on matrix units, and warps that divide those of one token.
 constexpr int64_t mmaKeys = 16, mmaKeyWarps = 8;
 /// Warps of a multiprocessor that read keys.
-constexpr int64_t attentionWarps = 16;
+constexpr int64_t attentionWarps = 4;
 /// Of many tokens: the most keys of a block, half as many where queries that
 /// are turned, or wide heads and several sequences, take registers as well, and
 /// mmaKeys where heads are wider than that; and rows that share it.
