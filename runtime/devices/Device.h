@@ -303,6 +303,9 @@ public:
   virtual bool runsAlone() const { return false; }
   /// Rows of a prompt that a step should have: more take no less time each.
   virtual int64_t promptRows() const { return 512; }
+  /// Whether a program of few rows takes about as long for one as for all of
+  /// them, so that programs of more sizes are worth their time to compile.
+  virtual bool takesRowsInTiles() const { return false; }
   /// Bytes of a tensor that kernels read or write, at most.
   virtual uint64_t mostTensorBytes() const { return UINT64_MAX; }
   /// Workgroups that run at the same time; 0: unknown.

@@ -27,7 +27,7 @@ static int64_t rowsOfBodies(const Model &model, const EngineOptions &options) {
   const StepShape *largest = model.largestShape(StepPart::Body);
   return largest ? largest->rows
                  : programRows(*options.rowsPerStep, options.parallel,
-                               model.config())
+                               model.config(), model.device())
                        .back();
 }
 

@@ -73,10 +73,12 @@ inline constexpr int64_t kMostChosenPerStep = 256;
 /// Rows of the programs for steps of `model` of at most `mostRows` rows, with
 /// `parallel` sequences at most, which increase from 1 to the first size with
 /// room for them: 1, 16, 64, 512, 2048 ..., and 128 and 256 where there are
-/// more than half as many sequences. The last one is mostStepRows(model) at
-/// most, and so are the rows.
+/// more than half as many sequences. Where `device` takes rows in tiles, 32 is
+/// one as well, and so are 128 and 256 of a single sequence. The last one is
+/// mostStepRows(model) at most, and so are the rows.
 std::vector<int64_t> programRows(int64_t mostRows, int64_t parallel,
-                                 const ModelConfig &model);
+                                 const ModelConfig &model,
+                                 const Device &device);
 /// Whether the program for `rows` rows is for several sequences that generate,
 /// and, where there may be several, not for a prompt alone.
 bool isForGenerating(int64_t rows);

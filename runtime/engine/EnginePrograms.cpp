@@ -23,8 +23,9 @@ namespace {
 /// Rows of the middle program: few enough for a short prompt to compile and run
 /// quickly, and as many as mostly generate at once.
 constexpr int64_t kFewRows = 16;
-/// Rows of others, for as many as generate where there are many.
-constexpr int64_t kSomeRows = 64, kManyRows = 128,
+/// Rows of others, for as many as generate where there are many; the smallest
+/// where rows are taken in tiles, as all are for a single prompt then.
+constexpr int64_t kTileRows = 32, kSomeRows = 64, kManyRows = 128,
                   kMostManyRows = kMostChosenPerStep;
 /// Rows of each sequence, on average, in a step of many that generate.
 constexpr int64_t kRowsOfEach = 2;
@@ -37,12 +38,13 @@ constexpr int64_t kGrowth = 4;
 constexpr int64_t kMostForHost = int64_t(1) << 25;
 
 /// The smallest size with room for `rows`, where `parallel` sequences generate.
-int64_t sizeFor(int64_t rows, int64_t parallel) {
-  for (int64_t size : {int64_t(1), kFewRows, kSomeRows})
-    if (rows <= size)
+int64_t sizeFor(int64_t rows, int64_t parallel, const Device &device) {
+  const bool inTiles = device.takesRowsInTiles();
+  for (int64_t size : {int64_t(1), kFewRows, kTileRows, kSomeRows})
+    if (rows <= size && (size != kTileRows || inTiles))
       return size;
   for (int64_t size : {kManyRows, kMostManyRows})
-    if (rows <= size && parallel > size / 2)
+    if (rows <= size && (parallel > size / 2 || (inTiles && parallel == 1)))
       return size;
   int64_t size = kPromptRows;
   while (size < rows)
@@ -53,11 +55,13 @@ int64_t sizeFor(int64_t rows, int64_t parallel) {
 } // namespace
 
 std::vector<int64_t> kf::programRows(int64_t mostRows, int64_t parallel,
-                                     const ModelConfig &model) {
+                                     const ModelConfig &model,
+                                     const Device &device) {
   const int64_t most = mostStepRows(model);
   std::vector<int64_t> sizes = {1};
   while (sizes.back() < std::min(mostRows, most))
-    sizes.push_back(std::min(sizeFor(sizes.back() + 1, parallel), most));
+    sizes.push_back(
+        std::min(sizeFor(sizes.back() + 1, parallel, device), most));
   return sizes;
 }
 
@@ -76,7 +80,8 @@ int64_t Engine::chosenPerStep() const {
     const uint64_t room =
         decoder.device().mostTensorBytes() /
         (sizeof(float) * static_cast<uint64_t>(config.vocabSize));
-    for (int64_t size : programRows(kMostChosenPerStep, parallel(), config))
+    for (int64_t size :
+         programRows(kMostChosenPerStep, parallel(), config, decoder.device()))
       if (static_cast<uint64_t>(size) <= room)
         most = size;
   }
@@ -96,8 +101,8 @@ int64_t Engine::bodyRows(int64_t rows, size_t sequences) const {
     return 1;
   const bool isPrompt = sequences == 1;
   const bool generate = rows <= kRowsOfEach * static_cast<int64_t>(sequences);
-  std::vector<int64_t> sizes =
-      programRows(rowsPerStep(), parallel(), decoder.config());
+  std::vector<int64_t> sizes = programRows(rowsPerStep(), parallel(),
+                                           decoder.config(), decoder.device());
   // In a program for one sequence, rows of a prompt share keys whatever there
   // are of them.
   const bool isLone = parallel() == 1 && isPrompt;
@@ -117,7 +122,7 @@ int64_t Engine::bodyRows(int64_t rows, size_t sequences) const {
 int64_t Engine::headRows(int64_t chosen) const {
   if (const StepShape *given = decoder.smallestShape(StepPart::Choose, chosen))
     return given->rows;
-  return sizeFor(chosen, parallel());
+  return sizeFor(chosen, parallel(), decoder.device());
 }
 
 /// The program of `part` for `rows` rows whose logits or embeddings the host
@@ -132,7 +137,8 @@ int64_t Engine::rowsForHost(StepPart part, int64_t rows) const {
   const int64_t width =
       part == StepPart::Head ? config.vocabSize : config.hiddenSize;
   const int64_t most = std::max<int64_t>(kMostForHost / width, 1);
-  std::vector<int64_t> sizes = programRows(rowsPerStep(), parallel(), config);
+  std::vector<int64_t> sizes =
+      programRows(rowsPerStep(), parallel(), config, decoder.device());
   std::erase_if(sizes, [&](int64_t size) { return size > most && size != 1; });
   for (int64_t size : sizes)
     if (size >= rows && decoder.hasProgram({part, size}))
@@ -151,8 +157,8 @@ std::vector<StepShape> Engine::shapesToPrepare() const {
       shapes.push_back(shape);
   };
   // What several sequences take is what one takes, and more.
-  for (int64_t size :
-       programRows(rowsPerStep(), parallel(), decoder.config())) {
+  for (int64_t size : programRows(rowsPerStep(), parallel(), decoder.config(),
+                                  decoder.device())) {
     const int64_t rows = std::min(size, rowsPerStep());
     for (int64_t sequences : {int64_t(2), rows})
       add(StepPart::Body,
@@ -160,8 +166,8 @@ std::vector<StepShape> Engine::shapesToPrepare() const {
                    static_cast<size_t>(std::min(sequences, options.parallel))));
   }
   for (StepPart part : {StepPart::Head, StepPart::Choose})
-    for (int64_t rows :
-         programRows(chosenPerStep(), parallel(), decoder.config()))
+    for (int64_t rows : programRows(chosenPerStep(), parallel(),
+                                    decoder.config(), decoder.device()))
       add(part, headRows(std::min(rows, chosenPerStep())));
   return shapes;
 }

@@ -113,8 +113,8 @@ protected:
   bool roundsProducts() {
     if (GetParam().device != "cpu")
       return GetParam().device == "cuda";
-    const auto sizes =
-        programRows(model->engine().rowsPerStep(), 1, model->config());
+    const auto sizes = programRows(model->engine().rowsPerStep(), 1,
+                                   model->config(), model->runsOn());
     auto step = model->compileStep({StepPart::Body, sizes.back()});
     EXPECT_TRUE(step.ok()) << step.message();
     return step.ok() && roundsToBF16(*step, model->runsOn());

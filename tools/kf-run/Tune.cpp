@@ -183,7 +183,7 @@ Status TuneSession::addSteps() {
       std::min(run->device().promptRows(), options.batch * context);
   const int64_t chosen = std::min({options.batch, kMostChosenPerStep, most});
   const std::vector<int64_t> sizes =
-      programRows(most, options.batch, run->files().config);
+      programRows(most, options.batch, run->files().config, run->device());
   const int64_t generating =
       *std::ranges::lower_bound(sizes, std::min(chosen, sizes.back()));
   for (int64_t rows : sizes) {

@@ -25,6 +25,7 @@ public:
   std::string target() const override { return context->properties().target(); }
   bool runsAlone() const override { return true; }
   int64_t promptRows() const override { return 2048; }
+  bool takesRowsInTiles() const override { return true; }
   std::string description() const override {
     return context->properties().description();
   }

@@ -16,14 +16,17 @@ namespace {
 TEST(EnginePrograms, WideModelsHaveFewerRows) {
   using Rows = std::vector<int64_t>;
   ModelConfig config = fakeConfig(20000);
-  EXPECT_EQ(programRows(600, 1, config), Rows({1, 16, 64, 512, 2048}));
-  EXPECT_EQ(programRows(8192, 1, config), Rows({1, 16, 64, 512, 2048, 8192}));
-  config.hiddenSize = 5120;
-  EXPECT_EQ(programRows(600, 1, config), Rows({1, 16, 64, 512, 2048}));
-  EXPECT_EQ(programRows(4096, 1, config), Rows({1, 16, 64, 512, 2048, 4096}));
-  EXPECT_EQ(programRows(8192, 1, config), Rows({1, 16, 64, 512, 2048, 4096}));
-
   FakeModelDevice device;
+  EXPECT_EQ(programRows(600, 1, config, device), Rows({1, 16, 64, 512, 2048}));
+  EXPECT_EQ(programRows(8192, 1, config, device),
+            Rows({1, 16, 64, 512, 2048, 8192}));
+  config.hiddenSize = 5120;
+  EXPECT_EQ(programRows(600, 1, config, device), Rows({1, 16, 64, 512, 2048}));
+  EXPECT_EQ(programRows(4096, 1, config, device),
+            Rows({1, 16, 64, 512, 2048, 4096}));
+  EXPECT_EQ(programRows(8192, 1, config, device),
+            Rows({1, 16, 64, 512, 2048, 4096}));
+
   FakeSource source;
   Model wide(config, device, source, nullptr);
   EXPECT_EQ(Engine::create(wide, {.rowsPerStep = 4097}).message(),
@@ -40,10 +43,24 @@ TEST(EnginePrograms, WideModelsHaveFewerRows) {
 TEST(EnginePrograms, SizesForManySequencesAreThoseOfThem) {
   using Rows = std::vector<int64_t>;
   const ModelConfig config = fakeConfig();
-  EXPECT_EQ(programRows(512, 64, config), Rows({1, 16, 64, 512}));
-  EXPECT_EQ(programRows(512, 65, config), Rows({1, 16, 64, 128, 512}));
-  EXPECT_EQ(programRows(512, 128, config), Rows({1, 16, 64, 128, 512}));
-  EXPECT_EQ(programRows(512, 129, config), Rows({1, 16, 64, 128, 256, 512}));
+  FakeModelDevice device;
+  EXPECT_EQ(programRows(512, 64, config, device), Rows({1, 16, 64, 512}));
+  EXPECT_EQ(programRows(512, 65, config, device), Rows({1, 16, 64, 128, 512}));
+  EXPECT_EQ(programRows(512, 128, config, device), Rows({1, 16, 64, 128, 512}));
+  EXPECT_EQ(programRows(512, 129, config, device),
+            Rows({1, 16, 64, 128, 256, 512}));
+}
+
+TEST(EnginePrograms, MoreSizesWhereRowsAreTakenInTiles) {
+  using Rows = std::vector<int64_t>;
+  const ModelConfig config = fakeConfig();
+  FakeModelDevice device;
+  device.isInTiles = true;
+  EXPECT_EQ(programRows(512, 1, config, device),
+            Rows({1, 16, 32, 64, 128, 256, 512}));
+  EXPECT_EQ(programRows(512, 64, config, device), Rows({1, 16, 32, 64, 512}));
+  EXPECT_EQ(programRows(512, 65, config, device),
+            Rows({1, 16, 32, 64, 128, 512}));
 }
 
 /// Logits of a step are one tensor, which devices bound.

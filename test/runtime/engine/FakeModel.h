@@ -238,8 +238,10 @@ public:
 
   FakeBehavior behavior;
   uint64_t mostBytes = UINT64_MAX;
+  bool isInTiles = false;
 
   uint64_t mostTensorBytes() const override { return mostBytes; }
+  bool takesRowsInTiles() const override { return isInTiles; }
 
 private:
   Result<std::unique_ptr<LoadedProgram>>
