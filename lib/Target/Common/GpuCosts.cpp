@@ -20,7 +20,7 @@ struct ChipCosts {
   double mmaProductsPerCycle; ///< of a multiprocessor
   double dequantization, alone, exchange;
   int64_t clustered;
-  MmaTileCost tiles[15];
+  MmaTileCost tiles[16];
 };
 
 constexpr ChipCosts sm90 = {
