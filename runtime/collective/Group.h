@@ -54,6 +54,8 @@ public:
   /// Ends the group for all ranks; `reason` is what this one says of it. The
   /// first one counts.
   virtual void abort(std::string_view reason) = 0;
+  /// Why calls fail from now on; OK while the group goes on. Any thread.
+  virtual Status failure() const = 0;
 
 protected:
   Group(int64_t rank, int64_t size) : number(rank), count(size) {}

@@ -84,6 +84,13 @@ public:
   /// The calls of all ranks, between meet() and part().
   std::span<const Call> shown() const { return calls; }
 
+  Status reason() const {
+    if (!failed.load(std::memory_order_acquire))
+      return Status();
+    std::lock_guard<std::mutex> lock(arriving);
+    return failure;
+  }
+
   void fail(std::string message) {
     {
       std::lock_guard<std::mutex> lock(arriving);
@@ -96,8 +103,8 @@ public:
   }
 
 private:
-  std::vector<Call> calls; ///< [ranks]; each rank writes its own in meet()
-  std::mutex arriving;     ///< of `arrived` with `failed`
+  std::vector<Call> calls;     ///< [ranks]; each rank writes its own in meet()
+  mutable std::mutex arriving; ///< of `arrived` with `failed`
   std::atomic<uint64_t> arrived{0}, left{0};
   std::atomic<bool> failed{false};
   Status failure;
@@ -148,6 +155,8 @@ public:
   void abort(std::string_view reason) override {
     meeting->fail(name() + ": " + std::string(reason));
   }
+
+  Status failure() const override { return meeting->reason(); }
 
 private:
   std::string name() const { return "rank " + std::to_string(rank()); }

@@ -329,9 +329,9 @@ Status Device::join(Group &group) {
   return Status();
 }
 
-Status Device::doJoin(const Group & /*group*/) {
+Status Device::doJoin(Group & /*group*/) {
   return Status::error("a model cannot be run by several ranks on '" + name() +
-                           "' yet; use cpu or reference",
+                           "' yet; use cpu, cuda or reference",
                        StatusCode::Unsupported);
 }
 

@@ -355,7 +355,7 @@ private:
   virtual Result<std::unique_ptr<LoadedProgram>>
   doLoad(const Executable &executable) = 0;
   /// An error where the device's programs cannot have collectives.
-  virtual Status doJoin(const Group &group);
+  virtual Status doJoin(Group &group);
 
   Group *ranks = nullptr;
 };

@@ -71,7 +71,7 @@ private:
                                          uint64_t bytes) override;
   Result<std::unique_ptr<Stream>> doCreateStream() override;
   Result<std::unique_ptr<Event>> doCreateEvent() override;
-  Status doJoin(const Group & /*group*/) override { return Status(); }
+  Status doJoin(Group & /*group*/) override { return Status(); }
 };
 
 } // namespace kf

@@ -36,9 +36,18 @@ DeviceName split(std::string_view device) {
   return {device.substr(0, colon), device.substr(colon + 1)};
 }
 
-Result<std::unique_ptr<Device>> openCuda(std::string_view which) {
+Result<std::unique_ptr<Device>> openCuda(std::string_view which,
+                                         const DeviceChoice &choice) {
+  if (choice.ranks > 1 && !which.empty())
+    return Status::error("--device cuda:" + std::string(which) +
+                         " is one GPU, and each of " +
+                         std::to_string(choice.ranks) +
+                         " ranks has its own: leave the number out, and let "
+                         "CUDA_VISIBLE_DEVICES say which");
   CudaDeviceOptions options;
-  options.device = which;
+  options.device =
+      choice.ranks > 1 ? std::to_string(choice.rank) : std::string(which);
+  options.ranks = choice.ranks;
   return createCudaDevice(options);
 }
 
@@ -59,15 +68,18 @@ Result<std::unique_ptr<Device>> openVulkan(std::string_view which,
 }
 
 /// A GPU that is there, or null; why those that are there cannot be had.
-std::unique_ptr<Device> openAnyGpu(std::string &unusable, Observer *observer) {
+std::unique_ptr<Device> openAnyGpu(const DeviceChoice &choice,
+                                   std::string &unusable, Observer *observer) {
   auto tryOpen = [&](Result<std::unique_ptr<Device>> opened) {
     if (!opened.ok())
       unusable += "; " + oneLine(opened.message());
     return opened.ok() ? opened.take() : nullptr;
   };
   if (hasCudaDriver())
-    if (std::unique_ptr<Device> device = tryOpen(openCuda({})))
+    if (std::unique_ptr<Device> device = tryOpen(openCuda({}, choice)))
       return device;
+  if (choice.ranks > 1) // Vulkan has no collectives
+    return nullptr;
   // A driver that computes on the CPU is slower there than the CPU's device.
   const Result<std::vector<VulkanDeviceInfo>> found = listVulkanDevices();
   if (found.ok() && std::ranges::any_of(*found, &VulkanDeviceInfo::isGpu))
@@ -86,7 +98,7 @@ Result<std::unique_ptr<Device>> openCpu(const DeviceChoice &choice) {
 Result<std::unique_ptr<Device>> openFastest(const DeviceChoice &choice,
                                             Observer *observer) {
   std::string unusable;
-  std::unique_ptr<Device> device = openAnyGpu(unusable, observer);
+  std::unique_ptr<Device> device = openAnyGpu(choice, unusable, observer);
   const std::string taken =
       device ? device->name() + ": " + oneLine(device->description())
              : "cpu: there is no GPU that can be used";
@@ -140,5 +152,5 @@ Result<std::unique_ptr<Device>> kf::openDevice(const DeviceChoice &choice,
                          choice.device);
   if (name == "reference")
     return createReferenceDevice();
-  return name == "cuda" ? openCuda(which) : openVulkan(which, observer);
+  return name == "cuda" ? openCuda(which, choice) : openVulkan(which, observer);
 }

@@ -32,6 +32,9 @@ struct DeviceChoice {
   std::string device = "cpu";
   /// Threads of the CPU device; 0: usableThreads().
   int64_t threads = 0;
+  /// Which of several ranks of this process opens it. "cuda" is the device of
+  /// the rank's number then.
+  int64_t rank = 0, ranks = 1;
 };
 
 /// An error where `device` is no name of a device, whether there is one or not.
@@ -39,9 +42,10 @@ Status checkDeviceName(const std::string &device);
 
 /// Opens the device. "auto" takes the first of an NVIDIA GPU, another GPU by
 /// Vulkan, and the CPU, and notes which, and what is wrong with one that is
-/// there and cannot be had. `observer` may be null, and must outlive the device
+/// there and cannot be had; of several ranks, NVIDIA GPUs if there is one for
+/// each, else the CPU. `observer` may be null, and must outlive the device
 /// otherwise. Errors: checkDeviceName()'s, threads for a device that has none,
-/// a device that cannot be had.
+/// one GPU for several ranks, a device that cannot be had.
 Result<std::unique_ptr<Device>> openDevice(const DeviceChoice &choice,
                                            Observer *observer);
 

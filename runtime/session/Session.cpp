@@ -69,9 +69,10 @@ createPackingPool(const Device &device, const DeviceChoice &choice) {
   return ThreadPool::create(static_cast<int>(choice.threads));
 }
 
-/// The device of each of `ranks`, which share the threads of `all`.
+/// The device of the first of `ranks`, which share the threads of `all`.
 static Result<DeviceChoice> deviceOfRank(DeviceChoice all, int64_t ranks) {
-  if (!all.device.starts_with("cpu"))
+  all.ranks = ranks;
+  if (!all.device.starts_with("cpu") && all.device != "auto")
     return all;
   if (all.threads > 0 && all.threads < ranks)
     return Status::error("-t " + std::to_string(all.threads) +
@@ -112,8 +113,10 @@ static Status runRank(const SessionOptions &options, const OpenDevice &open,
   settleContext(whole.config, context);
   KF_ASSIGN_OR_RETURN(const ModelFiles part,
                       partOf(whole, group.rank(), group.size()));
+  DeviceChoice choice = options.device;
+  choice.rank = group.rank();
   KF_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
-                      open(options.device, /*observer=*/nullptr));
+                      open(choice, /*observer=*/nullptr));
   KF_RETURN_IF_ERROR(device->join(group));
   KF_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadPool> pool,
                       createPackingPool(*device, options.device));

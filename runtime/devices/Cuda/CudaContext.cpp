@@ -9,11 +9,14 @@
 #include "runtime/devices/Cuda/CudaContext.h"
 
 #include "runtime/core/Exceptions.h"
+#include "runtime/devices/Cuda/NcclRank.h"
 
 #include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
+#include <thread>
 
 using namespace kf;
 
@@ -38,8 +41,17 @@ std::string gibibytes(uint64_t bytes) {
 }
 
 /// The device's number; `count` of them are there.
-Result<int> chooseDevice(const CudaFunctions &cu, const std::string &wanted,
-                         int count) {
+Result<int> chooseDevice(const CudaFunctions &cu,
+                         const CudaDeviceOptions &options, int count) {
+  const std::string &wanted = options.device;
+  if (options.ranks > count)
+    return Status::error(std::to_string(options.ranks) +
+                             " ranks need a CUDA device each, and the driver "
+                             "has " +
+                             std::to_string(count) +
+                             ": lower --tensor-parallel, or see "
+                             "CUDA_VISIBLE_DEVICES",
+                         StatusCode::Unavailable);
   if (!wanted.empty()) {
     int index = -1;
     const char *end = wanted.data() + wanted.size();
@@ -165,7 +177,7 @@ Status CudaContext::open(const CudaDeviceOptions &options) {
     return Status::error("the NVIDIA driver shows no device: see "
                          "CUDA_VISIBLE_DEVICES",
                          StatusCode::Unavailable);
-  KF_ASSIGN_OR_RETURN(int index, chooseDevice(cu, options.device, count));
+  KF_ASSIGN_OR_RETURN(int index, chooseDevice(cu, options, count));
   KF_ASSIGN_OR_RETURN(gpu, readCudaProperties(cu, index));
   KF_RETURN_IF_ERROR(checkCapability(gpu).in(numbered(index)));
   KF_RETURN_IF_ERROR(check(cu.cuDeviceGet(&device, index), "cuDeviceGet"));
@@ -241,6 +253,35 @@ Status CudaContext::checkWait(CUresult result, const char *what) {
                            StatusCode::Unavailable);
     });
   return status;
+}
+
+/// The driver's own waits would not end where another rank does not come.
+Status CudaContext::await(const auto &query, const char *what) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds busy(20);
+  const Clock::time_point begin = Clock::now();
+  for (;;) {
+    const CUresult result = query();
+    if (result != CUDA_ERROR_NOT_READY)
+      return checkWait(result, what);
+    joined->poll();
+    if (Clock::now() - begin < busy)
+      std::this_thread::yield();
+    else
+      std::this_thread::sleep_for(std::chrono::microseconds(50));
+  }
+}
+
+Status CudaContext::synchronize(CUstream awaited) {
+  if (!joined)
+    return checkWait(cu.cuStreamSynchronize(awaited), "cuStreamSynchronize");
+  return await([&] { return cu.cuStreamQuery(awaited); }, "cuStreamQuery");
+}
+
+Status CudaContext::synchronize(CUevent awaited) {
+  if (!joined)
+    return checkWait(cu.cuEventSynchronize(awaited), "cuEventSynchronize");
+  return await([&] { return cu.cuEventQuery(awaited); }, "cuEventQuery");
 }
 
 //===----------------------------------------------------------------------===//

@@ -24,6 +24,8 @@
 
 namespace kf {
 
+class NcclRank;
+
 /// What a GPU is and allows.
 struct CudaProperties {
   std::string name;
@@ -81,6 +83,15 @@ public:
   /// any error of theirs, so that each ends the device's use.
   Status checkWait(CUresult result, const char *what);
 
+  /// Waits for all that the stream has, and for what was recorded in the event.
+  /// Of a rank of several, what waits for a group that has ended is given up.
+  Status synchronize(CUstream stream);
+  Status synchronize(CUevent event);
+
+  /// The device's end of a group; null: it is in none.
+  NcclRank *rank() const { return joined; }
+  void setRank(NcclRank *rank) { joined = rank; }
+
   Result<DeviceMemory> memory();
   /// Zeros. Errors: more than there is.
   Result<CudaMemory> allocate(uint64_t bytes, MemoryKind kind);
@@ -92,6 +103,7 @@ private:
   explicit CudaContext(const CudaFunctions &cu) : cu(cu) {}
   Status open(const CudaDeviceOptions &options);
   Status preparePool();
+  Status await(const auto &query, const char *what);
   CUresult allocateDevice(CUdeviceptr &address, uint64_t bytes);
   Status clear(const CudaMemory &memory, uint64_t bytes);
   Status outOfMemory(uint64_t bytes);
@@ -101,7 +113,8 @@ private:
   CUcontext context = nullptr;
   CUmemoryPool pool = nullptr; ///< null: the device has none
   CUstream stream = nullptr;   ///< of allocations and clearing
-  Status broken;               ///< why nothing works any more
+  NcclRank *joined = nullptr;
+  Status broken; ///< why nothing works any more
 };
 
 /// Memory that CUDA kernels use. Owns it; `context` outlives it.

@@ -11,6 +11,7 @@
 #include "runtime/core/Exceptions.h"
 #include "runtime/devices/Cuda/CudaProgram.h"
 #include "runtime/devices/Cuda/CudaStream.h"
+#include "runtime/devices/Cuda/NcclRank.h"
 
 using namespace kf;
 
@@ -18,8 +19,8 @@ namespace {
 
 class CudaDevice final : public Device {
 public:
-  explicit CudaDevice(std::unique_ptr<CudaContext> context)
-      : context(std::move(context)) {}
+  CudaDevice(std::unique_ptr<CudaContext> context, const NcclFunctions *nccl)
+      : context(std::move(context)), nccl(nccl) {}
 
   std::string name() const override { return "cuda"; }
   std::string target() const override { return context->properties().target(); }
@@ -71,6 +72,11 @@ private:
     return CudaProgram::create(*context, executable);
   }
 
+  Status doJoin(Group &group) override {
+    KF_ASSIGN_OR_RETURN(rank, NcclRank::join(*context, group, nccl));
+    return {};
+  }
+
   Result<std::unique_ptr<CudaBuffer>> allocateBuffer(uint64_t bytes,
                                                      MemoryKind kind) {
     KF_ASSIGN_OR_RETURN(CudaMemory memory, context->allocate(bytes, kind));
@@ -78,6 +84,8 @@ private:
   }
 
   std::unique_ptr<CudaContext> context;
+  const NcclFunctions *nccl;           ///< null: the machine's
+  std::unique_ptr<NcclRank> rank;      ///< null: it is in no group
   std::unique_ptr<CudaStream> loading; ///< of doWrap(); null until it is used
 };
 
@@ -88,7 +96,7 @@ kf::createCudaDevice(const CudaDeviceOptions &options) try {
   KF_ASSIGN_OR_RETURN(std::unique_ptr<CudaContext> context,
                       CudaContext::create(options));
   return std::unique_ptr<Device>(
-      std::make_unique<CudaDevice>(std::move(context)));
+      std::make_unique<CudaDevice>(std::move(context), options.nccl));
 } catch (...) {
   return statusOfException();
 }

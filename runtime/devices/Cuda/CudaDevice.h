@@ -34,6 +34,7 @@
 
 #include "runtime/devices/Device.h"
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,6 +42,7 @@
 namespace kf {
 
 struct CudaFunctions;
+struct NcclFunctions;
 
 struct CudaDeviceOptions {
   /// An index into listCudaDevices(). Empty: the first device that is not too
@@ -48,14 +50,19 @@ struct CudaDeviceOptions {
   std::string device;
   /// The driver's functions; null: those of the machine's driver.
   const CudaFunctions *driver = nullptr;
+  /// How many devices have to be there, one a rank.
+  int64_t ranks = 1;
+  /// NCCL's functions, which ranks need; null: those of the machine's library.
+  const NcclFunctions *nccl = nullptr;
 };
 
 /// Whether a driver is installed on this machine, of use or not.
 bool hasCudaDriver();
 
 /// Opens a device, whose work is done in its primary context. Errors: no
-/// driver, a driver before CUDA 12, no such device, one below compute
-/// capability 8.0, one that others use alone.
+/// driver, a driver before CUDA 12, no such device, fewer than ranks, one below
+/// compute capability 8.0, one that others use alone. Its Device::join() waits
+/// for all ranks of the group, and fails where there is no NCCL.
 Result<std::unique_ptr<Device>>
 createCudaDevice(const CudaDeviceOptions &options = {});
 

@@ -130,6 +130,36 @@ enum : unsigned {
   CU_MEMHOSTALLOC_DEVICEMAP = 2
 };
 
+enum CUstreamCaptureMode : int {
+  /// Whatever threads do meanwhile is none of the capture's business.
+  CU_STREAM_CAPTURE_MODE_RELAXED = 2
+};
+enum CUstreamCaptureStatus : int {
+  CU_STREAM_CAPTURE_STATUS_NONE = 0,
+  CU_STREAM_CAPTURE_STATUS_ACTIVE = 1
+};
+enum : unsigned { CU_STREAM_SET_CAPTURE_DEPENDENCIES = 1 };
+
+enum CUmemorytype : int { CU_MEMORYTYPE_DEVICE = 2 };
+
+/// A copy of `Height` rows of `WidthInBytes` bytes each.
+struct CUDA_MEMCPY2D {
+  size_t srcXInBytes = 0, srcY = 0;
+  CUmemorytype srcMemoryType = CU_MEMORYTYPE_DEVICE;
+  const void *srcHost = nullptr;
+  CUdeviceptr srcDevice = 0;
+  void *srcArray = nullptr;
+  size_t srcPitch = 0; ///< bytes from row to row
+  size_t dstXInBytes = 0, dstY = 0;
+  CUmemorytype dstMemoryType = CU_MEMORYTYPE_DEVICE;
+  void *dstHost = nullptr;
+  CUdeviceptr dstDevice = 0;
+  void *dstArray = nullptr;
+  size_t dstPitch = 0;
+  size_t WidthInBytes = 0, Height = 0;
+};
+static_assert(sizeof(CUDA_MEMCPY2D) == 128, "what the driver reads");
+
 /// When the node behind an edge may begin.
 struct CUgraphEdgeData {
   unsigned char from_port = 0; ///< CU_GRAPH_KERNEL_NODE_PORT_...
@@ -194,6 +224,7 @@ struct CUDA_KERNEL_NODE_PARAMS {
     (void *, CUdeviceptr, size_t, CUstream))                                   \
   X(cuMemcpyAsync, "cuMemcpyAsync",                                            \
     (CUdeviceptr, CUdeviceptr, size_t, CUstream))                              \
+  X(cuMemcpy2DAsync, "cuMemcpy2DAsync_v2", (const CUDA_MEMCPY2D *, CUstream))  \
   X(cuMemsetD8Async, "cuMemsetD8Async",                                        \
     (CUdeviceptr, unsigned char, size_t, CUstream))                            \
   X(cuMemsetD32Async, "cuMemsetD32Async",                                      \
@@ -204,6 +235,14 @@ struct CUDA_KERNEL_NODE_PARAMS {
   X(cuStreamSynchronize, "cuStreamSynchronize", (CUstream))                    \
   X(cuStreamWaitEvent, "cuStreamWaitEvent", (CUstream, CUevent, unsigned))     \
   X(cuLaunchHostFunc, "cuLaunchHostFunc", (CUstream, CUhostFn, void *))        \
+  X(cuStreamBeginCapture, "cuStreamBeginCapture_v2",                           \
+    (CUstream, CUstreamCaptureMode))                                           \
+  X(cuStreamEndCapture, "cuStreamEndCapture", (CUstream, CUgraph *))           \
+  X(cuStreamGetCaptureInfo, "cuStreamGetCaptureInfo_v2",                       \
+    (CUstream, CUstreamCaptureStatus *, uint64_t *, CUgraph *,                 \
+     const CUgraphNode **, size_t *))                                          \
+  X(cuStreamUpdateCaptureDependencies, "cuStreamUpdateCaptureDependencies",    \
+    (CUstream, CUgraphNode *, size_t, unsigned))                               \
   X(cuEventCreate, "cuEventCreate", (CUevent *, unsigned))                     \
   X(cuEventDestroy, "cuEventDestroy_v2", (CUevent))                            \
   X(cuEventRecord, "cuEventRecord", (CUevent, CUstream))                       \

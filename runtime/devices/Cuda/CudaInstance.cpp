@@ -8,6 +8,8 @@
 
 #include "runtime/devices/Cuda/CudaInstance.h"
 
+#include "runtime/devices/Cuda/NcclRank.h"
+
 #include <algorithm>
 
 using namespace kf;
@@ -27,6 +29,7 @@ CudaInstance::create(CudaContext &context, const CudaProgram &program,
   KF_ASSIGN_OR_RETURN(
       self->scalarMemory,
       context.allocate(KF_SCALAR_COUNT * sizeof(int64_t), MemoryKind::Device));
+  KF_RETURN_IF_ERROR(self->takeScratch());
   return std::unique_ptr<Instance>(std::move(self));
 }
 
@@ -42,6 +45,12 @@ CudaInstance::~CudaInstance() {
 // Launches
 //===----------------------------------------------------------------------===//
 
+Result<CUdeviceptr> CudaInstance::addressOf(const kf_binding &binding,
+                                            int64_t pages) const {
+  KF_ASSIGN_OR_RETURN(uint64_t offset, byteOffsetOf(program(), binding, pages));
+  return CudaBuffer::of(*bufferOf(buffers(), binding)).address() + offset;
+}
+
 Result<CudaInstance::Launch> CudaInstance::launchOf(size_t dispatch,
                                                     const GpuGrid &grid,
                                                     int64_t pages) const {
@@ -53,10 +62,8 @@ Result<CudaInstance::Launch> CudaInstance::launchOf(size_t dispatch,
   launch.block = kernel.workgroupSize;
   launch.sharedBytes = static_cast<unsigned>(kernel.dynamicBytes);
   for (const kf_binding &binding : spec.bindings) {
-    KF_ASSIGN_OR_RETURN(uint64_t offset,
-                        byteOffsetOf(program(), binding, pages));
-    launch.addresses.push_back(
-        CudaBuffer::of(*bufferOf(buffers(), binding)).address() + offset);
+    KF_ASSIGN_OR_RETURN(CUdeviceptr address, addressOf(binding, pages));
+    launch.addresses.push_back(address);
   }
   launch.addresses.push_back(scalarMemory.address);
   for (CUdeviceptr &address : launch.addresses)
@@ -64,27 +71,81 @@ Result<CudaInstance::Launch> CudaInstance::launchOf(size_t dispatch,
   return launch;
 }
 
+/// What a recording is made for: a collective's rows are in its graph.
+Result<std::vector<GpuGrid>>
+CudaInstance::gridsFor(std::span<const int64_t> scalars) const {
+  KF_ASSIGN_OR_RETURN(std::vector<GpuGrid> grids, evaluateGrids(scalars));
+  for (size_t i = 0; i < grids.size(); ++i)
+    if (const auto &collective = program().dispatches[i].collective)
+      grids[i][0] = static_cast<uint32_t>(
+          resolveShape(std::array{collective->rows}, scalars).front());
+  return grids;
+}
+
 Status CudaInstance::launchEach(CUstream stream,
                                 std::span<const int64_t> scalars,
                                 const std::function<Status(size_t)> &mark) {
+  const CudaFunctions &cu = context.cu;
   const int64_t pages = scalars[KF_SCALAR_CACHE_PAGES];
-  KF_ASSIGN_OR_RETURN(std::vector<GpuGrid> grids, evaluateGrids(scalars));
+  KF_ASSIGN_OR_RETURN(std::vector<GpuGrid> grids, gridsFor(scalars));
   for (size_t i = 0; i < grids.size(); ++i) {
+    if (program().dispatches[i].collective) {
+      KF_ASSIGN_OR_RETURN(CUgraphExec graph, record(grids, pages, i, i + 1));
+      Status status = mark(i);
+      if (graph && status)
+        status = context.check(cu.cuGraphLaunch(graph, stream), "cuGraphLaunch")
+                     .in(atDispatch(i));
+      if (graph) // at work, it is freed by the driver when it has ended
+        (void)cu.cuGraphExecDestroy(graph);
+      KF_RETURN_IF_ERROR(status);
+      continue;
+    }
     KF_ASSIGN_OR_RETURN(Launch launch, launchOf(i, grids[i], pages));
     KF_RETURN_IF_ERROR(mark(i));
     if (isEmpty(launch.grid))
       continue;
     KF_RETURN_IF_ERROR(
         context
-            .check(context.cu.cuLaunchKernel(
-                       launch.function, launch.grid[0], launch.grid[1],
-                       launch.grid[2], launch.block[0], launch.block[1],
-                       launch.block[2], launch.sharedBytes, stream,
-                       launch.parameters.data(), nullptr),
+            .check(cu.cuLaunchKernel(launch.function, launch.grid[0],
+                                     launch.grid[1], launch.grid[2],
+                                     launch.block[0], launch.block[1],
+                                     launch.block[2], launch.sharedBytes,
+                                     stream, launch.parameters.data(), nullptr),
                    "cuLaunchKernel")
             .in(atDispatch(i)));
   }
   return mark(grids.size());
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+/// Memory for the largest step's collectives.
+Status CudaInstance::takeScratch() {
+  const auto sizes = program().largestSizes();
+  uint64_t bytes = 0;
+  for (const DispatchSpec &dispatch : program().dispatches)
+    if (const auto &collective = dispatch.collective) {
+      const auto most = static_cast<uint64_t>(
+          resolveShape(std::array{collective->rows}, sizes).front());
+      bytes = std::max({bytes, context.rank()->scratchBytes(*collective, most),
+                        context.rank()->scratchBytes(*collective, /*rows=*/1)});
+    }
+  if (bytes > 0) {
+    KF_ASSIGN_OR_RETURN(scratch, context.rank()->scratch(bytes));
+  }
+  return {};
+}
+
+Status CudaInstance::addCollective(CudaGraph &graph, const DispatchSpec &spec,
+                                   uint64_t rows, int64_t pages) const {
+  KF_ASSIGN_OR_RETURN(CUdeviceptr source, addressOf(spec.bindings[0], pages));
+  KF_ASSIGN_OR_RETURN(CUdeviceptr target, addressOf(spec.bindings[1], pages));
+  return graph.enqueue([&](CUstream stream) {
+    return context.rank()->enqueue(*spec.collective, rows, source, target,
+                                   scratch ? scratch->address() : 0, stream);
+  });
 }
 
 //===----------------------------------------------------------------------===//
@@ -98,62 +159,42 @@ bool CudaInstance::beginsEarly(size_t dispatch) const {
          program().kernels[program().dispatches[dispatch].kernel].waits;
 }
 
-/// Each dispatch behind the one before.
-Status CudaInstance::addNodes(CUgraph graph, const std::vector<GpuGrid> &grids,
-                              int64_t pages) const {
-  CUgraphNode before = nullptr;
-  for (size_t i = 0; i < grids.size(); ++i) {
-    if (isEmpty(grids[i]))
-      continue;
-    KF_ASSIGN_OR_RETURN(Launch launch, launchOf(i, grids[i], pages));
-    CUDA_KERNEL_NODE_PARAMS node;
-    node.func = launch.function;
-    node.gridDimX = launch.grid[0];
-    node.gridDimY = launch.grid[1];
-    node.gridDimZ = launch.grid[2];
-    node.blockDimX = launch.block[0];
-    node.blockDimY = launch.block[1];
-    node.blockDimZ = launch.block[2];
-    node.sharedMemBytes = launch.sharedBytes;
-    node.kernelParams = launch.parameters.data(); // copied
-    const bool isEarly = before && beginsEarly(i);
-    CUgraphNode added = nullptr;
-    KF_RETURN_IF_ERROR(context
-                           .check(context.cu.cuGraphAddKernelNode(
-                                      &added, graph, &before,
-                                      before && !isEarly ? 1 : 0, &node),
-                                  "cuGraphAddKernelNode")
-                           .in(atDispatch(i)));
-    if (isEarly) {
-      CUgraphEdgeData edge;
-      edge.from_port = CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
-      edge.type = CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC;
-      KF_RETURN_IF_ERROR(context
-                             .check(context.cu.cuGraphAddDependencies(
-                                        graph, &before, &added, &edge, 1),
-                                    "cuGraphAddDependencies")
-                             .in(atDispatch(i)));
-    }
-    before = added;
-  }
-  return {};
+Status CudaInstance::addNode(CudaGraph &graph, size_t dispatch,
+                             const GpuGrid &grid, int64_t pages) const {
+  const DispatchSpec &spec = program().dispatches[dispatch];
+  if (spec.collective)
+    return addCollective(graph, spec, grid[0], pages);
+  KF_ASSIGN_OR_RETURN(Launch launch, launchOf(dispatch, grid, pages));
+  CUDA_KERNEL_NODE_PARAMS node;
+  node.func = launch.function;
+  node.gridDimX = launch.grid[0];
+  node.gridDimY = launch.grid[1];
+  node.gridDimZ = launch.grid[2];
+  node.blockDimX = launch.block[0];
+  node.blockDimY = launch.block[1];
+  node.blockDimZ = launch.block[2];
+  node.sharedMemBytes = launch.sharedBytes;
+  node.kernelParams = launch.parameters.data(); // copied
+  return graph.add(node, beginsEarly(dispatch));
 }
 
+/// Each dispatch behind the one before.
 Result<CUgraphExec> CudaInstance::record(const std::vector<GpuGrid> &grids,
-                                         int64_t pages) const {
-  if (std::ranges::all_of(grids, isEmpty))
+                                         int64_t pages, size_t begin,
+                                         size_t end) const {
+  const std::span recorded = std::span(grids).subspan(begin, end - begin);
+  if (std::ranges::all_of(recorded, isEmpty))
     return CUgraphExec(nullptr);
-  CUgraph graph = nullptr;
-  KF_RETURN_IF_ERROR(
-      context.check(context.cu.cuGraphCreate(&graph, 0), "cuGraphCreate"));
-  CUgraphExec result = nullptr;
-  Status status = addNodes(graph, grids, pages);
-  if (status)
-    status = context.check(context.cu.cuGraphInstantiate(&result, graph, 0),
-                           "cuGraphInstantiateWithFlags");
-  (void)context.cu.cuGraphDestroy(graph);
-  KF_RETURN_IF_ERROR(status);
-  return result;
+  CUstream recorder = nullptr;
+  for (size_t i = begin; i < end; ++i)
+    if (program().dispatches[i].collective && !isEmpty(grids[i]))
+      recorder = context.rank()->recorder();
+  CudaGraph graph(context);
+  KF_RETURN_IF_ERROR(graph.begin(recorder));
+  for (size_t i = begin; i < end; ++i)
+    if (!isEmpty(grids[i]))
+      KF_RETURN_IF_ERROR(addNode(graph, i, grids[i], pages).in(atDispatch(i)));
+  return graph.finish();
 }
 
 Result<CUgraphExec> CudaInstance::graphFor(std::span<const int64_t> scalars) {
@@ -161,13 +202,14 @@ Result<CUgraphExec> CudaInstance::graphFor(std::span<const int64_t> scalars) {
   if (last && std::ranges::equal(scalars, last->first))
     return recordings[last->second].graph;
   const int64_t pages = scalars[KF_SCALAR_CACHE_PAGES];
-  KF_ASSIGN_OR_RETURN(std::vector<GpuGrid> grids, evaluateGrids(scalars));
+  KF_ASSIGN_OR_RETURN(std::vector<GpuGrid> grids, gridsFor(scalars));
   auto found = std::ranges::find_if(recordings, [&](const Recording &each) {
     return each.pages == pages && each.grids == grids;
   });
   if (found == recordings.end()) {
     recordings.reserve(kKeptRecordings);
-    KF_ASSIGN_OR_RETURN(CUgraphExec graph, record(grids, pages));
+    KF_ASSIGN_OR_RETURN(CUgraphExec graph,
+                        record(grids, pages, 0, grids.size()));
     Recording made = {std::move(grids), pages, graph, 0};
     if (recordings.size() < kKeptRecordings) {
       recordings.push_back(std::move(made));

@@ -15,10 +15,12 @@
 #ifndef KF_RUNTIME_DEVICES_CUDA_CUDAINSTANCE_H
 #define KF_RUNTIME_DEVICES_CUDA_CUDAINSTANCE_H
 
+#include "runtime/devices/Cuda/CudaGraph.h"
 #include "runtime/devices/Cuda/CudaProgram.h"
 #include "runtime/devices/GpuInstance.h"
 
 #include <functional>
+#include <memory>
 
 namespace kf {
 
@@ -34,7 +36,8 @@ public:
   /// workgroup. Valid until the next call; work with it may go on after that.
   Result<CUgraphExec> graphFor(std::span<const int64_t> scalars);
   /// Launches each dispatch by itself, after mark(its number), and calls mark
-  /// once more behind the last.
+  /// once more behind the last. A collective is a graph here as well: NCCL may
+  /// do other things for one that is not, and all ranks have to do the same.
   Status launchEach(CUstream stream, std::span<const int64_t> scalars,
                     const std::function<Status(size_t)> &mark);
 
@@ -44,7 +47,7 @@ public:
 private:
   /// A graph, and what it was made for.
   struct Recording {
-    std::vector<GpuGrid> grids; ///< [dispatches]
+    std::vector<GpuGrid> grids; ///< [dispatches], of a collective its rows
     int64_t pages = 0;          ///< of the caches
     CUgraphExec graph = nullptr;
     uint64_t turn = 0; ///< the larger, the later it was asked for
@@ -65,16 +68,23 @@ private:
         context(context), loaded(loaded) {}
   Result<Launch> launchOf(size_t dispatch, const GpuGrid &grid,
                           int64_t pages) const;
-  Result<CUgraphExec> record(const std::vector<GpuGrid> &grids,
-                             int64_t pages) const;
-  Status addNodes(CUgraph graph, const std::vector<GpuGrid> &grids,
-                  int64_t pages) const;
+  Result<std::vector<GpuGrid>> gridsFor(std::span<const int64_t> scalars) const;
+  /// A graph of the dispatches [begin, end); null if none has a workgroup.
+  Result<CUgraphExec> record(const std::vector<GpuGrid> &grids, int64_t pages,
+                             size_t begin, size_t end) const;
+  Status addNode(CudaGraph &graph, size_t dispatch, const GpuGrid &grid,
+                 int64_t pages) const;
+  Status addCollective(CudaGraph &graph, const DispatchSpec &spec,
+                       uint64_t rows, int64_t pages) const;
+  Result<CUdeviceptr> addressOf(const kf_binding &binding, int64_t pages) const;
+  Status takeScratch();
   /// Whether a dispatch waits itself for the one before.
   bool beginsEarly(size_t dispatch) const;
 
   CudaContext &context;
   const CudaProgram &loaded;
   CudaMemory scalarMemory;
+  std::shared_ptr<CudaBuffer> scratch; ///< of collectives; null: none
   std::vector<Recording> recordings;
   uint64_t turns = 0;
   /// The scalars of the last graphFor(), and the number of its recording.

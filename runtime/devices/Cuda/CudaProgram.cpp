@@ -95,6 +95,8 @@ Status CudaProgram::loadAll(std::string_view binary) {
 Status CudaProgram::checkDispatches() {
   for (size_t i = 0; i < program().dispatches.size(); ++i) {
     const DispatchSpec &dispatch = program().dispatches[i];
+    if (dispatch.collective)
+      continue;
     const size_t count = dispatch.bindings.size();
     if (count > mostBuffers)
       return Status::error("dispatch " + std::to_string(i) + ": " +

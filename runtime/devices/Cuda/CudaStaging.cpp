@@ -105,8 +105,7 @@ Result<CudaStaging::Chunk *> CudaStaging::acquire(uint64_t bytes) {
     }
     if (!oldest)
       continue;
-    KF_RETURN_IF_ERROR(context.checkWait(
-        context.cu.cuEventSynchronize(oldest->passed), "cuEventSynchronize"));
+    KF_RETURN_IF_ERROR(context.synchronize(oldest->passed));
     oldest->isBusy = false;
     return oldest;
   }

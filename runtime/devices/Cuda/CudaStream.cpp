@@ -10,6 +10,7 @@
 
 #include "runtime/core/Exceptions.h"
 #include "runtime/devices/Cuda/CudaInstance.h"
+#include "runtime/devices/Cuda/NcclRank.h"
 
 #include <cstring>
 
@@ -45,9 +46,9 @@ Status CudaEvent::doSynchronize(CancelFlag /*cancelled*/) {
   if (!isRecorded)
     return {};
   KF_RETURN_IF_ERROR(context.enter());
-  KF_RETURN_IF_ERROR(context.checkWait(context.cu.cuEventSynchronize(event),
-                                       "cuEventSynchronize"));
-  return failure;
+  KF_RETURN_IF_ERROR(context.synchronize(event));
+  KF_RETURN_IF_ERROR(failure);
+  return context.rank() ? context.rank()->failure() : Status();
 }
 
 Status CudaStream::doRecord(Event &target) {
@@ -95,8 +96,10 @@ CudaStream::~CudaStream() {
 Status CudaStream::finish() {
   // Whatever has failed, memory may be gone when this returns.
   const Status entered = context.enter();
-  Status status = context.checkWait(context.cu.cuStreamSynchronize(stream),
-                                    "cuStreamSynchronize");
+  Status status = context.synchronize(stream);
+  NcclRank *const rank = context.rank();
+  if (rank && !(entered && status))
+    rank->abort(entered ? status : entered);
   const std::vector<std::unique_ptr<TimedRun>> runs = std::move(timed);
   timed.clear();
   if (!status) // copies stay: the driver may know of them
@@ -104,6 +107,8 @@ Status CudaStream::finish() {
   staging.reset();
   copies.clear();
   status = entered;
+  if (std::exchange(hasRankedRuns, false) && rank && status)
+    status = rank->failure();
   for (const std::unique_ptr<TimedRun> &run : runs)
     if (status && !isFailing())
       status = run->read();
@@ -267,8 +272,8 @@ Status CudaStream::TimedRun::read() const {
         context.cu.cuEventElapsedTime(&milliseconds, events[i], events[i + 1]),
         "cuEventElapsedTime"));
     const uint64_t nanoseconds = static_cast<uint64_t>(milliseconds * 1e6);
-    measured.push_back({program.kernels[program.dispatches[i].kernel].name,
-                        nanoseconds, begin});
+    measured.push_back(
+        {program.nameOf(program.dispatches[i]), nanoseconds, begin});
     begin += nanoseconds;
   }
   *times = std::move(measured);
@@ -323,10 +328,29 @@ Status CudaStream::doEnqueue(Instance &target, std::span<const int64_t> scalars,
                              const EnqueueOptions &options) {
   auto &instance = static_cast<CudaInstance &>(target);
   KF_RETURN_IF_ERROR(context.enter());
-  if (isFailing())
+  NcclRank *const rank =
+      instance.program().ranks > 1 ? context.rank() : nullptr;
+  if (isFailing()) {
+    if (rank) // which do not drop it
+      rank->abort(failure);
     return {};
-  if (options.times)
-    return runTimed(instance, scalars, options.times);
+  }
+  if (!rank)
+    return run(instance, scalars, options.times);
+  KF_RETURN_IF_ERROR(rank->groupFailure());
+  KF_RETURN_IF_ERROR(run(instance, scalars, options.times));
+  hasRankedRuns = true;
+  if (!isFailing())
+    failure = rank->watch(stream);
+  if (isFailing())
+    rank->abort(failure);
+  return {};
+}
+
+Status CudaStream::run(CudaInstance &instance, std::span<const int64_t> scalars,
+                       DispatchTimes *times) {
+  if (times)
+    return runTimed(instance, scalars, times);
   KF_ASSIGN_OR_RETURN(CUgraphExec graph, instance.graphFor(scalars));
   KF_RETURN_IF_ERROR(writeScalars(instance, scalars));
   if (!graph) // nothing to do with these sizes

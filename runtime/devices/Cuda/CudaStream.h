@@ -98,6 +98,8 @@ private:
   Status uploadTo(CudaBuffer &target, uint64_t offset,
                   std::span<const std::byte> source);
   Status writeScalars(CudaInstance &instance, std::span<const int64_t> scalars);
+  Status run(CudaInstance &instance, std::span<const int64_t> scalars,
+             DispatchTimes *times);
   Status runTimed(CudaInstance &instance, std::span<const int64_t> scalars,
                   DispatchTimes *times);
   Status copyOnHost(std::byte *to, const std::byte *from, uint64_t bytes);
@@ -110,7 +112,8 @@ private:
   CudaStaging staging;
   std::deque<std::unique_ptr<HostCopy>> copies; ///< the oldest first
   std::vector<std::unique_ptr<TimedRun>> timed;
-  Status failure; ///< why work is dropped until synchronize()
+  Status failure;             ///< why work is dropped until synchronize()
+  bool hasRankedRuns = false; ///< since synchronize(), of several ranks
 };
 
 } // namespace kf

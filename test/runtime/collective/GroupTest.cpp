@@ -39,6 +39,7 @@ public:
     return Status();
   }
   void abort(std::string_view) override {}
+  Status failure() const override { return Status(); }
 
   int reduced = 0;
   std::vector<uint64_t> gathered; ///< bytes of each call

@@ -6,16 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Devices of the host, each a rank of a ThreadGroup, run one program: what all
-// have is scaled and summed up, scaled again and gathered.
+// Devices of the host, each a rank of a ThreadGroup, run one program.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/collective/ThreadGroup.h"
 #include "runtime/devices/Cpu/CpuDevice.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
-#include "test/runtime/DeviceSteps.h"
-#include "test/runtime/devices/ScalePrograms.h"
+#include "test/runtime/devices/RankedProgram.h"
 
 #include <gtest/gtest.h>
 
@@ -39,30 +37,6 @@ std::string scaleCode(const std::string &target) {
   return referenceScaleCode();
 }
 
-/// out[i, r] = a_r * sum over ranks s of a_s * x_s[i].
-Executable rankedProgram(const std::string &target, int64_t ranks) {
-  Executable program = scaleTwice(target, scaleCode(target));
-  program.programName = "ranked";
-  program.ranks = ranks;
-  program.arenaBytes = 256 + 3 * rowBytes;
-  const kf_binding scaled = {KF_BINDING_ARENA, 0, 256},
-                   summed = {KF_BINDING_ARENA, 0, 256 + rowBytes},
-                   again = {KF_BINDING_ARENA, 0, 256 + 2 * rowBytes};
-  program.dispatches[1].bindings[0] = summed;
-  program.dispatches[1].bindings[2] = again;
-  program.outputs = {{DataType::F32, {-1, ranks}}};
-  DispatchSpec reduce, gather;
-  reduce.collective = {CollectiveSpec::Kind::AllReduce, DataType::F32, -1, 1,
-                       1};
-  reduce.bindings = {scaled, summed};
-  gather.collective = {CollectiveSpec::Kind::AllGather, DataType::F32, -1, 1,
-                       ranks};
-  gather.bindings = {again, {KF_BINDING_OUTPUT, 0, 0}};
-  program.dispatches.insert(program.dispatches.begin() + 1, reduce);
-  program.dispatches.push_back(gather);
-  return program;
-}
-
 struct RanksCase {
   std::string device;
   int threads;
@@ -75,48 +49,6 @@ std::unique_ptr<Device> openDevice(const RanksCase &test) {
   return createCpuDevice({.threads = test.threads}).take();
 }
 
-/// A rank's device with the program and its buffers.
-struct RankRun {
-  RankRun(const RanksCase &test, Group &group)
-      : device(openDevice(test)), ranks(test.ranks) {
-    EXPECT_EQ(device->join(group).message(), "");
-    auto loaded = device->load(rankedProgram(device->name(), ranks));
-    EXPECT_TRUE(loaded.ok()) << loaded.message();
-    program = loaded.take();
-    BindingTable table;
-    const float a = static_cast<float>(group.rank() + 1);
-    arena = device->allocate(program->program().arenaBytes).take();
-    weight = device->allocate(sizeof(a)).take();
-    input = device->allocate(maxTokens * sizeof(float)).take();
-    output = device->allocate(maxTokens * ranks * sizeof(float)).take();
-    EXPECT_TRUE(writeAndWait(*device, *weight, 0, &a, sizeof(a)).ok());
-    table.arena = arena.get();
-    table.weights = {weight.get()};
-    table.inputs = {input.get()};
-    table.outputs = {output.get()};
-    instance = program->bind(table).take();
-  }
-
-  Status run(std::span<const float> values, std::vector<float> &result,
-             DispatchTimes *times = nullptr, CancelFlag cancelled = nullptr) {
-    result.assign(values.size() * ranks, -1);
-    KF_ASSIGN_OR_RETURN(std::unique_ptr<Stream> stream, device->createStream());
-    KF_RETURN_IF_ERROR(stream->upload(*input, 0, std::as_bytes(values)));
-    KF_RETURN_IF_ERROR(stream->enqueue(
-        *instance, scalarsFor(static_cast<int64_t>(values.size())),
-        {.times = times}));
-    KF_RETURN_IF_ERROR(stream->download(
-        *output, 0, std::as_writable_bytes(std::span<float>(result))));
-    return stream->synchronize(cancelled);
-  }
-
-  std::unique_ptr<Device> device;
-  int64_t ranks;
-  std::unique_ptr<LoadedProgram> program;
-  std::unique_ptr<Buffer> arena, weight, input, output;
-  std::unique_ptr<Instance> instance;
-};
-
 class Collectives : public testing::TestWithParam<RanksCase> {
 protected:
   /// Calls run(rank's device, its group) on a thread for each rank.
@@ -126,8 +58,10 @@ protected:
     std::vector<std::thread> threads;
     for (auto &group : *groups)
       threads.emplace_back([&run, group = std::move(group)] {
-        RankRun rank(GetParam(), *group);
-        run(rank, *group);
+        auto rank = RankRun::create(openDevice(GetParam()),
+                                    scaleCode(GetParam().device), *group);
+        ASSERT_TRUE(rank.ok()) << rank.message();
+        run(**rank, *group);
       });
     for (std::thread &thread : threads)
       thread.join();
@@ -138,20 +72,14 @@ TEST_P(Collectives, RanksHaveTheSameResults) {
   const int64_t ranks = GetParam().ranks;
   onEachRank([&](RankRun &rank, Group &group) {
     for (int64_t tokens : {1, 200, 3, 1000, 200}) {
-      std::vector<float> values(static_cast<size_t>(tokens)), result;
-      for (int64_t i = 0; i < tokens; ++i)
-        values[i] = static_cast<float>(i + 1000 * group.rank());
+      const std::vector<float> values = rankedInput(tokens, group.rank());
+      std::vector<float> result;
       for (int round = 0; round < 2; ++round) {
         ASSERT_EQ(rank.run(values, result).message(), "");
-        for (int64_t i = 0; i < tokens; ++i) {
-          float sum = 0;
+        for (int64_t i = 0; i < tokens; ++i)
           for (int64_t other = 0; other < ranks; ++other)
-            sum += static_cast<float>((other + 1) * (i + 1000 * other));
-          for (int64_t other = 0; other < ranks; ++other)
-            ASSERT_EQ(result[i * ranks + other],
-                      static_cast<float>(other + 1) * sum)
+            ASSERT_EQ(result[i * ranks + other], rankedResult(i, other, ranks))
                 << "row " << i;
-        }
       }
     }
   });
@@ -281,13 +209,17 @@ TEST_P(Collectives, RanksThatEndAtAnyTimeHangNobody) {
 
 TEST_P(Collectives, ProgramsAreForTheGroupsRanks) {
   const std::unique_ptr<Device> device = openDevice(GetParam());
-  EXPECT_EQ(device->load(rankedProgram(device->name(), 2)).message(),
-            "the program 'ranked' was compiled for 2 ranks, and here is one");
+  EXPECT_EQ(
+      device->load(rankedProgram(device->name(), scaleCode(device->name()), 2))
+          .message(),
+      "the program 'ranked' was compiled for 2 ranks, and here is one");
   auto groups = createThreadGroup(3);
   ASSERT_TRUE(device->join(*groups->front()).ok());
   EXPECT_EQ(device->group(), groups->front().get());
-  EXPECT_EQ(device->load(rankedProgram(device->name(), 2)).message(),
-            "the program 'ranked' was compiled for 2 ranks, and here are 3");
+  EXPECT_EQ(
+      device->load(rankedProgram(device->name(), scaleCode(device->name()), 2))
+          .message(),
+      "the program 'ranked' was compiled for 2 ranks, and here are 3");
   EXPECT_TRUE(
       device->load(scaleTwice(device->name(), scaleCode(device->name()))).ok());
 }

@@ -66,6 +66,13 @@ TEST(OpenDevice, RefusesThreadsThatCannotBe) {
     EXPECT_FALSE(openDevice({.threads = threads}, nullptr).ok()) << threads;
 }
 
+TEST(OpenDevice, RanksHaveAGpuEach) {
+  EXPECT_TRUE(failsWith(
+      openDevice({.device = "cuda:1", .ranks = 2}, nullptr).status(),
+      "--device cuda:1 is one GPU, and each of 2 ranks has its own: leave the "
+      "number out, and let CUDA_VISIBLE_DEVICES say which"));
+}
+
 TEST(OpenDevice, NotesWhatAutoTakes) {
   Notes notes;
   Result<std::unique_ptr<Device>> device =

@@ -63,17 +63,58 @@ void FakeCuda::fail(const std::string &function, CUresult result, int from,
 }
 
 void FakeCuda::push(CUstream stream, std::function<void()> run) {
-  if (Stream *state = find(streams, stream, "stream"))
-    (*state)->work.push_back({std::move(run)});
+  enqueue(stream, [run = std::move(run)] { return Work{run}; });
 }
 
-/// Work that waits for other streams does theirs, up to places that were there
-/// before it.
+void FakeCuda::enqueue(CUstream stream, const MakeWork &make) {
+  if (auto capture = captures.find(stream); capture != captures.end()) {
+    Graph *graph = find(graphs, capture->second.graph, "graph");
+    if (graph)
+      capture->second.ends = {addNode(*graph, make, capture->second.ends)};
+    return;
+  }
+  if (Stream *state = find(streams, stream, "stream"))
+    (*state)->work.push_back(make());
+}
+
+void FakeCuda::retain(CUstream stream, std::shared_ptr<void> reference) {
+  graphs[captures.at(stream).graph].references.push_back(std::move(reference));
+}
+
+CUgraphNode FakeCuda::addNode(Graph &graph, MakeWork make,
+                              std::span<const CUgraphNode> dependencies) {
+  // Each behind the one before: the node's handle is its number.
+  if (dependencies.size() > 1)
+    violate("nodes that are not in a row");
+  graph.nodes.push_back(std::move(make));
+  const auto node =
+      reinterpret_cast<CUgraphNode>(uintptr_t(graph.nodes.size()));
+  if (graph.nodes.size() == 1)
+    graph.inRow = 1;
+  if (!dependencies.empty())
+    addEdge(graph, dependencies.front(), node);
+  return node;
+}
+
+void FakeCuda::addEdge(Graph &graph, CUgraphNode from, CUgraphNode to) {
+  const auto behind = reinterpret_cast<uintptr_t>(to);
+  if (reinterpret_cast<uintptr_t>(from) + 1 != behind ||
+      behind > graph.nodes.size())
+    violate("nodes that are not in a row");
+  else
+    ++graph.inRow;
+}
+
+/// Up to work that cannot be run yet.
 void FakeCuda::runTo(StreamState &stream, size_t ticket) {
   while (stream.done < ticket) {
-    const std::function<void()> run = std::move(stream.work[stream.done].run);
+    Work &next = stream.work[stream.done];
+    if (broken == CUDA_SUCCESS && next.isReady && !next.isReady())
+      return;
+    const std::function<void()> run = std::move(next.run);
+    next.isReady = nullptr;
     ++stream.done;
-    if (broken == CUDA_SUCCESS)
+    if (broken == CUDA_SUCCESS && run)
       run();
   }
 }
@@ -99,6 +140,12 @@ void FakeCuda::release(uint64_t address, bool isPinned) {
     violate("freed memory that was not allocated");
   else
     memory.erase(found);
+}
+
+std::byte *FakeCuda::memoryAt(const void *address, uint64_t bytes,
+                              const char *what) {
+  checkRange(reinterpret_cast<uint64_t>(address), bytes, what);
+  return static_cast<std::byte *>(const_cast<void *>(address));
 }
 
 void FakeCuda::checkRange(uint64_t address, uint64_t bytes, const char *what) {
@@ -144,6 +191,7 @@ std::vector<std::string> FakeCuda::leftOver() const {
   add("module", modules.size());
   add("graph", graphs.size());
   add("executable graph", executables.size());
+  add("capture", captures.size());
   add("context", contexts);
   add("memory pool", pools);
   return names;
@@ -412,6 +460,26 @@ struct kf::test::FakeCalls {
     KF_CALL("cuMemcpyAsync");
     return copy(self, to, from, bytes, stream);
   }
+  static CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D *copy, CUstream stream) {
+    KF_CALL("cuMemcpy2DAsync");
+    if (copy->srcMemoryType != CU_MEMORYTYPE_DEVICE ||
+        copy->dstMemoryType != CU_MEMORYTYPE_DEVICE || copy->Height == 0 ||
+        copy->srcPitch < copy->WidthInBytes ||
+        copy->dstPitch < copy->WidthInBytes)
+      return CUDA_ERROR_INVALID_VALUE;
+    auto last = [&](size_t pitch) {
+      return pitch * (copy->Height - 1) + copy->WidthInBytes;
+    };
+    self.checkRange(copy->dstDevice, last(copy->dstPitch), "a copy's target");
+    self.checkRange(copy->srcDevice, last(copy->srcPitch), "a copy's source");
+    self.push(stream, [copy = *copy] {
+      for (size_t row = 0; row < copy.Height; ++row)
+        std::memcpy(pointerOf(copy.dstDevice + row * copy.dstPitch),
+                    pointerOf(copy.srcDevice + row * copy.srcPitch),
+                    copy.WidthInBytes);
+    });
+    return CUDA_SUCCESS;
+  }
   static CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value,
                                   size_t bytes, CUstream stream) {
     KF_CALL("cuMemsetD8Async");
@@ -441,10 +509,18 @@ struct kf::test::FakeCalls {
     Call call("cuStreamDestroy");
     FakeCuda &self = *theFake;
     if (FakeCuda::Stream *state = self.find(self.streams, stream, "stream")) {
-      self.runTo(**state, (*state)->work.size());
+      finish(self, **state);
+      if (self.isCapturing(stream))
+        self.violate("destroyed a stream that captures");
       self.streams.erase(stream);
     }
     return call.result;
+  }
+  /// A wait that another rank might never end is the caller's mistake.
+  static void finish(FakeCuda &self, FakeCuda::StreamState &state) {
+    self.runTo(state, state.work.size());
+    if (state.done < state.work.size())
+      self.violate("waits in the driver for another rank");
   }
   /// Asking makes some progress.
   static CUresult query(FakeCuda &self, FakeCuda::StreamState &state,
@@ -456,6 +532,8 @@ struct kf::test::FakeCalls {
   }
   static CUresult cuStreamQuery(CUstream stream) {
     KF_CALL("cuStreamQuery");
+    if (self.isCapturing(stream))
+      self.violate("asked a stream that captures");
     FakeCuda::Stream *state = self.find(self.streams, stream, "stream");
     return state ? query(self, **state, (*state)->work.size())
                  : CUDA_ERROR_INVALID_HANDLE;
@@ -463,17 +541,75 @@ struct kf::test::FakeCalls {
   static CUresult cuStreamSynchronize(CUstream stream) {
     KF_CALL("cuStreamSynchronize");
     if (FakeCuda::Stream *state = self.find(self.streams, stream, "stream"))
-      self.runTo(**state, (*state)->work.size());
+      finish(self, **state);
     return self.broken;
+  }
+  static CUresult cuStreamBeginCapture(CUstream stream,
+                                       CUstreamCaptureMode mode) {
+    KF_CALL("cuStreamBeginCapture");
+    if (mode != CU_STREAM_CAPTURE_MODE_RELAXED || self.isCapturing(stream))
+      self.violate("a capture of another kind");
+    FakeCuda::Capture &capture = self.captures[stream];
+    capture.graph = self.newHandle<CUgraph>();
+    self.graphs[capture.graph];
+    return CUDA_SUCCESS;
+  }
+  /// The capture ends, whatever the call returns.
+  static CUresult cuStreamEndCapture(CUstream stream, CUgraph *graph) {
+    Call call("cuStreamEndCapture");
+    FakeCuda &self = *theFake;
+    FakeCuda::Capture *found = self.find(self.captures, stream, "capture");
+    if (!found)
+      return CUDA_ERROR_INVALID_VALUE;
+    const CUgraph captured = found->graph;
+    self.captures.erase(stream);
+    if (call.result == CUDA_SUCCESS)
+      *graph = captured;
+    else
+      self.graphs.erase(captured);
+    return call.result;
+  }
+  static CUresult cuStreamGetCaptureInfo(CUstream stream,
+                                         CUstreamCaptureStatus *status,
+                                         uint64_t *, CUgraph *graph,
+                                         const CUgraphNode **dependencies,
+                                         size_t *count) {
+    KF_CALL("cuStreamGetCaptureInfo");
+    *status = CU_STREAM_CAPTURE_STATUS_NONE;
+    auto found = self.captures.find(stream);
+    if (found == self.captures.end())
+      return CUDA_SUCCESS;
+    *status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+    if (graph)
+      *graph = found->second.graph;
+    if (dependencies) {
+      *dependencies = found->second.ends.data();
+      *count = found->second.ends.size();
+    }
+    return CUDA_SUCCESS;
+  }
+  static CUresult cuStreamUpdateCaptureDependencies(CUstream stream,
+                                                    CUgraphNode *nodes,
+                                                    size_t count,
+                                                    unsigned flags) {
+    KF_CALL("cuStreamUpdateCaptureDependencies");
+    FakeCuda::Capture *found = self.find(self.captures, stream, "capture");
+    if (!found || flags != CU_STREAM_SET_CAPTURE_DEPENDENCIES)
+      return CUDA_ERROR_INVALID_VALUE;
+    found->ends.assign(nodes, nodes + count);
+    return CUDA_SUCCESS;
   }
   static CUresult cuStreamWaitEvent(CUstream stream, CUevent event, unsigned) {
     KF_CALL("cuStreamWaitEvent");
     const FakeCuda::EventState *state = self.find(self.events, event, "event");
     if (state && state->stream)
-      self.push(stream,
-                [&self, awaited = state->stream, ticket = state->ticket] {
-                  self.runTo(*awaited, ticket);
-                });
+      self.enqueue(stream,
+                   [&self, awaited = state->stream, ticket = state->ticket] {
+                     return FakeCuda::Work{nullptr, [&self, awaited, ticket] {
+                                             self.runTo(*awaited, ticket);
+                                             return awaited->done >= ticket;
+                                           }};
+                   });
     return CUDA_SUCCESS;
   }
   static CUresult cuLaunchHostFunc(CUstream stream, CUhostFn function,
@@ -517,8 +653,11 @@ struct kf::test::FakeCalls {
   static CUresult cuEventSynchronize(CUevent event) {
     KF_CALL("cuEventSynchronize");
     FakeCuda::EventState *state = self.find(self.events, event, "event");
-    if (state && state->stream)
+    if (state && state->stream) {
       self.runTo(*state->stream, state->ticket);
+      if (state->stream->done < state->ticket)
+        self.violate("waits in the driver for another rank");
+    }
     return self.broken;
   }
   static CUresult cuEventElapsedTime(float *milliseconds, CUevent first,
@@ -658,28 +797,17 @@ struct kf::test::FakeCalls {
     FakeCuda::Graph *found = self.find(self.graphs, graph, "graph");
     if (!found)
       return CUDA_ERROR_INVALID_HANDLE;
-    // Each behind the one before: the node's handle is its number.
-    if (count > 1)
-      self.violate("nodes that are not in a row");
-    found->nodes.push_back(self.launchOf(
-        params->func, {params->gridDimX, params->gridDimY, params->gridDimZ},
-        {params->blockDimX, params->blockDimY, params->blockDimZ},
-        params->sharedMemBytes, params->kernelParams));
-    *node = reinterpret_cast<CUgraphNode>(uintptr_t(found->nodes.size()));
-    if (found->nodes.size() == 1)
-      found->inRow = 1;
-    if (count)
-      addEdge(self, *found, dependencies[0], *node);
+    *node = self.addNode(
+        *found,
+        [launch = self.launchOf(
+             params->func,
+             {params->gridDimX, params->gridDimY, params->gridDimZ},
+             {params->blockDimX, params->blockDimY, params->blockDimZ},
+             params->sharedMemBytes, params->kernelParams)] {
+          return FakeCuda::Work{[launch] { run(launch); }};
+        },
+        std::span(dependencies, count));
     return CUDA_SUCCESS;
-  }
-  static void addEdge(FakeCuda &self, FakeCuda::Graph &graph, CUgraphNode from,
-                      CUgraphNode to) {
-    const auto behind = reinterpret_cast<uintptr_t>(to);
-    if (reinterpret_cast<uintptr_t>(from) + 1 != behind ||
-        behind > graph.nodes.size())
-      self.violate("nodes that are not in a row");
-    else
-      ++graph.inRow;
   }
   static CUresult cuGraphAddDependencies(CUgraph graph, const CUgraphNode *from,
                                          const CUgraphNode *to,
@@ -690,7 +818,7 @@ struct kf::test::FakeCalls {
     if (!found)
       return CUDA_ERROR_INVALID_HANDLE;
     for (size_t i = 0; i < count; ++i) {
-      addEdge(self, *found, from[i], to[i]);
+      self.addEdge(*found, from[i], to[i]);
       self.earlyEdges +=
           edges[i].type == CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC &&
           edges[i].from_port == CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC;
@@ -713,8 +841,8 @@ struct kf::test::FakeCalls {
     KF_CALL("cuGraphLaunch");
     if (auto *found =
             self.find(self.executables, executable, "executable graph"))
-      for (const FakeCuda::Launch &launch : (*found)->nodes)
-        self.push(stream, [graph = *found, &launch] { run(launch); });
+      for (const FakeCuda::MakeWork &make : (*found)->nodes)
+        self.enqueue(stream, make);
     return CUDA_SUCCESS;
   }
   static CUresult cuGraphExecDestroy(CUgraphExec executable) {

@@ -97,11 +97,30 @@ public:
   std::vector<std::string> leftOver() const;
   uint64_t usedMemory() const;
 
-private:
-  friend struct FakeCalls;
+  //===--------------------------------------------------------------------===//
+  // For libraries that work with the driver
+  //===--------------------------------------------------------------------===//
+
   struct Work {
     std::function<void()> run;
+    /// Whether it can be run by now; null: at any time.
+    std::function<bool()> isReady = nullptr;
   };
+  using MakeWork = std::function<Work()>;
+  /// Gives a stream work; if it captures, its graph, which makes it at each
+  /// launch.
+  void enqueue(CUstream stream, const MakeWork &make);
+  /// Has the graph that a stream captures, and what is made of it, hold
+  /// `reference`.
+  void retain(CUstream stream, std::shared_ptr<void> reference);
+  bool isCapturing(CUstream stream) const { return captures.count(stream) > 0; }
+  std::byte *memoryAt(const void *address, uint64_t bytes, const char *what);
+  void violate(const std::string &what) { violations.push_back(what); }
+  /// Held by every call.
+  std::recursive_mutex mutex;
+
+private:
+  friend struct FakeCalls;
   struct StreamState {
     std::vector<Work> work; ///< all of it, from the first
     size_t done = 0;
@@ -129,11 +148,18 @@ private:
     std::vector<void *> arguments;
   };
   struct Graph {
-    std::vector<Launch> nodes;
+    std::vector<MakeWork> nodes;
     size_t inRow = 0; ///< nodes with an edge from the one before, and the first
+    std::vector<std::shared_ptr<void>> references;
+  };
+  struct Capture {
+    CUgraph graph = nullptr;
+    std::vector<CUgraphNode> ends; ///< what the next node follows
   };
 
-  void violate(const std::string &what) { violations.push_back(what); }
+  CUgraphNode addNode(Graph &graph, MakeWork make,
+                      std::span<const CUgraphNode> dependencies);
+  void addEdge(Graph &graph, CUgraphNode from, CUgraphNode to);
   void push(CUstream stream, std::function<void()> run);
   void runTo(StreamState &stream, size_t ticket);
   CUresult allocate(void **address, uint64_t bytes, bool isPinned);
@@ -146,7 +172,6 @@ private:
   template <typename Handle> Handle newHandle();
 
   CudaFunctions table;
-  std::recursive_mutex mutex;
   uint64_t handles = 0;
   CUresult broken = CUDA_SUCCESS;
   std::map<uint64_t, Block> memory; ///< by address
@@ -158,6 +183,7 @@ private:
   std::map<CUmodule, Function> modules;
   std::map<CUfunction, Function> functionsOf;
   std::map<CUgraph, Graph> graphs;
+  std::map<CUstream, Capture> captures;
   std::map<CUgraphExec, std::shared_ptr<Graph>> executables;
 };
 

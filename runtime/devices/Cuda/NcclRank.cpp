@@ -1,0 +1,325 @@
+//===- NcclRank.cpp - A GPU that is one of several ranks ------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/devices/Cuda/NcclRank.h"
+
+#include "runtime/core/Exceptions.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <mutex>
+#include <system_error>
+#include <vector>
+
+using namespace kf;
+
+namespace {
+
+/// How often work that nobody waits for is looked at.
+constexpr std::chrono::milliseconds lookEvery(20);
+/// How long a device's end waits for its communicator's, which is over at once
+/// unless a GPU has failed or another rank of this process goes on.
+constexpr std::chrono::seconds patience(5);
+
+ncclDataType_t ncclTypeOf(DataType type) {
+  return type == DataType::F16    ? ncclFloat16
+         : type == DataType::BF16 ? ncclBfloat16
+                                  : ncclFloat32;
+}
+
+void *pointerTo(CUdeviceptr address) {
+  return reinterpret_cast<void *>(address); // NOLINT(performance-no-int-to-ptr)
+}
+
+} // namespace
+
+/// What the rank's thread and the keeper have in common. The keeper may be
+/// there longer than the rank, but looks at its group no more then.
+struct NcclRank::Shared {
+  enum class Wish { GoOn, Destroy, Abort };
+
+  CudaContext *context; ///< valid while Wish::GoOn
+  Group *group;         ///< valid while Wish::GoOn
+  CudaFunctions cu;
+  NcclFunctions nccl;
+
+  std::mutex guard; ///< of all that follows
+  std::condition_variable changed;
+  ncclComm_t communicator = nullptr;
+  CUevent last = nullptr; ///< behind the last run
+  bool isRecorded = false;
+  Wish wish = Wish::GoOn;
+  bool isOver = false; ///< the keeper has done as it should
+
+  /// Tells the group of work that has failed; under `guard`.
+  void look() {
+    if (!group->failure().ok())
+      return;
+    if (isRecorded) {
+      const CUresult result = cu.cuEventQuery(last);
+      if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY)
+        group->abort(cudaStatus(cu, result, "a run").message());
+    }
+    ncclResult_t result = ncclSuccess;
+    if (communicator &&
+        nccl.ncclCommGetAsyncError(communicator, &result) == ncclSuccess &&
+        result != ncclSuccess && result != ncclInProgress)
+      group->abort(ncclStatus(nccl, result, "NCCL").message());
+  }
+};
+
+NcclRank::NcclRank(CudaContext &context, Group &group,
+                   const NcclFunctions &nccl)
+    : context(context), group(group), nccl(nccl),
+      shared(std::make_shared<Shared>()) {
+  shared->context = &context;
+  shared->group = &group;
+  shared->cu = context.cu;
+  shared->nccl = nccl;
+}
+
+//===----------------------------------------------------------------------===//
+// Beginning and end
+//===----------------------------------------------------------------------===//
+
+Result<std::unique_ptr<NcclRank>> NcclRank::join(CudaContext &context,
+                                                 Group &group,
+                                                 const NcclFunctions *library) {
+  KF_ASSIGN_OR_RETURN(const NcclFunctions nccl, startNccl(library));
+  KF_RETURN_IF_ERROR(context.enter());
+  std::unique_ptr<NcclRank> self(new NcclRank(context, group, nccl));
+  KF_RETURN_IF_ERROR(self->begin());
+  context.setRank(self.get());
+  return self;
+}
+
+Status NcclRank::begin() {
+  KF_RETURN_IF_ERROR(context.check(
+      context.cu.cuStreamCreate(&recording, CU_STREAM_NON_BLOCKING),
+      "cuStreamCreate"));
+  KF_RETURN_IF_ERROR(context.check(
+      context.cu.cuEventCreate(&shared->last, CU_EVENT_DISABLE_TIMING),
+      "cuEventCreate"));
+  try {
+    keeper = std::thread(keep, shared);
+  } catch (const std::system_error &error) {
+    return Status::error(std::string("cannot start a thread: ") + error.what(),
+                         StatusCode::Unavailable);
+  }
+  // The first rank's is that of all.
+  ncclUniqueId id;
+  if (group.rank() == 0)
+    KF_RETURN_IF_ERROR(
+        ncclStatus(nccl, nccl.ncclGetUniqueId(&id), "ncclGetUniqueId"));
+  std::vector<ncclUniqueId> all(static_cast<size_t>(group.size()));
+  KF_RETURN_IF_ERROR(group.allGather(&id, all.data(), sizeof(id)));
+  ncclConfig_t config;
+  config.blocking = 0;
+  return call("ncclCommInitRankConfig", [&](ncclComm_t &communicator) {
+    return nccl.ncclCommInitRankConfig(
+        &communicator, static_cast<int>(group.size()), all.front(),
+        static_cast<int>(group.rank()), &config);
+  });
+}
+
+/// A thread's whole life: looks at the rank's work, then ends its communicator.
+void NcclRank::keep(const std::shared_ptr<Shared> &shared) {
+  (void)shared->context->enterThread();
+  std::unique_lock<std::mutex> lock(shared->guard);
+  while (shared->wish == Shared::Wish::GoOn) {
+    shared->changed.wait_for(lock, lookEvery);
+    if (shared->wish == Shared::Wish::GoOn)
+      (void)catchExceptions([&] {
+        shared->look();
+        return Status();
+      });
+  }
+  const bool aborts = shared->wish == Shared::Wish::Abort;
+  const ncclComm_t ended = std::exchange(shared->communicator, nullptr);
+  lock.unlock();
+  if (ended)
+    (void)(aborts ? shared->nccl.ncclCommAbort(ended)
+                  : shared->nccl.ncclCommDestroy(ended));
+  lock.lock();
+  shared->isOver = true;
+  shared->changed.notify_all();
+}
+
+/// Has the communicator aborted: kernels that wait for other ranks end.
+void NcclRank::giveUp() {
+  hasGivenUp = true;
+  std::lock_guard<std::mutex> lock(shared->guard);
+  if (shared->wish == Shared::Wish::GoOn)
+    shared->wish = Shared::Wish::Abort;
+  shared->changed.notify_all();
+}
+
+NcclRank::~NcclRank() {
+  if (context.rank() == this)
+    context.setRank(nullptr);
+  largest.reset();
+  if (keeper.joinable()) {
+    std::unique_lock<std::mutex> lock(shared->guard);
+    if (shared->wish == Shared::Wish::GoOn)
+      shared->wish =
+          group.failure().ok() ? Shared::Wish::Destroy : Shared::Wish::Abort;
+    shared->changed.notify_all();
+    const bool isOver = shared->changed.wait_for(
+        lock, patience, [&] { return shared->isOver; });
+    lock.unlock();
+    if (isOver)
+      keeper.join();
+    else
+      keeper.detach();
+  }
+  (void)context.enter();
+  if (shared->last)
+    (void)context.cu.cuEventDestroy(shared->last);
+  if (recording)
+    (void)context.cu.cuStreamDestroy(recording);
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+Status NcclRank::call(const char *what, const auto &function) {
+  ncclResult_t result = ncclSuccess;
+  {
+    std::lock_guard<std::mutex> lock(shared->guard);
+    if (hasGivenUp)
+      return failure();
+    result = function(shared->communicator);
+  }
+  while (result == ncclInProgress) {
+    if (Status ended = group.failure(); !ended.ok()) {
+      giveUp();
+      // A thread of NCCL's may be at the call still.
+      std::unique_lock<std::mutex> lock(shared->guard);
+      shared->changed.wait_for(lock, lookEvery, [&] { return shared->isOver; });
+      return ended;
+    }
+    std::this_thread::yield();
+    std::lock_guard<std::mutex> lock(shared->guard);
+    const ncclResult_t asked =
+        nccl.ncclCommGetAsyncError(shared->communicator, &result);
+    if (asked != ncclSuccess)
+      result = asked;
+  }
+  if (result == ncclSuccess)
+    return {};
+  Status status = ncclStatus(nccl, result, what);
+  abort(status);
+  giveUp();
+  return status;
+}
+
+Status NcclRank::watch(CUstream stream) {
+  std::lock_guard<std::mutex> lock(shared->guard);
+  KF_RETURN_IF_ERROR(context.check(
+      context.cu.cuEventRecord(shared->last, stream), "cuEventRecord"));
+  shared->isRecorded = true;
+  return {};
+}
+
+void NcclRank::poll() {
+  if (hasGivenUp)
+    return;
+  {
+    std::lock_guard<std::mutex> lock(shared->guard);
+    ncclResult_t result = ncclSuccess;
+    const ncclResult_t asked =
+        nccl.ncclCommGetAsyncError(shared->communicator, &result);
+    if (asked != ncclSuccess)
+      result = asked;
+    if (result != ncclSuccess && result != ncclInProgress)
+      abort(ncclStatus(nccl, result, "NCCL"));
+  }
+  if (!group.failure().ok())
+    giveUp();
+}
+
+Status NcclRank::failure() const {
+  if (!hasGivenUp)
+    return {};
+  Status status = group.failure();
+  return status.ok() ? Status::error("the rank has given up its group",
+                                     StatusCode::Unavailable)
+                     : status;
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+/// Whether what NCCL gathers, one rank's rows after another's, is the result.
+static bool isInPlace(const CollectiveSpec &collective, uint64_t rows,
+                      int64_t ranks) {
+  return rows == 1 && collective.resultColumns == ranks * collective.columns;
+}
+
+uint64_t NcclRank::scratchBytes(const CollectiveSpec &collective,
+                                uint64_t rows) const {
+  if (collective.kind == CollectiveSpec::Kind::AllReduce ||
+      isInPlace(collective, rows, group.size()))
+    return 0;
+  return static_cast<uint64_t>(group.size() * collective.columns) * rows *
+         sizeOf(collective.type);
+}
+
+Result<std::shared_ptr<CudaBuffer>> NcclRank::scratch(uint64_t bytes) {
+  if (!largest || largest->size() < bytes) {
+    KF_ASSIGN_OR_RETURN(const CudaMemory memory,
+                        context.allocate(bytes, MemoryKind::Device));
+    largest = std::make_shared<CudaBuffer>(context, memory, bytes);
+  }
+  return largest;
+}
+
+Status NcclRank::enqueue(const CollectiveSpec &collective, uint64_t rows,
+                         CUdeviceptr source, CUdeviceptr target,
+                         CUdeviceptr scratch, CUstream stream) {
+  const uint64_t columns = static_cast<uint64_t>(collective.columns);
+  const ncclDataType_t type = ncclTypeOf(collective.type);
+  if (collective.kind == CollectiveSpec::Kind::AllReduce)
+    return call("ncclAllReduce", [&](ncclComm_t communicator) {
+      return nccl.ncclAllReduce(pointerTo(source), pointerTo(target),
+                                rows * columns, type, ncclSum, communicator,
+                                stream);
+    });
+  const bool direct = isInPlace(collective, rows, group.size());
+  KF_RETURN_IF_ERROR(call("ncclAllGather", [&](ncclComm_t communicator) {
+    return nccl.ncclAllGather(pointerTo(source),
+                              pointerTo(direct ? target : scratch),
+                              rows * columns, type, communicator, stream);
+  }));
+  if (direct)
+    return {};
+  // Rows of each rank, one rank after the other, become columns.
+  const uint64_t rowBytes = columns * sizeOf(collective.type);
+  const uint64_t resultBytes =
+      static_cast<uint64_t>(collective.resultColumns) * sizeOf(collective.type);
+  if (rows == 1)
+    return context.check(
+        context.cu.cuMemcpyAsync(target, scratch, resultBytes, stream),
+        "cuMemcpyAsync");
+  for (uint64_t rank = 0; rank < static_cast<uint64_t>(group.size()); ++rank) {
+    CUDA_MEMCPY2D copy;
+    copy.srcDevice = scratch + rank * rows * rowBytes;
+    copy.srcPitch = rowBytes;
+    copy.dstDevice = target + rank * rowBytes;
+    copy.dstPitch = resultBytes;
+    copy.WidthInBytes = std::min(rowBytes, resultBytes - rank * rowBytes);
+    copy.Height = rows;
+    KF_RETURN_IF_ERROR(context.check(context.cu.cuMemcpy2DAsync(&copy, stream),
+                                     "cuMemcpy2DAsync"));
+  }
+  return {};
+}

@@ -1,0 +1,252 @@
+//===- FakeNccl.cpp - Collectives of GPUs that are not there --------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "FakeNccl.h"
+
+#include "runtime/core/Tensor.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <thread>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+FakeNccl *theFake = nullptr;
+
+DataType typeOf(ncclDataType_t type) {
+  return type == ncclFloat16    ? DataType::F16
+         : type == ncclBfloat16 ? DataType::BF16
+                                : DataType::F32;
+}
+
+} // namespace
+
+/// NCCL's functions, by their names.
+struct kf::test::FakeNcclCalls {
+  /// Counts a call, and says what it returns without being made.
+  struct Call {
+    explicit Call(const char *name) : lock(theFake->cuda.mutex) {
+      ++theFake->calls[name];
+      if (theFake->answer)
+        result = theFake->answer(name);
+    }
+    std::lock_guard<std::recursive_mutex> lock;
+    ncclResult_t result = ncclSuccess;
+  };
+#define KF_CALL(name)                                                          \
+  Call call(name);                                                             \
+  FakeNccl &self = *theFake;                                                   \
+  if (call.result != ncclSuccess)                                              \
+    return call.result;                                                        \
+  (void)self
+
+  static ncclResult_t ncclGetVersion(int *version) {
+    KF_CALL("ncclGetVersion");
+    *version = self.version;
+    return ncclSuccess;
+  }
+  static const char *ncclGetErrorString(ncclResult_t result) {
+    return result == ncclSystemError    ? "unhandled system error"
+           : result == ncclRemoteError  ? "remote process exited"
+           : result == ncclInvalidUsage ? "invalid usage"
+                                        : "internal error";
+  }
+  static const char *ncclGetLastError(ncclComm_t) {
+    return theFake->lastError.c_str();
+  }
+  static ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
+    KF_CALL("ncclGetUniqueId");
+    std::snprintf(id->internal, sizeof(id->internal), "clique %d",
+                  static_cast<int>(++self.handles));
+    return ncclSuccess;
+  }
+  static ncclResult_t ncclCommInitRankConfig(ncclComm_t *communicator,
+                                             int ranks, ncclUniqueId id,
+                                             int rank, ncclConfig_t *config) {
+    KF_CALL("ncclCommInitRankConfig");
+    if (config->size != 72 || config->magic != 0xcafebeef ||
+        config->blocking != 0)
+      return ncclInvalidArgument;
+    std::shared_ptr<FakeNccl::Clique> &clique = self.cliques[id.internal];
+    if (!clique) {
+      clique = std::make_shared<FakeNccl::Clique>();
+      clique->ranks = ranks;
+      clique->begun.resize(static_cast<size_t>(ranks));
+    }
+    ++clique->joined;
+    *communicator =
+        reinterpret_cast<ncclComm_t>(uintptr_t(0x20000 + 16 * ++self.handles));
+    FakeNccl::Communicator &made = self.communicators[*communicator];
+    made.clique = clique;
+    made.rank = rank;
+    made.progress = 2;
+    return ncclInProgress;
+  }
+  static ncclResult_t ncclCommGetAsyncError(ncclComm_t communicator,
+                                            ncclResult_t *result) {
+    KF_CALL("ncclCommGetAsyncError");
+    auto found = self.communicators.find(communicator);
+    if (found == self.communicators.end()) {
+      self.cuda.violate("asked a communicator that has ended");
+      return ncclInvalidArgument;
+    }
+    const bool isWhole =
+        found->second.clique->joined == found->second.clique->ranks;
+    if (!isWhole || found->second.progress > 0) {
+      found->second.progress -= isWhole;
+      *result = ncclInProgress;
+    } else {
+      *result = self.outcome;
+    }
+    return ncclSuccess;
+  }
+  static ncclResult_t ncclAllReduce(const void *source, void *target,
+                                    size_t count, ncclDataType_t type,
+                                    ncclRedOp_t op, ncclComm_t communicator,
+                                    CUstream stream) {
+    KF_CALL("ncclAllReduce");
+    if (op != ncclSum)
+      return ncclInvalidArgument;
+    return self.enqueue(communicator,
+                        {"all_reduce", source, target, count, type}, stream);
+  }
+  static ncclResult_t ncclAllGather(const void *source, void *target,
+                                    size_t count, ncclDataType_t type,
+                                    ncclComm_t communicator, CUstream stream) {
+    KF_CALL("ncclAllGather");
+    return self.enqueue(communicator,
+                        {"all_gather", source, target, count, type}, stream);
+  }
+  // These end a communicator in any case, so that tests can tell what was
+  // forgotten from what could not be ended.
+  static ncclResult_t ncclCommDestroy(ncclComm_t communicator) {
+    Call("ncclCommDestroy");
+    return theFake->end(communicator, /*aborts=*/false);
+  }
+  static ncclResult_t ncclCommAbort(ncclComm_t communicator) {
+    Call("ncclCommAbort");
+    return theFake->end(communicator, /*aborts=*/true);
+  }
+#undef KF_CALL
+};
+
+FakeNccl::FakeNccl(FakeCuda &cuda) : cuda(cuda) {
+  theFake = this;
+#define KF_SET(name, result, parameters) table.name = FakeNcclCalls::name;
+  KF_NCCL_FUNCTIONS(KF_SET)
+#undef KF_SET
+}
+
+FakeNccl::~FakeNccl() { theFake = nullptr; }
+
+ncclResult_t FakeNccl::enqueue(ncclComm_t handle, const Meeting::Part &part,
+                               CUstream stream) {
+  auto found = communicators.find(handle);
+  if (found == communicators.end() || found->second.progress > 0) {
+    cuda.violate(part.kind + " of a communicator that is not ready");
+    return ncclInvalidUsage;
+  }
+  // All ranks do the same, and what is done is captured.
+  if (!cuda.isCapturing(stream)) {
+    cuda.violate(part.kind + " outside of a graph");
+    return ncclInvalidUsage;
+  }
+  Communicator &communicator = found->second;
+  communicator.progress = 1;
+  const std::shared_ptr<Clique> clique = communicator.clique;
+  const auto reference = std::make_shared<int>();
+  clique->references.push_back(reference);
+  cuda.retain(stream, reference);
+  cuda.enqueue(stream, [this, clique, part, rank = communicator.rank,
+                        isAborted = communicator.isAborted] {
+    auto number = std::make_shared<uint64_t>(0); // 0: not at the front yet
+    return FakeCuda::Work{
+        nullptr, [=, this] {
+          if (*isAborted)
+            return true;
+          if (*number == 0) {
+            *number = ++clique->begun[static_cast<size_t>(rank)];
+            Meeting &meeting = clique->meetings[*number];
+            meeting.parts[rank] = part;
+            if (meeting.parts.size() == static_cast<size_t>(clique->ranks))
+              meet(*clique, meeting);
+          }
+          return clique->meetings[*number].isOver;
+        }};
+  });
+  return ncclInProgress;
+}
+
+void FakeNccl::meet(Clique &clique, Meeting &meeting) {
+  meeting.isOver = true;
+  const Meeting::Part &first = meeting.parts.begin()->second;
+  const uint64_t bytes = first.count * sizeOf(typeOf(first.type));
+  std::vector<float> sum(first.count), addend(first.count);
+  std::vector<std::byte> gathered;
+  for (const auto &[rank, part] : meeting.parts) {
+    if (part.kind != first.kind || part.count != first.count ||
+        part.type != first.type)
+      cuda.violate("ranks whose collectives differ");
+    const std::byte *source =
+        cuda.memoryAt(part.source, bytes, part.kind.data());
+    gathered.insert(gathered.end(), source, source + bytes);
+    (void)convertToFloat(
+        part.type == ncclFloat32 ? DataType::F32 : typeOf(part.type), source,
+        static_cast<int64_t>(part.count), addend.data());
+    for (size_t i = 0; i < sum.size(); ++i)
+      sum[i] += addend[i];
+  }
+  for (const auto &[rank, part] : meeting.parts) {
+    if (part.kind == "all_gather")
+      std::ranges::copy(
+          gathered, cuda.memoryAt(part.target, gathered.size(), "a gather"));
+    else
+      (void)convertFromFloat(typeOf(part.type), sum.data(),
+                             static_cast<int64_t>(part.count),
+                             cuda.memoryAt(part.target, bytes, "a sum"));
+  }
+  (void)clique;
+}
+
+ncclResult_t FakeNccl::end(ncclComm_t handle, bool aborts) {
+  std::shared_ptr<Clique> clique;
+  bool isLast = false;
+  {
+    std::lock_guard<std::recursive_mutex> lock(cuda.mutex);
+    auto found = communicators.find(handle);
+    if (found == communicators.end()) {
+      cuda.violate("ended a communicator twice");
+      return ncclInvalidArgument;
+    }
+    *found->second.isAborted = aborts;
+    if (!aborts && found->second.progress > 0)
+      cuda.violate("destroyed a communicator that is at work");
+    clique = found->second.clique;
+    communicators.erase(found);
+    isLast = ++clique->ended == clique->ranks;
+  }
+  for (int i = 0; isLast; ++i) {
+    {
+      std::lock_guard<std::recursive_mutex> lock(cuda.mutex);
+      if (std::ranges::all_of(clique->references,
+                              [](const auto &each) { return each.expired(); }))
+        break;
+      if (i == 3000) {
+        cuda.violate("a communicator that waits for graphs for ever");
+        break;
+      }
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return ncclSuccess;
+}

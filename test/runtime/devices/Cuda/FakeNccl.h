@@ -1,0 +1,89 @@
+//===- FakeNccl.h - Collectives of GPUs that are not there ------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// The functions of NcclLibrary.h over a FakeCuda, for ranks that are threads of
+// one process. Calls are in progress for a while; work of a collective cannot
+// be run before that of all ranks is at the front of its stream, or its
+// communicator is aborted. As in NCCL, the last rank to end its communicator
+// waits until no graph has collectives of any.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TEST_RUNTIME_DEVICES_CUDA_FAKENCCL_H
+#define KF_TEST_RUNTIME_DEVICES_CUDA_FAKENCCL_H
+
+#include "FakeCuda.h"
+
+#include "runtime/devices/Cuda/NcclLibrary.h"
+
+namespace kf::test {
+
+/// One at a time; outlives all that uses it. `cuda` outlives it.
+class FakeNccl {
+public:
+  explicit FakeNccl(FakeCuda &cuda);
+  ~FakeNccl();
+  FakeNccl(const FakeNccl &) = delete;
+  FakeNccl &operator=(const FakeNccl &) = delete;
+
+  const NcclFunctions &functions() const { return table; }
+
+  int version = 22703;
+  std::string lastError;
+  /// Asked before each call; any error is what the call returns then.
+  std::function<ncclResult_t(const std::string &function)> answer;
+  /// What calls that were in progress come to.
+  ncclResult_t outcome = ncclSuccess;
+  /// Calls of each function; under the FakeCuda's mutex.
+  std::map<std::string, int> calls;
+  /// Communicators that were not ended.
+  size_t leftOver() const { return communicators.size(); }
+
+private:
+  friend struct FakeNcclCalls;
+  /// One call of a collective on all ranks.
+  struct Meeting {
+    struct Part {
+      std::string kind;
+      const void *source = nullptr;
+      void *target = nullptr;
+      size_t count = 0;
+      ncclDataType_t type = ncclFloat32;
+    };
+    std::map<int, Part> parts; ///< by rank
+    bool isOver = false;
+  };
+  /// The communicators of all ranks.
+  struct Clique {
+    int ranks = 0, joined = 0, ended = 0;
+    std::vector<uint64_t> begun; ///< [ranks] meetings
+    std::map<uint64_t, Meeting> meetings;
+    std::vector<std::weak_ptr<void>> references; ///< what graphs hold
+  };
+  struct Communicator {
+    std::shared_ptr<Clique> clique;
+    int rank = 0;
+    int progress = 0; ///< polls until the last call is done
+    std::shared_ptr<bool> isAborted = std::make_shared<bool>(false);
+  };
+
+  ncclResult_t enqueue(ncclComm_t handle, const Meeting::Part &part,
+                       CUstream stream);
+  void meet(Clique &clique, Meeting &meeting);
+  ncclResult_t end(ncclComm_t handle, bool aborts);
+
+  FakeCuda &cuda;
+  NcclFunctions table;
+  uint64_t handles = 0;
+  std::map<std::string, std::shared_ptr<Clique>> cliques; ///< by their ids
+  std::map<ncclComm_t, Communicator> communicators;
+};
+
+} // namespace kf::test
+
+#endif // KF_TEST_RUNTIME_DEVICES_CUDA_FAKENCCL_H
