@@ -92,21 +92,15 @@ protected:
     tolerance = std::max(rounding, isGpu(GetParam().device) ? 1e-3 : 2e-4);
   }
 
-  /// How far logits may be off because rows are rounded to 16 bits, to be
-  /// multiplied with weights of bf16: by CUDA, which multiplies 8-bit floats,
-  /// small ones here, so as well, and where the CPU multiplies pairs of bf16. 0
-  /// elsewhere.
+  /// cudaRounding(), also where the CPU multiplies pairs of bf16.
   double roundingOfRows() {
     const ModelCase &test = GetParam();
-    if (test.device == "cuda" && test.model == "llama-float8")
-      return 5e-3;
-    if (model->config().dtype != DataType::BF16 || isWidened ||
-        !roundsProducts())
-      return 0;
-    // Where queries and keys are scaled, 0.077 are lost with all else exact.
-    return test.model.starts_with("phi3-longrope") || test.model == "qwen2-moe"
-               ? 1e-1
-               : 6e-2;
+    const std::optional<DataType> type = model->config().dtype;
+    if (test.device == "cuda" && !isWidened)
+      return cudaRounding(test.model, type);
+    return type == DataType::BF16 && !isWidened && roundsProducts()
+               ? cudaRounding(test.model, type)
+               : 0;
   }
 
   /// Whether products of many rows with weights of bf16 round these to bf16.

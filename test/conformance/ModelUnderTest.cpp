@@ -135,7 +135,8 @@ ModelUnderTest::start(std::unique_ptr<ModelUnderTest> model,
       ADD_FAILURE() << status.message();
       return nullptr;
     }
-  model->device = openTestDevice(name);
+  model->device = openTestDevice(
+      group && name == "cuda" ? "cuda:" + std::to_string(group->rank()) : name);
   if (!model->device)
     return nullptr;
   if (group)

@@ -7,11 +7,11 @@
 //===----------------------------------------------------------------------===//
 //
 // Every architecture of test/golden on 2 and 4 ranks, each a thread with a
-// device of its own: the logits of Hugging Face's transformers
-// (test/golden/reference.json), its greedy continuation, and equal bits on all
-// ranks, where each has an engine; and the same of a session, where one has it
-// and the others follow. Weights in blocks are random ones, and what several
-// ranks compute is what one does.
+// device of its own, and on 2 GPUs where there are as many: the logits of
+// Hugging Face's transformers (test/golden/reference.json), its greedy
+// continuation, and equal bits on all ranks, where each has an engine; and the
+// same of a session, where one has it and the others follow. Weights in blocks
+// are random ones, and what several ranks compute is what one does.
 //
 //===----------------------------------------------------------------------===//
 
@@ -96,11 +96,23 @@ std::vector<RankResult> runRanks(int64_t ranks, const OpenModel &open,
   return results;
 }
 
-class RankedModels : public testing::TestWithParam<RankedCase> {};
+class RankedModels : public testing::TestWithParam<RankedCase> {
+protected:
+  void SetUp() override {
+    const auto &[model, device, ranks] = GetParam();
+    KF_REQUIRE_DEVICE(device);
+    if (device != "cuda")
+      return;
+    if (const std::string missing = missingForCudaRanks(ranks);
+        !missing.empty())
+      GTEST_SKIP() << missing;
+  }
+};
 
 /// What transformers computes of a model.
 struct Reference {
-  explicit Reference(const std::string &model) {
+  Reference(const std::string &model, std::optional<DataType> type)
+      : model(model), type(type) {
     std::ifstream file(goldenFolder + "reference.json");
     const auto all = nlohmann::json::parse(file).at(model);
     logits = all.at("last_logits").get<std::vector<double>>();
@@ -108,13 +120,19 @@ struct Reference {
     ids = all.at("ids").get<std::vector<int32_t>>();
   }
 
-  void expect(const RankResult &result) const {
+  /// That `result` is this, within what `device` rounds.
+  void expect(const RankResult &result, const std::string &device) const {
+    const double rounding = isGpu(device) ? cudaRounding(model, type) : 0;
+    const double tolerance = std::max(rounding, isGpu(device) ? 1e-3 : 2e-4);
     ASSERT_EQ(result.logits.size(), logits.size());
     for (size_t i = 0; i < logits.size(); ++i)
-      ASSERT_NEAR(result.logits[i], logits[i], 2e-4) << "logit " << i;
-    EXPECT_EQ(result.greedy, greedy);
+      ASSERT_NEAR(result.logits[i], logits[i], tolerance) << "logit " << i;
+    if (rounding == 0)
+      EXPECT_EQ(result.greedy, greedy);
   }
 
+  std::string model;
+  std::optional<DataType> type; ///< of the weights
   std::vector<double> logits;
   std::vector<int32_t> ids, greedy;
 };
@@ -122,7 +140,6 @@ struct Reference {
 TEST_P(RankedModels, LogitsAndContinuationsMatch) {
   const RankedCase &test = GetParam();
   const std::string path = goldenFolder + test.model;
-  KF_REQUIRE_DEVICE(test.device);
   auto config = loadModelConfig(path);
   ASSERT_TRUE(config.ok()) << config.message();
   const std::vector<int64_t> possible = possibleRanks(*config);
@@ -130,7 +147,7 @@ TEST_P(RankedModels, LogitsAndContinuationsMatch) {
     EXPECT_LT(config->heads, test.ranks); // 2 heads, 4 ranks
     return;
   }
-  const Reference reference(test.model);
+  const Reference reference(test.model, config->dtype);
   const std::vector<RankResult> results = runRanks(
       test.ranks,
       [&](Group *group) {
@@ -140,7 +157,7 @@ TEST_P(RankedModels, LogitsAndContinuationsMatch) {
                                     engineOptions(test.model), {}, group);
       },
       reference.ids, reference.greedy.size());
-  reference.expect(results[0]);
+  reference.expect(results[0], test.device);
 }
 
 /// A session of the model at `path`, whose programs this process shares.
@@ -153,9 +170,10 @@ Result<std::unique_ptr<Session>> openSession(const std::string &path,
   options.device.threads = ranks; // one each
   options.context = context;
   options.ranks = ranks;
-  auto open = [device](const DeviceChoice &,
+  auto open = [device](const DeviceChoice &choice,
                        Observer *) -> Result<std::unique_ptr<Device>> {
-    return openTestDevice(device);
+    return openTestDevice(
+        device == "cuda" ? "cuda:" + std::to_string(choice.rank) : device);
   };
   auto steps = [device](const ModelFiles &model, const Device &target,
                         const SessionOptions &) -> Result<SessionSteps> {
@@ -173,7 +191,6 @@ Result<std::unique_ptr<Session>> openSession(const std::string &path,
 
 TEST_P(RankedModels, SessionsLeadTheOthers) {
   const RankedCase &test = GetParam();
-  KF_REQUIRE_DEVICE(test.device);
   const std::string path = goldenFolder + test.model;
   const EngineOptions wanted = engineOptions(test.model);
   auto session =
@@ -185,7 +202,7 @@ TEST_P(RankedModels, SessionsLeadTheOthers) {
     EXPECT_TRUE(session.message().ends_with("; 1 and 2 can"));
     return;
   }
-  const Reference reference(test.model);
+  const Reference reference(test.model, (*session)->files().config.dtype);
   // Twice: followers begin with a new cache.
   for (int i = 0; i < 2; ++i) {
     const Status started = (*session)->start({.reusesPrefixes = i == 1});
@@ -200,7 +217,7 @@ TEST_P(RankedModels, SessionsLeadTheOthers) {
     auto generated =
         generate(*sequence, sampler, nullptr, reference.ids, options);
     ASSERT_TRUE(generated.ok()) << generated.message();
-    reference.expect({logits.take(), generated->ids});
+    reference.expect({logits.take(), generated->ids}, test.device);
   }
 }
 
@@ -210,6 +227,8 @@ std::vector<RankedCase> goldenCases() {
     for (int64_t ranks : {2, 4})
       for (const char *device : {"reference", plainCpu})
         cases.push_back({model, device, ranks});
+  for (const char *model : denseGoldenModels)
+    cases.push_back({model, "cuda", 2});
   // Ranks of several threads each.
   for (int64_t ranks : {2, 4})
     cases.push_back({"llama3-gqa-scaled", "cpu2", ranks});

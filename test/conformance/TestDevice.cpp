@@ -15,6 +15,7 @@
 #include "test/runtime/FlushedSubnormals.h"
 
 #include <algorithm>
+#include <cstring>
 #include <optional>
 
 using namespace kf;
@@ -57,8 +58,9 @@ std::unique_ptr<Device> kf::test::openTestDevice(const std::string &name) {
   Result<std::unique_ptr<Device>> opened = Status::error("not tried");
   if (name == "reference") {
     opened = createReferenceDevice();
-  } else if (name == "cuda") {
-    opened = createCudaDevice();
+  } else if (name.starts_with("cuda")) {
+    opened = createCudaDevice(
+        {.device = name == "cuda" ? "" : name.substr(strlen("cuda:"))});
   } else if (name.starts_with("vulkan")) {
     std::optional<FlushedSubnormals> flushed;
     if (name == "vulkan_flushed")

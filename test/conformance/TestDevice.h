@@ -10,9 +10,10 @@
 // validation), vulkan_any (the same, by code for every Vulkan device and not
 // for the one at hand), vulkan_flushed (by that code as well, and where the
 // device is this machine's CPU, it takes subnormal numbers for zeros, as GPUs
-// may), cuda, or a CPU that code is made for, as x86-64-v3. x86-64-v3-f32 is
-// that without products of bytes. cortex-a76 and others of AArch64 run in an
-// emulator, where the build found one.
+// may), cuda, cuda:1 for the device of that number, or a CPU that code is made
+// for, as x86-64-v3. x86-64-v3-f32 is that without products of bytes.
+// cortex-a76 and others of AArch64 run in an emulator, where the build found
+// one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +30,7 @@
 namespace kf::test {
 
 inline bool isGpu(const std::string &name) {
-  return name.starts_with("vulkan") || name == "cuda";
+  return name.starts_with("vulkan") || name.starts_with("cuda");
 }
 
 bool isEmulated(const std::string &name);

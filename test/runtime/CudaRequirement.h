@@ -10,9 +10,11 @@
 #define KF_TEST_RUNTIME_CUDAREQUIREMENT_H
 
 #include "runtime/devices/Cuda/CudaDevice.h"
+#include "runtime/devices/Cuda/NcclLibrary.h"
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <string>
 
 namespace kf {
@@ -24,6 +26,17 @@ inline const std::string &missingForCuda() {
     return devices ? std::string() : devices.message();
   }();
   return missing;
+}
+
+/// What this machine lacks for `ranks` GPUs that run a model together; empty
+/// where it lacks nothing.
+inline std::string missingForCudaRanks(int64_t ranks) {
+  const auto devices = listCudaDevices();
+  if (!devices)
+    return devices.message();
+  if (static_cast<int64_t>(devices->size()) < ranks)
+    return "there are " + std::to_string(devices->size()) + " CUDA devices";
+  return startNccl(nullptr).status().message();
 }
 
 /// Skips a test where there is no GPU, as in CI: test/device/run.sh runs it on

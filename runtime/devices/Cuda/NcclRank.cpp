@@ -11,7 +11,6 @@
 #include "runtime/core/Exceptions.h"
 
 #include <algorithm>
-#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
@@ -24,6 +23,9 @@ namespace {
 
 /// How often work that nobody waits for is looked at.
 constexpr std::chrono::milliseconds lookEvery(20);
+/// How long work goes on when the group has ended: a rank that ends has done
+/// its part of runs that others are at still.
+constexpr std::chrono::milliseconds afterEnd(20);
 /// How long a device's end waits for its communicator's, which is over at once
 /// unless a GPU has failed or another rank of this process goes on.
 constexpr std::chrono::seconds patience(5);
@@ -242,8 +244,13 @@ void NcclRank::poll() {
     if (result != ncclSuccess && result != ncclInProgress)
       abort(ncclStatus(nccl, result, "NCCL"));
   }
-  if (!group.failure().ok())
+  if (group.failure().ok())
+    return;
+  const auto now = std::chrono::steady_clock::now();
+  if (now - endSeen.value_or(now) >= afterEnd)
     giveUp();
+  else if (!endSeen)
+    endSeen = now;
 }
 
 Status NcclRank::failure() const {

@@ -22,7 +22,9 @@
 #include "runtime/devices/Cuda/CudaContext.h"
 #include "runtime/devices/Cuda/NcclLibrary.h"
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <thread>
 
 namespace kf {
@@ -55,8 +57,8 @@ public:
   /// Called behind a run's launch in `stream`: whether it has failed is looked
   /// at from then on, also where nobody waits for it.
   Status watch(CUstream stream);
-  /// To be called again and again by who waits for the device: ends what waits
-  /// for ranks of a group that has ended.
+  /// To be called again and again by who waits for the device: gives up what is
+  /// not done soon after the group has ended.
   void poll();
   /// Why work that was enqueued may have been given up; OK if none was.
   Status failure() const;
@@ -82,6 +84,8 @@ private:
   std::shared_ptr<CudaBuffer> largest; ///< scratch; null: none yet
   std::shared_ptr<Shared> shared;
   std::thread keeper;
+  /// When poll() has seen the group's end.
+  std::optional<std::chrono::steady_clock::time_point> endSeen;
   bool hasGivenUp = false;
 };
 
