@@ -20,6 +20,7 @@
 #include "runtime/collective/ThreadGroup.h"
 #include "runtime/model/ModelConfig.h"
 #include "runtime/model/Sharding.h"
+#include "runtime/model/TiedEmbeddings.h"
 #include "runtime/session/Session.h"
 #include "test/runtime/TestFiles.h"
 
@@ -218,6 +219,34 @@ TEST_P(RankedModels, SessionsLeadTheOthers) {
         generate(*sequence, sampler, nullptr, reference.ids, options);
     ASSERT_TRUE(generated.ok()) << generated.message();
     reference.expect({logits.take(), generated->ids}, test.device);
+  }
+}
+
+/// Code for GPUs that this machine need not have: collectives are dispatches
+/// there, too, of as many ranks as the program says.
+TEST(RankedPrograms, AreCompiledForCuda) {
+  for (const char *model : {"llama3-gqa-scaled", "gpt2-layernorm"}) {
+    const std::string path = goldenFolder + model;
+    auto config = loadModelConfig(path);
+    ASSERT_TRUE(config.ok()) << config.message();
+    auto weights = openModelWeights(path, *config);
+    ASSERT_TRUE(weights.ok()) << weights.message();
+    ASSERT_TRUE(settleTiedEmbeddings(*config, **weights).ok());
+    auto shard = shardModel(*config, weights.take(), /*rank=*/1, /*ranks=*/2);
+    ASSERT_TRUE(shard.ok()) << shard.message();
+    for (StepPart part : {StepPart::Body, StepPart::Head}) {
+      auto program = compileOnce(
+          path, "#kf.cuda_target<chip = \"sm_90a\", multiprocessors = 132>",
+          shard->config, *shard->weights, {part, 16});
+      ASSERT_TRUE(program.ok()) << program.message();
+      EXPECT_EQ(program->ranks, 2);
+      const int64_t collectives =
+          std::ranges::count_if(program->dispatches, [](const auto &dispatch) {
+            return dispatch.collective.has_value();
+          });
+      EXPECT_EQ(collectives,
+                part == StepPart::Body ? 2 * config->layers : 1);
+    }
   }
 }
 
