@@ -244,8 +244,7 @@ TEST(RankedPrograms, AreCompiledForCuda) {
           std::ranges::count_if(program->dispatches, [](const auto &dispatch) {
             return dispatch.collective.has_value();
           });
-      EXPECT_EQ(collectives,
-                part == StepPart::Body ? 2 * config->layers : 1);
+      EXPECT_EQ(collectives, part == StepPart::Body ? 2 * config->layers : 1);
     }
   }
 }

@@ -132,7 +132,7 @@ suite() {
 
 # Commands of kf-run beside what they give on the CPU, in f32.
 commands() {
-  local device=$1 begin passed=0 failed=0 out=$logs/kf-run-$1
+  local device=$1 begin passed=0 failed=0 skipped=0 out=$logs/kf-run-$1
   local cpu=$logs/kf-run-cpu prompt="Once upon a time" id
   begin=$(now)
   mkdir -p "$out" "$cpu"
@@ -196,7 +196,22 @@ commands() {
       passed=$((passed + 1))
     fi
   fi
-  row kf-run "$device" "$passed" "$failed" 0 "$begin"
+  if [[ $device == cuda ]] &&
+    (($(grep '^cuda ' "$logs/devices" | grep -vc unavailable) > 1)); then
+    if within 120 "$kf_run" generate -p "$prompt" -n 40 --quiet \
+      --cache-type f32 --device cuda --tensor-parallel 2 > "$out/ranks" \
+      2> "$out/ranks.err" && cmp -s "$out/generate" "$out/ranks"; then
+      passed=$((passed + 1))
+    elif grep -q 'error: .*no NCCL' "$out/ranks.err"; then
+      skipped=1
+      head -n 1 "$out/ranks.err" >> "$logs/skipped"
+    else
+      failed=$((failed + 1))
+      echo "kf-run on $device: a text of two GPUs differs from" \
+        "$out/generate, or fails: $(head -n 1 "$out/ranks.err")" >> "$logs/lost"
+    fi
+  fi
+  row kf-run "$device" "$passed" "$failed" "$skipped" "$begin"
 }
 
 # measure MODEL FORMAT NAME OPTION...: MODEL.FORMAT.NAME.json in $ours.
@@ -292,6 +307,7 @@ for device in "${devices[@]}"; do
   suite steps "$device" "All/Steps.*_${device}"
   suite sequences "$device" "All/ManySequences.*/${device}1"
   suite goldens "$device" "*/GoldenModels.*_${device}"
+  [[ $device != cuda ]] || suite ranks cuda "*/RankedModels.*_cuda_*"
   suite kf-stories "$device" "All/KfStories.*/$device"
   suite gguf "$device" "All/GgufModels.*_${device}_native"
   # Texts are those that the CPU gives.
