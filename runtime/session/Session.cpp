@@ -127,13 +127,23 @@ static Status runRank(const SessionOptions &options, const OpenDevice &open,
   return follower.follow(leader);
 }
 
-/// Begins with the other ranks, and takes this one's part of the model.
-Status Session::startRanks(const SessionSources &sources) {
+/// Takes this rank's part of the model and of the threads.
+Status Session::becomeFirstRank() {
   KF_ASSIGN_OR_RETURN(options.device,
                       deviceOfRank(options.device, options.ranks));
   KF_ASSIGN_OR_RETURN(shared, partOf(opened, /*rank=*/0, options.ranks));
+  return Status();
+}
+
+/// Begins with the other ranks, on devices of the kind that this one has.
+Status Session::startRanks(const SessionSources &sources) {
   // They may end after the session's observer.
   SessionOptions theirs = options;
+  if (theirs.device.device == "auto") {
+    theirs.device.device = target->name();
+    if (target->name() != "cpu") // whose threads these are
+      theirs.device.threads = 0;
+  }
   theirs.observer = nullptr;
   theirs.profile = nullptr;
   const int64_t context = options.context ? options.context : kDefaultContext;
@@ -144,7 +154,7 @@ Status Session::startRanks(const SessionSources &sources) {
                                            Group &group, RankChannel &leader) {
         return runRank(theirs, open, embedded, context, group, leader);
       }));
-  return Status();
+  return target->join(others->group());
 }
 
 Status Session::openAll(const SessionSources &sources) {
@@ -155,10 +165,10 @@ Status Session::openAll(const SessionSources &sources) {
   mostContext = settleContext(opened.config, options.context ? options.context
                                                              : kDefaultContext);
   if (options.ranks > 1)
-    KF_RETURN_IF_ERROR(startRanks(sources));
+    KF_RETURN_IF_ERROR(becomeFirstRank());
   KF_ASSIGN_OR_RETURN(target, sources.device(options.device, options.observer));
-  if (others)
-    KF_RETURN_IF_ERROR(target->join(others->group()));
+  if (options.ranks > 1)
+    KF_RETURN_IF_ERROR(startRanks(sources));
   KF_ASSIGN_OR_RETURN(pool, createPackingPool(*target, options.device));
   KF_ASSIGN_OR_RETURN(steps, sources.steps(part(), *target, options));
   return others ? others->leader().awaitReady(modelKeyOf(part())) : Status();

@@ -148,6 +148,7 @@ private:
   explicit Session(SessionOptions options) : options(std::move(options)) {}
 
   Status openAll(const SessionSources &sources);
+  Status becomeFirstRank();
   Status startRanks(const SessionSources &sources);
   /// What this rank has of the model.
   const ModelFiles &part() const { return shared ? *shared : opened; }

@@ -29,6 +29,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <mutex>
 #include <thread>
 
 using namespace kf;
@@ -220,6 +221,37 @@ TEST_P(RankedModels, SessionsLeadTheOthers) {
     ASSERT_TRUE(generated.ok()) << generated.message();
     reference.expect({logits.take(), generated->ids}, test.device);
   }
+}
+
+/// One rank chooses the kind of device, and where there are several of it, each
+/// has its own.
+TEST(RankedSessions, TheFirstRankChoosesTheKindOfDevice) {
+  std::mutex guard;
+  std::vector<std::string> opened;
+  SessionOptions options;
+  options.model.path = goldenFolder + "llama2-mha";
+  options.withTokenizer = false;
+  options.device.device = "auto";
+  options.device.threads = 8;
+  options.ranks = 2;
+  auto open = [&](const DeviceChoice &choice,
+                  Observer *) -> Result<std::unique_ptr<Device>> {
+    std::lock_guard<std::mutex> lock(guard);
+    opened.push_back(choice.device + " for rank " +
+                     std::to_string(choice.rank) + " of " +
+                     std::to_string(choice.ranks) + ", threads " +
+                     std::to_string(choice.threads));
+    return openTestDevice("reference");
+  };
+  auto steps = [](const ModelFiles &, const Device &,
+                  const SessionOptions &) -> Result<SessionSteps> {
+    return SessionSteps();
+  };
+  auto session = Session::open(options, {.device = open, .steps = steps});
+  ASSERT_TRUE(session.ok()) << session.message();
+  EXPECT_EQ(opened,
+            (std::vector<std::string>{"auto for rank 0 of 2, threads 4",
+                                      "reference for rank 1 of 2, threads 0"}));
 }
 
 /// Code for GPUs that this machine need not have: collectives are dispatches
