@@ -320,8 +320,9 @@ public:
   /// run that fails here, is cancelled or dropped, or is not enqueued for an
   /// error, aborts the group, so that no rank waits for one that does not come;
   /// a run that waits for a rank which lives and does not come ends by
-  /// Group::abort alone. Before programs are loaded. Errors: a device that has
-  /// no collectives, or is a rank already.
+  /// Group::abort alone. Before programs are loaded; some devices wait for the
+  /// other ranks to join as well. Errors: a device that has no collectives, or
+  /// is a rank already; where it waits, the group's.
   Status join(Group &group);
   /// Null: none, and programs are for one rank.
   Group *group() const { return ranks; }

@@ -39,7 +39,8 @@ void ModelFlags::addRanksTo(OptionParser &parser) {
   parser.integer({"tensor-parallel", 0, "N"}, ranks, 1, kMaxRanks,
                  "shares the model out among N ranks, which compute each step "
                  "together: each has some heads and columns of every layer, "
-                 "and its part of the threads. 1, the default: it is whole");
+                 "and a GPU of its own or its part of the threads. 1, the "
+                 "default: it is whole");
 }
 
 CompileChoice ModelFlags::compileChoice() const {

@@ -160,6 +160,20 @@ TEST(ThreadGroup, ARankThatAbortsIsNamedWithItsReason) {
   });
 }
 
+/// Also for ranks that make no calls.
+TEST(ThreadGroup, SaysWhyItHasEnded) {
+  Result<Groups> groups = createThreadGroup(3);
+  ASSERT_TRUE(groups.ok());
+  for (const auto &group : *groups)
+    EXPECT_TRUE(group->failure().ok());
+  (*groups)[2].reset();
+  (*groups)[1]->abort("later");
+  for (size_t rank : {0, 1}) {
+    EXPECT_EQ((*groups)[rank]->failure().message(), "rank 2 has ended");
+    EXPECT_EQ((*groups)[rank]->failure().code(), StatusCode::Unavailable);
+  }
+}
+
 TEST(ThreadGroup, AbortEndsAWaitFromAnotherThread) {
   Result<Groups> groups = createThreadGroup(2);
   ASSERT_TRUE(groups.ok());
