@@ -8,11 +8,10 @@
 
 #include "Checkpoint.h"
 #include "ExpertBlock.h"
+#include "ModelOps.h"
 
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Import/Import.h"
-
-#include "runtime/model/RopeFactors.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -26,47 +25,17 @@ using ::kf::ModelConfig;
 
 namespace {
 
-ActivationKind activationKind(::kf::Activation activation) {
-  switch (activation) {
-  case ::kf::Activation::Silu:
-    return ActivationKind::Silu;
-  case ::kf::Activation::Gelu:
-    return ActivationKind::Gelu;
-  case ::kf::Activation::GeluTanh:
-    return ActivationKind::GeluTanh;
-  case ::kf::Activation::Relu:
-    return ActivationKind::Relu;
-  }
-  llvm_unreachable("unknown activation");
-}
-
-RopeScalingAttr scalingAttr(MLIRContext *context,
-                            const ::kf::RopeConfig &rope) {
-  using Scaling = ::kf::RopeConfig::Scaling;
-  if (rope.scaling == Scaling::Linear)
-    return RopeScalingAttr::get(context, RopeScalingKind::Linear,
-                                APFloat(rope.factor), APFloat(0.0),
-                                APFloat(0.0), 0);
-  if (rope.scaling == Scaling::Llama3)
-    return RopeScalingAttr::get(
-        context, RopeScalingKind::Llama3, APFloat(rope.factor),
-        APFloat(rope.lowFreqFactor), APFloat(rope.highFreqFactor),
-        rope.originalContext);
-  return {}; // the others are factors
-}
-
 /// Writes the ops of a part of a step in the order in which they run. T is the
 /// number of rows, L of those that are wanted, D the hidden size.
-class StepBuilder {
+class StepBuilder : ModelOps {
 public:
   StepBuilder(MLIRContext *context, const ModelConfig &config,
               const Checkpoint &checkpoint, const ImportOptions &options,
               Type cacheElement, FloatType activation)
-      : config(config), names(::kf::tensorNames(config)),
-        checkpoint(checkpoint), options(options), b(context),
-        name(::kf::nameOf(options.shape)),
-        signature(::kf::stepSignature(options.shape, config)),
-        loc(NameLoc::get(b.getStringAttr(name))), activation(activation),
+      : ModelOps(context, config, checkpoint, activation,
+                 options.shape.rows == 1 ? 1 : ShapedType::kDynamic,
+                 ::kf::nameOf(options.shape)),
+        options(options), signature(::kf::stepSignature(options.shape, config)),
         cacheType(KVCacheType::get(context, config.layers, config.kvHeads,
                                    config.headDim, cacheElement,
                                    options.keyBlock, ::kf::kCachePage)) {}
@@ -80,7 +49,8 @@ public:
     if (options.shape.part == ::kf::StepPart::Body)
       inputs.push_back(cacheType);
     auto func = func::FuncOp::create(
-        b, loc, name, b.getFunctionType(inputs, typesOf(signature.outputs)));
+        b, loc, ::kf::nameOf(options.shape),
+        b.getFunctionType(inputs, typesOf(signature.outputs)));
     func->setAttr("kf.max_tokens", b.getI64IntegerAttr(options.shape.rows));
     SmallVector<Attribute> ranges;
     for (const ::kf::SizeRange &range : signature.sizes)
@@ -121,7 +91,7 @@ private:
       x = decoderLayer(x, i);
     if (activation.isF32())
       return x;
-    loc = NameLoc::get(b.getStringAttr("output"));
+    setPlace("output");
     return arith::ExtFOp::create(b, loc, typesOf(signature.outputs).front(), x);
   }
 
@@ -134,7 +104,7 @@ private:
 
   /// Hidden rows [T, D] -> [L, D], of those that are wanted.
   Value buildEmbedding(ValueRange arguments) {
-    loc = NameLoc::get(b.getStringAttr("output"));
+    setPlace("output");
     Value x = EmbeddingOp::create(b, loc,
                                   arguments[::kf::numberOf(::kf::kStepWanted)],
                                   arguments[::kf::numberOf(::kf::kStepHidden)]);
@@ -169,7 +139,7 @@ private:
   /// [T, D] -> [T, D].
   Value decoderLayer(Value x, int64_t i) {
     const std::string layer = (Twine(names.layer) + "." + Twine(i)).str();
-    loc = NameLoc::get(b.getStringAttr(layer));
+    setPlace(layer);
     const std::string at = layer + ".";
     Value input = inputNorm(x, at, names.attentionNorm);
     Value attended =
@@ -203,17 +173,17 @@ private:
       q = widthNorm(q, at + std::string(names.queryNorm));
       k = widthNorm(k, at + std::string(names.keyNorm));
     }
-    q = toHeads(q, config.heads);   // [T, heads, head dim]
-    k = toHeads(k, config.kvHeads); // [T, kv heads, head dim]
-    v = toHeads(v, config.kvHeads);
+    q = toHeads(q, config.heads, config.headDim);   // [T, heads, head dim]
+    k = toHeads(k, config.kvHeads, config.headDim); // [T, kv heads, head dim]
+    v = toHeads(v, config.kvHeads, config.headDim);
     if (config.qkNorm == ::kf::QkNorm::Heads) {
       q = rmsNorm(q, at + std::string(names.queryNorm));
       k = rmsNorm(k, at + std::string(names.keyNorm));
     }
     const ::kf::LayerConfig &own = config.layerConfigs[layer];
     if (own.rope) {
-      q = rope(q, *own.rope);
-      k = rope(k, *own.rope);
+      q = rope(q, positions, *own.rope);
+      k = rope(k, positions, *own.rope);
     }
     KVAppendOp::create(b, loc, cache, k, v, positions, sequences, pageTable,
                        /*kv_head=*/Value(), b.getI64IntegerAttr(layer));
@@ -222,7 +192,8 @@ private:
       sinks = weightOf(at + std::string(names.sinks));
     Value attended = AttentionOp::create(
         b, loc, q, cache, positions, sequences, pageTable, sinks,
-        /*kv_head=*/Value(), b.getI64IntegerAttr(layer), attentionScale(own),
+        /*kv_head=*/Value(), b.getI64IntegerAttr(layer),
+        attentionScale(own, config.headDim),
         own.window ? b.getI64IntegerAttr(own.window) : IntegerAttr(),
         config.attentionCap
             ? b.getF32FloatAttr(static_cast<float>(config.attentionCap))
@@ -295,11 +266,6 @@ private:
     return summed(linear(inner, at + std::string(block.down)));
   }
 
-  ActivationKindAttr activationAttr() {
-    return ActivationKindAttr::get(b.getContext(),
-                                   activationKind(config.activation));
-  }
-
   /// [T, D] -> [T, D]: results are added up in f32, and rounded once.
   Value experts(Value x, const std::string &at) {
     ExpertBlock block(b, loc, config.experts, activationAttr());
@@ -365,196 +331,7 @@ private:
                             /*transposed=*/UnitAttr());
   }
 
-  //===--- Ranks ----------------------------------------------------------===//
-
-  /// The sum of what all ranks have.
-  Value summed(Value x) {
-    if (config.ranks == 1)
-      return x;
-    return AllReduceOp::create(b, loc, x, DenseI64ArrayAttr());
-  }
-
-  /// The columns of all ranks, `columns` in all.
-  Value gathered(Value x, int64_t columns) {
-    if (config.ranks == 1)
-      return x;
-    auto rows = cast<RankedTensorType>(x.getType());
-    return AllGatherOp::create(
-        b, loc, getRowsOf(rows, {columns}, rows.getElementType()), x,
-        DenseI64ArrayAttr());
-  }
-
-  /// The norm of rows of which each rank has some elements, as many as others,
-  /// and has those of the weight: x / sqrt(mean(x * x) + eps) * weight, whose
-  /// mean is that of the ranks' means. Squares are summed in f32.
-  Value widthNorm(Value x, const Twine &name) {
-    if (config.ranks == 1)
-      return rmsNorm(x, name);
-    assert(!config.zeroCenteredNorms && "no model has both");
-    auto type = cast<RankedTensorType>(x.getType());
-    RankedTensorType wide = type.clone(b.getF32Type());
-    auto widened = [&](Value value) -> Value {
-      auto narrow = cast<RankedTensorType>(value.getType());
-      if (narrow.getElementType().isF32())
-        return value;
-      return arith::ExtFOp::create(b, loc, narrow.clone(b.getF32Type()), value);
-    };
-    x = widened(x);
-    Value squares = arith::MulFOp::create(b, loc, x, x);
-    Value mean = ReduceOp::create(b, loc, squares, ReduceKind::Mean,
-                                  ArrayRef<int64_t>{1}, /*keep_dims=*/true);
-    mean = scaled(summed(mean), 1.0 / static_cast<double>(config.ranks));
-    auto meanType = cast<RankedTensorType>(mean.getType());
-    Value epsilon = arith::ConstantOp::create(
-        b, loc,
-        DenseElementsAttr::get(RankedTensorType::get({1, 1}, b.getF32Type()),
-                               static_cast<float>(config.normEps)));
-    Value factor = math::RsqrtOp::create(
-        b, loc,
-        arith::AddFOp::create(b, loc, mean,
-                              BroadcastOp::create(b, loc, meanType, epsilon)));
-    x = arith::MulFOp::create(b, loc, x,
-                              BroadcastOp::create(b, loc, wide, factor));
-    x = arith::MulFOp::create(
-        b, loc, x, BroadcastOp::create(b, loc, wide, widened(weight(name))));
-    return type == wide ? x : arith::TruncFOp::create(b, loc, type, x);
-  }
-
-  //===--- Single ops -----------------------------------------------------===//
-
-  Value norm(Value x, const Twine &name) {
-    if (config.norm == ::kf::Norm::Rms)
-      return rmsNorm(x, name);
-    Value scale = weight(name), shift = bias(name);
-    return LayerNormOp::create(b, loc, x, scale, shift, eps());
-  }
-
-  Value rmsNorm(Value x, const Twine &name) {
-    return RmsNormOp::create(b, loc, x, weight(name), eps(),
-                             config.zeroCenteredNorms ? b.getUnitAttr()
-                                                      : UnitAttr());
-  }
-
-  FloatAttr eps() {
-    return b.getF32FloatAttr(static_cast<float>(config.normEps));
-  }
-
-  Value linear(Value x, const Twine &name) {
-    Value w = weight(name), shift = bias(name);
-    return MatmulOp::create(b, loc, x, w, shift, ActivationKindAttr(),
-                            scales(name));
-  }
-
-  Value rope(Value x, const ::kf::RopeConfig &rope) {
-    RopeStyle style =
-        rope.interleaved ? RopeStyle::Interleaved : RopeStyle::Half;
-    Value factors;
-    if (rope.frequencyFactors)
-      factors = weight(names.ropeFactors);
-    else if (auto table = ::kf::ropeFactors(rope); !table.empty())
-      factors = constant(table);
-    FloatAttr magnitude;
-    if (rope.magnitude != 1 && !isWhole(rope))
-      magnitude = b.getF64FloatAttr(rope.magnitude);
-    return RopeOp::create(b, loc, x, positions, factors,
-                          b.getF64FloatAttr(rope.theta),
-                          b.getI64IntegerAttr(rope.dim),
-                          RopeStyleAttr::get(b.getContext(), style),
-                          scalingAttr(b.getContext(), rope), magnitude);
-  }
-
-  /// Whether all elements of heads are turned.
-  bool isWhole(const ::kf::RopeConfig &rope) const {
-    return rope.dim == config.headDim;
-  }
-
-  /// The factor of q k^T. Queries and keys that are turned as a whole, by
-  /// cosines and sines of some magnitude, are those of 1 times that.
-  FloatAttr attentionScale(const ::kf::LayerConfig &layer) {
-    const double magnitude =
-        layer.rope && isWhole(*layer.rope) ? layer.rope->magnitude : 1;
-    return b.getF32FloatAttr(
-        static_cast<float>(config.attentionScale * magnitude * magnitude));
-  }
-
-  /// `factor` times x [rows, columns]: f32 multiplies, and the product alone is
-  /// rounded to what x has.
-  Value scaled(Value x, double factor) {
-    if (factor == 1)
-      return x;
-    auto type = cast<RankedTensorType>(x.getType());
-    RankedTensorType wide = type.clone(b.getF32Type());
-    auto scalar = RankedTensorType::get({1, 1}, b.getF32Type());
-    Value one = arith::ConstantOp::create(
-        b, loc, DenseElementsAttr::get(scalar, static_cast<float>(factor)));
-    if (type != wide)
-      x = arith::ExtFOp::create(b, loc, wide, x);
-    Value product = arith::MulFOp::create(
-        b, loc, x, BroadcastOp::create(b, loc, wide, one));
-    return type == wide ? product
-                        : arith::TruncFOp::create(b, loc, type, product);
-  }
-
-  /// cap * tanh(x / cap) of x [rows, columns]; x where cap is 0.
-  Value capped(Value x, double cap) {
-    if (cap == 0)
-      return x;
-    return scaled(math::TanhOp::create(b, loc, scaled(x, 1 / cap)), cap);
-  }
-
-  /// [values] of f32.
-  Value constant(ArrayRef<float> values) {
-    auto type = RankedTensorType::get({static_cast<int64_t>(values.size())},
-                                      b.getF32Type());
-    return arith::ConstantOp::create(b, loc,
-                                     DenseElementsAttr::get(type, values));
-  }
-
-  /// The kf.weight of "<name>.weight".
-  Value weight(const Twine &name) {
-    Value value = weightOf((name + ".weight").str());
-    assert(value && "the checkpoint's check covers every weight");
-    return value;
-  }
-
-  /// The kf.weight of "<name>.bias"; null where the model has none.
-  Value bias(const Twine &name) { return weightOf((name + ".bias").str()); }
-
-  /// Whether "<name>.weight" is in 8 bits.
-  bool hasScales(const Twine &name) {
-    const Checkpoint::Tensor *tensor =
-        checkpoint.find((name + ".weight").str());
-    return tensor && !tensor->scales.empty();
-  }
-
-  /// The factors of the rows of "<name>.weight"; null where it has none.
-  Value scales(const Twine &name) {
-    if (!hasScales(name))
-      return {};
-    const Checkpoint::Tensor *tensor =
-        checkpoint.find((name + ".weight").str());
-    auto type =
-        RankedTensorType::get({tensor->type.getDimSize(0)}, b.getF32Type());
-    return WeightOp::create(b, loc, type,
-                            b.getStrArrayAttr({StringRef(tensor->scales)}),
-                            /*stacked=*/UnitAttr(), /*transposed=*/UnitAttr());
-  }
-
-  Value weightOf(StringRef name) {
-    const Checkpoint::Tensor *tensor = checkpoint.find(name);
-    if (!tensor)
-      return {};
-    UnitAttr transposed = tensor->transposed ? b.getUnitAttr() : UnitAttr();
-    return WeightOp::create(b, loc, tensor->type,
-                            b.getStrArrayAttr({StringRef(tensor->name)}),
-                            /*stacked=*/UnitAttr(), transposed);
-  }
-
   //===--- Shapes ---------------------------------------------------------===//
-
-  int64_t rowCount() const {
-    return options.shape.rows == 1 ? 1 : ShapedType::kDynamic;
-  }
 
   /// The types of tensors that the step takes or gives.
   SmallVector<Type> typesOf(ArrayRef<::kf::TensorSpec> specs) {
@@ -582,55 +359,9 @@ private:
     return RankedTensorType::get(shape, element, size);
   }
 
-  RankedTensorType rowsOf(int64_t size) {
-    return RankedTensorType::get({rowCount(), size}, activation);
-  }
-
-  /// Makes T available as `rows`, from an argument that has T rows.
-  void setRows(Value argument) {
-    rows = tensor::getMixedSize(b, loc, argument, 0);
-  }
-
-  /// [T, heads * head dim] -> [T, heads, head dim].
-  Value toHeads(Value x, int64_t heads) {
-    auto type =
-        RankedTensorType::get({rowCount(), heads, config.headDim}, activation);
-    SmallVector<OpFoldResult> shape = {rows, b.getIndexAttr(heads),
-                                       b.getIndexAttr(config.headDim)};
-    return tensor::ExpandShapeOp::create(b, loc, type, x, headGroups(), shape);
-  }
-
-  /// [T, heads, head dim] -> [T, heads * head dim].
-  Value fromHeads(Value x) {
-    return tensor::CollapseShapeOp::create(
-        b, loc, rowsOf(config.heads * config.headDim), x, headGroups());
-  }
-
-  static SmallVector<ReassociationIndices> headGroups() {
-    return {{0}, {1, 2}};
-  }
-
-  /// Columns [first, first + count) of x.
-  Value columns(Value x, int64_t first, int64_t count) {
-    SmallVector<OpFoldResult> offsets = {b.getIndexAttr(0),
-                                         b.getIndexAttr(first)};
-    SmallVector<OpFoldResult> sizes = {rows, b.getIndexAttr(count)};
-    SmallVector<OpFoldResult> strides(2, b.getIndexAttr(1));
-    return tensor::ExtractSliceOp::create(b, loc, rowsOf(count), x, offsets,
-                                          sizes, strides);
-  }
-
-  const ModelConfig &config;
-  const ::kf::TensorNames &names;
-  const Checkpoint &checkpoint;
   const ImportOptions &options;
-  OpBuilder b;
-  std::string name; ///< of the step
   ::kf::StepSignature signature;
-  Location loc;         ///< says which part of the model an op belongs to
-  FloatType activation; ///< elements of what the layers hand on
   KVCacheType cacheType;
-  OpFoldResult rows;          ///< T
   Value positions, sequences; ///< [T] of i32
   Value pageTable;            ///< [S, P] of i32
   Value cache;

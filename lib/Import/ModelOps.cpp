@@ -1,0 +1,253 @@
+//===- ModelOps.cpp - The ops that a model's layers are made of -----------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "ModelOps.h"
+
+#include "runtime/model/RopeFactors.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+static ActivationKind activationKind(::kf::Activation activation) {
+  switch (activation) {
+  case ::kf::Activation::Silu:
+    return ActivationKind::Silu;
+  case ::kf::Activation::Gelu:
+    return ActivationKind::Gelu;
+  case ::kf::Activation::GeluTanh:
+    return ActivationKind::GeluTanh;
+  case ::kf::Activation::Relu:
+    return ActivationKind::Relu;
+  }
+  llvm_unreachable("unknown activation");
+}
+
+static RopeScalingAttr scalingAttr(MLIRContext *context,
+                                   const ::kf::RopeConfig &rope) {
+  using Scaling = ::kf::RopeConfig::Scaling;
+  if (rope.scaling == Scaling::Linear)
+    return RopeScalingAttr::get(context, RopeScalingKind::Linear,
+                                APFloat(rope.factor), APFloat(0.0),
+                                APFloat(0.0), 0);
+  if (rope.scaling == Scaling::Llama3)
+    return RopeScalingAttr::get(
+        context, RopeScalingKind::Llama3, APFloat(rope.factor),
+        APFloat(rope.lowFreqFactor), APFloat(rope.highFreqFactor),
+        rope.originalContext);
+  return {}; // the others are factors
+}
+
+Value ModelOps::summed(Value x) {
+  if (config.ranks == 1)
+    return x;
+  return AllReduceOp::create(b, loc, x, DenseI64ArrayAttr());
+}
+
+Value ModelOps::gathered(Value x, int64_t columns) {
+  if (config.ranks == 1)
+    return x;
+  auto rows = cast<RankedTensorType>(x.getType());
+  return AllGatherOp::create(b, loc,
+                             getRowsOf(rows, {columns}, rows.getElementType()),
+                             x, DenseI64ArrayAttr());
+}
+
+Value ModelOps::widthNorm(Value x, const Twine &name) {
+  if (config.ranks == 1)
+    return rmsNorm(x, name);
+  assert(!config.zeroCenteredNorms && "no model has both");
+  auto type = cast<RankedTensorType>(x.getType());
+  RankedTensorType wide = type.clone(b.getF32Type());
+  x = widened(x);
+  Value squares = arith::MulFOp::create(b, loc, x, x);
+  Value mean = ReduceOp::create(b, loc, squares, ReduceKind::Mean,
+                                ArrayRef<int64_t>{1}, /*keep_dims=*/true);
+  mean = scaled(summed(mean), 1.0 / static_cast<double>(config.ranks));
+  auto meanType = cast<RankedTensorType>(mean.getType());
+  Value epsilon = arith::ConstantOp::create(
+      b, loc,
+      DenseElementsAttr::get(RankedTensorType::get({1, 1}, b.getF32Type()),
+                             static_cast<float>(config.normEps)));
+  Value factor = math::RsqrtOp::create(
+      b, loc,
+      arith::AddFOp::create(b, loc, mean,
+                            BroadcastOp::create(b, loc, meanType, epsilon)));
+  x = arith::MulFOp::create(b, loc, x,
+                            BroadcastOp::create(b, loc, wide, factor));
+  x = arith::MulFOp::create(
+      b, loc, x, BroadcastOp::create(b, loc, wide, widened(weight(name))));
+  return type == wide ? x : arith::TruncFOp::create(b, loc, type, x);
+}
+
+Value ModelOps::norm(Value x, const Twine &name) {
+  if (config.norm == ::kf::Norm::Rms)
+    return rmsNorm(x, name);
+  Value scale = weight(name), shift = bias(name);
+  return LayerNormOp::create(b, loc, x, scale, shift, eps());
+}
+
+Value ModelOps::rmsNorm(Value x, const Twine &name) {
+  return RmsNormOp::create(b, loc, x, weight(name), eps(),
+                           config.zeroCenteredNorms ? b.getUnitAttr()
+                                                    : UnitAttr());
+}
+
+FloatAttr ModelOps::eps() {
+  return b.getF32FloatAttr(static_cast<float>(config.normEps));
+}
+
+Value ModelOps::linear(Value x, const Twine &name) {
+  Value w = weight(name), shift = bias(name);
+  return MatmulOp::create(b, loc, x, w, shift, ActivationKindAttr(),
+                          scales(name));
+}
+
+Value ModelOps::rope(Value x, Value positions, const ::kf::RopeConfig &rope) {
+  RopeStyle style = rope.interleaved ? RopeStyle::Interleaved : RopeStyle::Half;
+  Value factors;
+  if (rope.frequencyFactors)
+    factors = weight(names.ropeFactors);
+  else if (auto table = ::kf::ropeFactors(rope); !table.empty())
+    factors = constant(table);
+  FloatAttr magnitude;
+  const int64_t headDim = cast<RankedTensorType>(x.getType()).getDimSize(2);
+  if (rope.magnitude != 1 && rope.dim != headDim)
+    magnitude = b.getF64FloatAttr(rope.magnitude);
+  return RopeOp::create(
+      b, loc, x, positions, factors, b.getF64FloatAttr(rope.theta),
+      b.getI64IntegerAttr(rope.dim), RopeStyleAttr::get(b.getContext(), style),
+      scalingAttr(b.getContext(), rope), magnitude);
+}
+
+FloatAttr ModelOps::attentionScale(const ::kf::LayerConfig &layer,
+                                   int64_t headDim) {
+  const double magnitude =
+      layer.rope && layer.rope->dim == headDim ? layer.rope->magnitude : 1;
+  return b.getF32FloatAttr(
+      static_cast<float>(config.attentionScale * magnitude * magnitude));
+}
+
+Value ModelOps::widened(Value x) {
+  auto type = cast<RankedTensorType>(x.getType());
+  if (type.getElementType().isF32())
+    return x;
+  return arith::ExtFOp::create(b, loc, type.clone(b.getF32Type()), x);
+}
+
+Value ModelOps::scaled(Value x, double factor) {
+  if (factor == 1)
+    return x;
+  auto type = cast<RankedTensorType>(x.getType());
+  RankedTensorType wide = type.clone(b.getF32Type());
+  auto scalar = RankedTensorType::get({1, 1}, b.getF32Type());
+  Value one = arith::ConstantOp::create(
+      b, loc, DenseElementsAttr::get(scalar, static_cast<float>(factor)));
+  Value product = arith::MulFOp::create(b, loc, widened(x),
+                                        BroadcastOp::create(b, loc, wide, one));
+  return type == wide ? product
+                      : arith::TruncFOp::create(b, loc, type, product);
+}
+
+Value ModelOps::capped(Value x, double cap) {
+  if (cap == 0)
+    return x;
+  return scaled(math::TanhOp::create(b, loc, scaled(x, 1 / cap)), cap);
+}
+
+Value ModelOps::constant(ArrayRef<float> values) {
+  auto type = RankedTensorType::get({static_cast<int64_t>(values.size())},
+                                    b.getF32Type());
+  return arith::ConstantOp::create(b, loc,
+                                   DenseElementsAttr::get(type, values));
+}
+
+Value ModelOps::weight(const Twine &name) {
+  Value value = weightOf((name + ".weight").str());
+  assert(value && "the checkpoint's check covers every weight");
+  return value;
+}
+
+Value ModelOps::bias(const Twine &name) {
+  return weightOf((name + ".bias").str());
+}
+
+bool ModelOps::hasScales(const Twine &name) {
+  const Checkpoint::Tensor *tensor = checkpoint.find((name + ".weight").str());
+  return tensor && !tensor->scales.empty();
+}
+
+Value ModelOps::scales(const Twine &name) {
+  if (!hasScales(name))
+    return {};
+  const Checkpoint::Tensor *tensor = checkpoint.find((name + ".weight").str());
+  auto type =
+      RankedTensorType::get({tensor->type.getDimSize(0)}, b.getF32Type());
+  return WeightOp::create(b, loc, type,
+                          b.getStrArrayAttr({StringRef(tensor->scales)}),
+                          /*stacked=*/UnitAttr(), /*transposed=*/UnitAttr());
+}
+
+Value ModelOps::weightOf(StringRef name) {
+  const Checkpoint::Tensor *tensor = checkpoint.find(name);
+  if (!tensor)
+    return {};
+  UnitAttr transposed = tensor->transposed ? b.getUnitAttr() : UnitAttr();
+  return WeightOp::create(b, loc, tensor->type,
+                          b.getStrArrayAttr({StringRef(tensor->name)}),
+                          /*stacked=*/UnitAttr(), transposed);
+}
+
+ActivationKindAttr ModelOps::activationAttr() {
+  return ActivationKindAttr::get(b.getContext(),
+                                 activationKind(config.activation));
+}
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+static SmallVector<ReassociationIndices> headGroups() { return {{0}, {1, 2}}; }
+
+void ModelOps::setRows(Value argument) {
+  rows = tensor::getMixedSize(b, loc, argument, 0);
+}
+
+RankedTensorType ModelOps::rowsOf(int64_t size) {
+  return RankedTensorType::get({rowCount, size}, activation);
+}
+
+Value ModelOps::toHeads(Value x, int64_t heads, int64_t dim) {
+  Type element = cast<RankedTensorType>(x.getType()).getElementType();
+  auto type = RankedTensorType::get({rowCount, heads, dim}, element);
+  SmallVector<OpFoldResult> shape = {rows, b.getIndexAttr(heads),
+                                     b.getIndexAttr(dim)};
+  return tensor::ExpandShapeOp::create(b, loc, type, x, headGroups(), shape);
+}
+
+Value ModelOps::fromHeads(Value x) {
+  auto heads = cast<RankedTensorType>(x.getType());
+  auto type = RankedTensorType::get(
+      {rowCount, heads.getDimSize(1) * heads.getDimSize(2)},
+      heads.getElementType());
+  return tensor::CollapseShapeOp::create(b, loc, type, x, headGroups());
+}
+
+Value ModelOps::columns(Value x, int64_t first, int64_t count) {
+  Type element = cast<RankedTensorType>(x.getType()).getElementType();
+  SmallVector<OpFoldResult> offsets = {b.getIndexAttr(0),
+                                       b.getIndexAttr(first)};
+  SmallVector<OpFoldResult> sizes = {rows, b.getIndexAttr(count)};
+  SmallVector<OpFoldResult> strides(2, b.getIndexAttr(1));
+  return tensor::ExtractSliceOp::create(
+      b, loc, RankedTensorType::get({rowCount, count}, element), x, offsets,
+      sizes, strides);
+}

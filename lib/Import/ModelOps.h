@@ -1,0 +1,118 @@
+//===- ModelOps.h - The ops that a model's layers are made of ---*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_LIB_IMPORT_MODELOPS_H
+#define KF_LIB_IMPORT_MODELOPS_H
+
+#include "Checkpoint.h"
+
+#include "kf/Dialect/KF/IR/KF.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace mlir::kf {
+
+/// Writes single ops of a step, with a model's weights, by name, and its
+/// features. T is the step's number of rows.
+class ModelOps {
+public:
+  /// `rowCount` is T, or ShapedType::kDynamic; `activation` the element type of
+  /// what layers hand on.
+  ModelOps(MLIRContext *context, const ::kf::ModelConfig &config,
+           const Checkpoint &checkpoint, FloatType activation, int64_t rowCount,
+           StringRef place)
+      : config(config), names(::kf::tensorNames(config)), b(context),
+        loc(NameLoc::get(b.getStringAttr(place))), checkpoint(checkpoint),
+        activation(activation), rowCount(rowCount) {}
+
+  /// Says which part of the model the next ops belong to.
+  void setPlace(const Twine &place) {
+    loc = NameLoc::get(b.getStringAttr(place));
+  }
+  /// Makes T available, from an argument that has T rows.
+  void setRows(Value argument);
+
+  //===--- Ranks ----------------------------------------------------------===//
+
+  /// The sum of what all ranks have.
+  Value summed(Value x);
+  /// The columns of all ranks, `columns` in all.
+  Value gathered(Value x, int64_t columns);
+
+  //===--- Norms ----------------------------------------------------------===//
+
+  /// The model's norm, "<name>.weight" and ".bias".
+  Value norm(Value x, const Twine &name);
+  Value rmsNorm(Value x, const Twine &name);
+  /// The norm of rows of which each rank has some elements, as many as others,
+  /// and has those of the weight: x / sqrt(mean(x * x) + eps) * weight, whose
+  /// mean is that of the ranks' means. Squares are summed in f32.
+  Value widthNorm(Value x, const Twine &name);
+
+  //===--- Products and elementwise ---------------------------------------===//
+
+  /// x W^T + bias, with "<name>.weight" and ".bias".
+  Value linear(Value x, const Twine &name);
+  Value rope(Value x, Value positions, const ::kf::RopeConfig &rope);
+  /// The factor of q k^T. Queries and keys that are turned as a whole, by
+  /// cosines and sines of some magnitude, are those of 1 times that.
+  FloatAttr attentionScale(const ::kf::LayerConfig &layer, int64_t headDim);
+  ActivationKindAttr activationAttr();
+  /// x as f32.
+  Value widened(Value x);
+  /// `factor` times x [rows, columns]: f32 multiplies, and the product alone is
+  /// rounded to what x has.
+  Value scaled(Value x, double factor);
+  /// cap * tanh(x / cap) of x [rows, columns]; x where cap is 0.
+  Value capped(Value x, double cap);
+
+  //===--- Weights --------------------------------------------------------===//
+
+  /// [values] of f32.
+  Value constant(ArrayRef<float> values);
+  /// The kf.weight of "<name>.weight".
+  Value weight(const Twine &name);
+  /// The kf.weight of "<name>.bias"; null where the model has none.
+  Value bias(const Twine &name);
+  /// Whether "<name>.weight" is in 8 bits.
+  bool hasScales(const Twine &name);
+  /// The kf.weight of the tensor `name`; null where the model has none.
+  Value weightOf(StringRef name);
+
+  //===--- Shapes ---------------------------------------------------------===//
+
+  /// [T, size] of what layers hand on.
+  RankedTensorType rowsOf(int64_t size);
+  /// [T, heads * dim] -> [T, heads, dim].
+  Value toHeads(Value x, int64_t heads, int64_t dim);
+  /// [T, heads, dim] -> [T, heads * dim].
+  Value fromHeads(Value x);
+  /// Columns [first, first + count) of x.
+  Value columns(Value x, int64_t first, int64_t count);
+
+  const ::kf::ModelConfig &config;
+  const ::kf::TensorNames &names;
+  OpBuilder b;
+  Location loc; ///< says which part of the model an op belongs to
+
+protected:
+  const Checkpoint &checkpoint;
+  FloatType activation; ///< elements of what the layers hand on
+  int64_t rowCount;
+
+private:
+  FloatAttr eps();
+  /// The factors of the rows of "<name>.weight"; null where it has none.
+  Value scales(const Twine &name);
+
+  OpFoldResult rows; ///< T
+};
+
+} // namespace mlir::kf
+
+#endif // KF_LIB_IMPORT_MODELOPS_H
