@@ -13,6 +13,8 @@
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Import/Import.h"
 
+#include "runtime/model/LayerCaches.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -36,9 +38,7 @@ public:
                  options.shape.rows == 1 ? 1 : ShapedType::kDynamic,
                  ::kf::nameOf(options.shape)),
         options(options), signature(::kf::stepSignature(options.shape, config)),
-        cacheType(KVCacheType::get(context, config.layers, config.kvHeads,
-                                   config.headDim, cacheElement,
-                                   options.keyBlock, ::kf::kCachePage)) {}
+        cachePlaces(config), cacheElement(cacheElement) {}
 
   OwningOpRef<ModuleOp> build() {
     OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
@@ -47,7 +47,8 @@ public:
     b.setInsertionPointToEnd(module->getBody());
     SmallVector<Type> inputs = typesOf(signature.inputs);
     if (options.shape.part == ::kf::StepPart::Body)
-      inputs.push_back(cacheType);
+      for (const ::kf::CacheSpec &cache : cachePlaces.specs())
+        inputs.push_back(typeOf(cache));
     auto func = func::FuncOp::create(
         b, loc, ::kf::nameOf(options.shape),
         b.getFunctionType(inputs, typesOf(signature.outputs)));
@@ -85,7 +86,7 @@ private:
     positions = arguments[::kf::kStepPositions];
     sequences = arguments[::kf::kStepSequences];
     pageTable = arguments[::kf::kStepPageTable];
-    cache = arguments.back();
+    caches = arguments.take_back(cachePlaces.specs().size());
     Value x = embed(arguments[::kf::kStepIds]);
     for (int64_t i = 0; i < config.layers; ++i)
       x = decoderLayer(x, i);
@@ -168,32 +169,24 @@ private:
 
   /// [T, D] -> [T, D]; `at` begins the layer's names.
   Value attention(Value x, const std::string &at, int64_t layer) {
-    auto [q, k, v] = queriesKeysValues(x, at);
-    if (config.qkNorm == ::kf::QkNorm::Width) {
-      q = widthNorm(q, at + std::string(names.queryNorm));
-      k = widthNorm(k, at + std::string(names.keyNorm));
+    const ::kf::LayerConfig own = config.layer(layer);
+    const ::kf::LayerCaches::Place place = cachePlaces.of(layer);
+    Value cache = caches[place.cache];
+    IntegerAttr cacheLayer = b.getI64IntegerAttr(place.layer);
+    auto [q, k, v] = queriesKeysValues(x, at, own);
+    q = headsOf(q, at + std::string(names.queryNorm), config.heads, own);
+    if (k) {
+      v = toHeads(v, own.kvHeads, own.headDim); // [T, kv heads, head dim]
+      k = headsOf(k, at + std::string(names.keyNorm), own.kvHeads, own);
+      KVAppendOp::create(b, loc, cache, k, v, positions, sequences, pageTable,
+                         /*kv_head=*/Value(), cacheLayer);
     }
-    q = toHeads(q, config.heads, config.headDim);   // [T, heads, head dim]
-    k = toHeads(k, config.kvHeads, config.headDim); // [T, kv heads, head dim]
-    v = toHeads(v, config.kvHeads, config.headDim);
-    if (config.qkNorm == ::kf::QkNorm::Heads) {
-      q = rmsNorm(q, at + std::string(names.queryNorm));
-      k = rmsNorm(k, at + std::string(names.keyNorm));
-    }
-    const ::kf::LayerConfig &own = config.layerConfigs[layer];
-    if (own.rope) {
-      q = rope(q, positions, *own.rope);
-      k = rope(k, positions, *own.rope);
-    }
-    KVAppendOp::create(b, loc, cache, k, v, positions, sequences, pageTable,
-                       /*kv_head=*/Value(), b.getI64IntegerAttr(layer));
     Value sinks;
     if (config.attentionSinks)
       sinks = weightOf(at + std::string(names.sinks));
     Value attended = AttentionOp::create(
         b, loc, q, cache, positions, sequences, pageTable, sinks,
-        /*kv_head=*/Value(), b.getI64IntegerAttr(layer),
-        attentionScale(own, config.headDim),
+        /*kv_head=*/Value(), cacheLayer, attentionScale(own, own.headDim),
         own.window ? b.getI64IntegerAttr(own.window) : IntegerAttr(),
         config.attentionCap
             ? b.getF32FloatAttr(static_cast<float>(config.attentionCap))
@@ -202,23 +195,43 @@ private:
     const std::string output = at + std::string(names.output);
     if (!config.outputByRows)
       return summed(linear(row, output));
-    row = gathered(row, config.ranks * config.heads * config.headDim);
+    row = gathered(row, config.ranks * config.heads * own.headDim);
     return gathered(linear(row, output), config.hiddenSize);
   }
 
   struct QueriesKeysValues {
-    Value q, k, v; // [T, heads * head dim], [T, kv heads * head dim] twice
+    /// [T, heads * head dim], [T, kv heads * head dim] twice. Null: keys and
+    /// values of a layer that has none of its own.
+    Value q, k, v;
   };
-  QueriesKeysValues queriesKeysValues(Value x, const std::string &at) {
-    if (names.fusedQkv.empty())
-      return {linear(x, at + std::string(names.query)),
-              linear(x, at + std::string(names.key)),
-              linear(x, at + std::string(names.value))};
-    const int64_t queries = config.heads * config.headDim;
-    const int64_t keys = config.kvHeads * config.headDim;
-    Value fused = linear(x, at + std::string(names.fusedQkv));
-    return {columns(fused, 0, queries), columns(fused, queries, keys),
-            columns(fused, queries + keys, keys)};
+  QueriesKeysValues queriesKeysValues(Value x, const std::string &at,
+                                      const ::kf::LayerConfig &layer) {
+    if (!names.fusedQkv.empty()) {
+      const int64_t queries = config.heads * layer.headDim;
+      const int64_t keys = layer.kvHeads * layer.headDim;
+      Value fused = linear(x, at + std::string(names.fusedQkv));
+      return {columns(fused, 0, queries), columns(fused, queries, keys),
+              columns(fused, queries + keys, keys)};
+    }
+    Value q = linear(x, at + std::string(names.query));
+    if (layer.keysOf)
+      return {q, Value(), Value()};
+    Value k = linear(x, at + std::string(names.key));
+    Value v =
+        layer.valuesAreKeys ? k : linear(x, at + std::string(names.value));
+    return {q, k, v};
+  }
+
+  /// Queries or keys [T, heads * head dim], normalized and turned, as
+  /// [T, heads, head dim].
+  Value headsOf(Value x, const std::string &norm, int64_t heads,
+                const ::kf::LayerConfig &layer) {
+    if (config.qkNorm == ::kf::QkNorm::Width)
+      x = widthNorm(x, norm);
+    x = toHeads(x, heads, layer.headDim);
+    if (config.qkNorm == ::kf::QkNorm::Heads)
+      x = rmsNorm(x, norm);
+    return layer.rope ? rope(x, positions, *layer.rope) : x;
   }
 
   /// [T, D] -> [T, D].
@@ -359,12 +372,19 @@ private:
     return RankedTensorType::get(shape, element, size);
   }
 
+  KVCacheType typeOf(const ::kf::CacheSpec &cache) {
+    return KVCacheType::get(b.getContext(), cache.layers, cache.kvHeads,
+                            cache.headDim, cacheElement, options.keyBlock,
+                            cache.page);
+  }
+
   const ImportOptions &options;
   ::kf::StepSignature signature;
-  KVCacheType cacheType;
+  ::kf::LayerCaches cachePlaces;
+  Type cacheElement;
   Value positions, sequences; ///< [T] of i32
   Value pageTable;            ///< [S, P] of i32
-  Value cache;
+  ValueRange caches;          ///< in the order of cachePlaces
 };
 
 llvm::Error checkOptions(const ImportOptions &options,
@@ -406,11 +426,13 @@ mlir::kf::importStep(MLIRContext &context, const ModelConfig &config,
         "activations of " + std::string(::kf::nameOf(options.activationType)) +
         " are not supported; f32, f16 and bf16 are");
   const int64_t block = ::kf::elementsPerBlock(options.cacheType);
-  if (config.headDim % block != 0)
-    return llvm::createStringError(
-        "a cache of " + cacheName + " needs heads of a multiple of " +
-        std::to_string(block) + " elements, and the model's have " +
-        std::to_string(config.headDim) + "; use f32, f16 or bf16");
+  const ::kf::LayerCaches caches(config);
+  for (const ::kf::CacheSpec &cache : caches.specs())
+    if (cache.headDim % block != 0)
+      return llvm::createStringError(
+          "a cache of " + cacheName + " needs heads of a multiple of " +
+          std::to_string(block) + " elements, and the model's have " +
+          std::to_string(cache.headDim) + "; use f32, f16 or bf16");
   llvm::Expected<Checkpoint> checkpoint =
       Checkpoint::read(context, config, source);
   if (!checkpoint)

@@ -56,7 +56,7 @@ Status ProgramFiles::add(const std::string &path, const ModelFiles &model,
     return fail("it holds '" + nameOf(*shape) + "', and so does '" +
                 known->second + "'; give one of them");
   if (shape->part == StepPart::Body && hasBody() &&
-      executable.caches[0] != cache())
+      executable.caches != caches())
     return fail("its KV cache lies in memory in another way than that of '" +
                 origins.begin()->second +
                 "'; compile both with the same --cache-type and --target-cpu");

@@ -38,8 +38,10 @@ public:
 
   /// What there is, in order.
   std::vector<StepShape> shapes() const;
-  /// The KV cache of all bodies.
-  const CacheSpec &cache() const { return programs.begin()->second.caches[0]; }
+  /// The KV caches of all bodies.
+  const std::vector<CacheSpec> &caches() const {
+    return programs.begin()->second.caches;
+  }
   /// The program of `shape`. Errors: one that there is no file of.
   Result<Executable> get(const StepShape &shape) const;
 

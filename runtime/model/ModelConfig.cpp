@@ -449,6 +449,29 @@ std::vector<int64_t> ModelConfig::windows() const {
   return windows;
 }
 
+LayerConfig ModelConfig::layer(int64_t number) const {
+  const auto index = static_cast<size_t>(number);
+  LayerConfig layer =
+      index < layerConfigs.size() ? layerConfigs[index] : LayerConfig();
+  for (auto [own, size] :
+       {std::pair(&layer.headDim, headDim), std::pair(&layer.kvHeads, kvHeads),
+        std::pair(&layer.intermediateSize, intermediateSize)})
+    if (*own == 0)
+      *own = size;
+  return layer;
+}
+
+bool ModelConfig::hasEqualLayers() const {
+  auto isOwn = [](int64_t size, int64_t model) {
+    return size != 0 && size != model;
+  };
+  return std::ranges::none_of(layerConfigs, [&](const LayerConfig &layer) {
+    return layer.keysOf || layer.valuesAreKeys ||
+           isOwn(layer.headDim, headDim) || isOwn(layer.kvHeads, kvHeads) ||
+           isOwn(layer.intermediateSize, intermediateSize);
+  });
+}
+
 bool ModelConfig::hasExperts(int64_t layer) const {
   const auto index = static_cast<size_t>(layer);
   return index < layerConfigs.size() && layerConfigs[index].hasExperts;

@@ -146,6 +146,14 @@ struct LayerConfig {
   /// How its queries and keys are turned; none: not at all.
   std::optional<RopeConfig> rope = {};
   bool hasExperts = false; ///< rather than one feed-forward block
+  /// Sizes that are not the model's; 0: they are.
+  int64_t headDim = 0, kvHeads = 0, intermediateSize = 0;
+  /// An earlier layer of the same sizes, with keys of its own, whose keys and
+  /// values it attends to; none: those that it makes itself.
+  std::optional<int64_t> keysOf = {};
+  /// Values are what keys are made of, before their norm and RoPE: there is no
+  /// matrix for them.
+  bool valuesAreKeys = false;
 
   bool operator==(const LayerConfig &) const = default;
 };
@@ -212,6 +220,12 @@ struct ModelConfig {
   const RopeConfig *commonRope() const;
   /// The window of each layer.
   std::vector<int64_t> windows() const;
+  /// What `number` does, with all its sizes; one that layerConfigs lacks does
+  /// nothing of its own.
+  LayerConfig layer(int64_t number) const;
+  /// Whether all layers have the model's sizes, and keys and values of their
+  /// own.
+  bool hasEqualLayers() const;
   /// Whether `layer` has experts; one that layerConfigs lacks has none.
   bool hasExperts(int64_t layer) const;
 };

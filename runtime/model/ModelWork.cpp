@@ -74,22 +74,28 @@ Result<ModelWork> ModelWork::of(const ModelConfig &config,
       std::ranges::max_element(matrixBytes, {}, [](const auto &entry) {
         return entry.second;
       })->first;
-  work.windows = config.windows();
-  const double width = static_cast<double>(config.headDim);
-  work.keyBytes = 2 * width * static_cast<double>(config.kvHeads) *
-                  static_cast<double>(bytesPerBlock(cacheType)) /
-                  static_cast<double>(elementsPerBlock(cacheType));
-  // A product with the key and one with the value.
-  work.keyOperations = 4 * width * static_cast<double>(config.heads);
+  const double elementBytes = static_cast<double>(bytesPerBlock(cacheType)) /
+                              static_cast<double>(elementsPerBlock(cacheType));
+  for (int64_t i = 0; i < config.layers; ++i) {
+    const LayerConfig layer = config.layer(i);
+    const double width = static_cast<double>(layer.headDim);
+    const double kvHeads = static_cast<double>(layer.kvHeads);
+    // A product with the key and one with the value.
+    work.layerKeys.push_back({layer.window, 2 * width * kvHeads * elementBytes,
+                              4 * width * static_cast<double>(config.heads)});
+  }
   return work;
 }
 
-double ModelWork::keysOf(int64_t position) const {
-  double keys = 0;
-  for (int64_t window : windows)
-    keys += static_cast<double>(window ? std::min(window, position + 1)
-                                       : position + 1);
-  return keys;
+StepWork ModelWork::keysOf(int64_t position) const {
+  StepWork work;
+  for (const LayerKeys &layer : layerKeys) {
+    const double keys = static_cast<double>(
+        layer.window ? std::min(layer.window, position + 1) : position + 1);
+    work.bytes += keys * layer.bytes;
+    work.floatOperations += keys * layer.operations;
+  }
+  return work;
 }
 
 double ModelWork::shareOfExperts(int64_t rows) const {
@@ -102,12 +108,13 @@ StepWork ModelWork::prompt(int64_t sequences, int64_t depth, int64_t tokens,
       static_cast<double>(sequences) * static_cast<double>(tokens);
   const double wanted = static_cast<double>(sequences);
   const int64_t steps = (sequences * tokens + rows - 1) / rows;
-  double rowKeys = 0, stepKeys = 0;
+  double keyBytes = 0, keyOperations = 0;
   for (int64_t i = 0; i < tokens; ++i) {
-    rowKeys += keysOf(depth + i);
+    const StepWork keys = keysOf(depth + i);
+    keyOperations += keys.floatOperations;
     // Rows of a step share the keys that they read.
     if (i + 1 == tokens || (i + 1) % rows == 0)
-      stepKeys += keysOf(depth + i);
+      keyBytes += keys.bytes;
   }
   StepWork work;
   // Sequences come one after the other: steps with the last row of one.
@@ -116,9 +123,9 @@ StepWork ModelWork::prompt(int64_t sequences, int64_t depth, int64_t tokens,
                         shareOfExperts(sequences * tokens - (steps - 1) * rows);
   work.bytes = weightBytes * static_cast<double>(steps) + expertBytes * shares +
                headBytes * static_cast<double>(wantedSteps) + rowBytes * all +
-               stepKeys * keyBytes * wanted;
-  work.floatOperations = 2 * (layerFloats * all + headFloats * wanted) +
-                         rowKeys * keyOperations * wanted;
+               keyBytes * wanted;
+  work.floatOperations =
+      2 * (layerFloats * all + headFloats * wanted) + keyOperations * wanted;
   work.blockOperations = 2 * (layerBlocks * all + headBlocks * wanted);
   work.bf16Operations = 2 * (layerBf16 * all + headBf16 * wanted);
   return work;

@@ -55,25 +55,28 @@ public:
 
 private:
   ModelWork() = default;
-  /// Keys that a row at `position` attends to, in all layers together.
-  double keysOf(int64_t position) const;
+  /// What a row at `position` attends to, in all layers together.
+  StepWork keysOf(int64_t position) const;
   /// The part of all experts that some of `rows` rows choose.
   double shareOfExperts(int64_t rows) const;
 
   uint64_t elements = 0, bytes = 0;
   DataType mostType = DataType::F32;
-  std::vector<int64_t> windows; ///< [layers] 0: all positions
-  double chosenShare = 0;       ///< of experts, by one row
-  double weightBytes = 0;       ///< that each step reads
-  double expertBytes = 0;       ///< of all experts, of which it reads a share
-  double headBytes = 0;         ///< that steps with wanted rows read as well
-  double rowBytes = 0;          ///< of tables, for each row
+  struct LayerKeys {
+    int64_t window = 0;    ///< 0: all positions
+    double bytes = 0;      ///< of a position's key and value
+    double operations = 0; ///< of a row with one position
+  };
+  std::vector<LayerKeys> layerKeys;
+  double chosenShare = 0; ///< of experts, by one row
+  double weightBytes = 0; ///< that each step reads
+  double expertBytes = 0; ///< of all experts, of which it reads a share
+  double headBytes = 0;   ///< that steps with wanted rows read as well
+  double rowBytes = 0;    ///< of tables, for each row
   // Elements of matrices that a row is multiplied by: of the layers, with a
   // share of the experts', and of the output.
   double layerFloats = 0, layerBlocks = 0, headFloats = 0, headBlocks = 0;
   double layerBf16 = 0, headBf16 = 0; ///< of the floats
-  double keyBytes = 0;      ///< a position's key and value in one layer
-  double keyOperations = 0; ///< of a row with one position in one layer
 };
 
 } // namespace kf

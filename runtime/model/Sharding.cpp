@@ -30,8 +30,18 @@ bool haveRows(int64_t ranks, int64_t rows) {
   return (ranks - 1) * ((rows + ranks - 1) / ranks) < rows;
 }
 
+/// What has a model run on one rank alone; empty where several share it.
+std::string_view whyAlone(const ModelConfig &model) {
+  if (model.experts.count > 0)
+    return "models with experts";
+  if (!model.hasEqualLayers())
+    return "models whose layers differ in heads or width, or attend to another "
+           "one's keys,";
+  return {};
+}
+
 bool isPossible(const ModelConfig &model, int64_t ranks) {
-  if (ranks > 1 && model.experts.count > 0)
+  if (ranks > 1 && !whyAlone(model).empty())
     return false;
   return model.heads % ranks == 0 &&
          (model.kvHeads % ranks == 0 || ranks % model.kvHeads == 0) &&
@@ -214,9 +224,10 @@ std::vector<int64_t> kf::possibleRanks(const ModelConfig &model) {
 Result<ModelShard> kf::shardModel(const ModelConfig &model,
                                   std::shared_ptr<const WeightSource> weights,
                                   int64_t rank, int64_t ranks) try {
-  if (model.experts.count > 0)
-    return Status::error("models with experts are not shared out among ranks; "
-                         "only 1 can run them");
+  if (const std::string_view kind = whyAlone(model); !kind.empty())
+    return Status::error(std::string(kind) +
+                         " are not shared out among ranks; only 1 can run "
+                         "them");
   if (ranks < 2 || rank < 0 || rank >= ranks)
     return Status::error("there is no rank " + std::to_string(rank) + " of " +
                          std::to_string(ranks) + " that share a model");

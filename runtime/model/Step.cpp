@@ -8,6 +8,8 @@
 
 #include "runtime/model/Step.h"
 
+#include "runtime/model/LayerCaches.h"
+
 #include <algorithm>
 #include <bit>
 
@@ -222,16 +224,22 @@ Result<StepShape> kf::stepShapeOf(const Executable &executable) {
 Status kf::checkStep(const Executable &executable, const StepShape &shape,
                      const ModelConfig &model) {
   const StepSignature wanted = stepSignature(shape, model);
-  bool fits = executable.inputs == wanted.inputs &&
-              executable.outputs == wanted.outputs &&
-              executable.maxTokens == shape.rows &&
-              executable.namedSizes == wanted.sizes &&
-              executable.ranks == model.ranks &&
-              executable.caches.size() == (shape.part == StepPart::Body);
-  for (const CacheSpec &cache : executable.caches)
-    fits &= cache.layers == model.layers && cache.kvHeads == model.kvHeads &&
-            cache.headDim == model.headDim && cache.page == kCachePage;
-  if (fits)
+  const bool fits = executable.inputs == wanted.inputs &&
+                    executable.outputs == wanted.outputs &&
+                    executable.maxTokens == shape.rows &&
+                    executable.namedSizes == wanted.sizes &&
+                    executable.ranks == model.ranks;
+  std::vector<CacheSpec> caches;
+  if (shape.part == StepPart::Body)
+    caches = LayerCaches(model).specs();
+  // How elements are stored, the program says.
+  const bool fitCaches = std::ranges::equal(
+      executable.caches, caches, [](const CacheSpec &has, CacheSpec cache) {
+        cache.type = has.type;
+        cache.keyBlock = has.keyBlock;
+        return has == cache;
+      });
+  if (fits && fitCaches)
     return Status();
   return Status::error("the program '" + executable.programName +
                            "' that was compiled for '" + nameOf(shape) +

@@ -249,8 +249,7 @@ public:
       add(std::string(names.positions) + ".weight",
           {config.maxPositions, hidden});
     for (int64_t i = 0; i < config.layers; ++i)
-      addLayer(std::string(names.layer) + "." + std::to_string(i) + ".",
-               config.hasExperts(i));
+      addLayer(std::string(names.layer) + "." + std::to_string(i) + ".", i);
     addNorm(std::string(names.finalNorm), hidden);
     const auto layer =
         std::ranges::find_if(config.layerConfigs, [](const LayerConfig &layer) {
@@ -268,10 +267,11 @@ public:
   }
 
 private:
-  void addLayer(const std::string &layer, bool hasExperts) {
+  void addLayer(const std::string &layer, int64_t number) {
     const int64_t hidden = config.hiddenSize;
-    const int64_t queries = config.heads * config.headDim;
-    const int64_t keys = config.kvHeads * config.headDim;
+    const LayerConfig own = config.layer(number);
+    const int64_t queries = config.heads * own.headDim;
+    const int64_t keys = own.kvHeads * own.headDim;
     auto in = [&](std::string_view part) { return layer + std::string(part); };
     const bool input = config.normPlaces != NormPlaces::Outputs;
     const bool output = config.normPlaces != NormPlaces::Inputs;
@@ -281,13 +281,16 @@ private:
       addLinear(in(names.fusedQkv), queries + 2 * keys, hidden, config.qkvBias);
     } else {
       addLinear(in(names.query), queries, hidden, config.qkvBias);
-      addLinear(in(names.key), keys, hidden, config.qkvBias);
-      addLinear(in(names.value), keys, hidden, config.qkvBias);
+      if (!own.keysOf)
+        addLinear(in(names.key), keys, hidden, config.qkvBias);
+      if (!own.keysOf && !own.valuesAreKeys)
+        addLinear(in(names.value), keys, hidden, config.qkvBias);
     }
     if (config.qkNorm != QkNorm::None) {
       const bool heads = config.qkNorm == QkNorm::Heads;
-      addScale(in(names.queryNorm), heads ? config.headDim : queries);
-      addScale(in(names.keyNorm), heads ? config.headDim : keys);
+      addScale(in(names.queryNorm), heads ? own.headDim : queries);
+      if (!own.keysOf)
+        addScale(in(names.keyNorm), heads ? own.headDim : keys);
     }
     if (config.attentionSinks)
       add(in(names.sinks), {config.heads}, Role::Bias);
@@ -300,11 +303,10 @@ private:
       addNorm(in(names.attentionOutputNorm), hidden);
     if (input && !config.parallelBlocks)
       addNorm(in(names.mlpNorm), hidden);
-    if (hasExperts)
+    if (own.hasExperts)
       addExperts(layer);
     else
-      addBlock(layer, {names.gate, names.up, names.down},
-               config.intermediateSize);
+      addBlock(layer, {names.gate, names.up, names.down}, own.intermediateSize);
     if (output)
       addNorm(in(names.mlpOutputNorm), hidden);
   }

@@ -15,6 +15,7 @@
 #include "runtime/engine/ModelFit.h"
 #include "runtime/engine/ProgramFiles.h"
 #include "runtime/engine/RankFollower.h"
+#include "runtime/model/LayerCaches.h"
 #include "runtime/model/ModelWork.h"
 #include "runtime/model/RopeFactors.h"
 #include "runtime/model/Sharding.h"
@@ -39,7 +40,7 @@ OpenSteps kf::stepsFromFiles(std::vector<std::string> paths) {
         .provide =
             [files](const StepShape &shape) { return files->get(shape); },
         .shapes = files->shapes(),
-        .cacheType = files->cache().type,
+        .cacheType = files->caches().front().type,
         .origin = [] { return std::string("from files"); }};
   };
 }
@@ -178,16 +179,9 @@ Status Session::openAll(const SessionSources &sources) {
 // The cache's memory
 //===----------------------------------------------------------------------===//
 
-/// Bytes of a page of the KV cache.
+/// Bytes of a page of the KV caches.
 Result<int64_t> Session::pageBytes() const {
-  const ModelConfig &config = part().config;
-  CacheSpec spec;
-  spec.type = steps.cacheType;
-  spec.layers = config.layers;
-  spec.kvHeads = config.kvHeads;
-  spec.headDim = config.headDim;
-  spec.page = kCachePage;
-  return spec.bytes(1);
+  return LayerCaches(part().config, steps.cacheType).bytes(1);
 }
 
 /// Pages that a cache has where those of all ranks have `bytes` bytes.

@@ -373,6 +373,36 @@ TEST(Import, SlidingWindow) {
   EXPECT_EQ(countOf(decode(model), "window = 8 : i64"), 1u);
 }
 
+/// Layers whose heads have other sizes, and that attend to another one's keys.
+TEST(Import, CachesByLayer) {
+  Model model;
+  model.config = golden("llama3-gqa-scaled").config;
+  model.config.layers = 4;
+  model.config.layerConfigs.resize(4, model.config.layerConfigs.front());
+  for (size_t layer : {1, 3}) {
+    model.config.layerConfigs[layer].headDim = 2 * model.config.headDim;
+    model.config.layerConfigs[layer].kvHeads = 1;
+    model.config.layerConfigs[layer].intermediateSize = 40;
+  }
+  model.config.layerConfigs[1].valuesAreKeys = true;
+  model.config.layerConfigs[3].keysOf = 1;
+  for (const ::kf::ListedTensor &tensor : ::kf::listTensors(model.config))
+    model.source.tensors[tensor.name] = {DataType::F32, tensor.shape, nullptr,
+                                         0};
+  const std::string step = decode(model);
+  EXPECT_EQ(countOf(step, "kf.kv_append"), 3u) << step;
+  EXPECT_EQ(countOf(step, "kf.attention "), 4u);
+  // The second cache has one layer, which two of the model's attend to.
+  const std::string small = "layers = 2, kv_heads = 2, head_dim = 16";
+  const std::string large = "layers = 1, kv_heads = 1, head_dim = 32";
+  expectContains(step, small);
+  EXPECT_EQ(countOf(step, large), 4u); // the argument and three ops
+  EXPECT_EQ(countOf(step, "layers.1.self_attn.v_proj"), 0u);
+  EXPECT_EQ(countOf(step, "layers.3.self_attn.k_proj"), 0u);
+  EXPECT_EQ(countOf(step, "layers.3.self_attn.q_proj"), 1u);
+  expectContains(step, "layers.3.mlp.up_proj.weight\"] : tensor<40x");
+}
+
 TEST(Import, QueryAndKeyNorm) {
   std::string step = decode(golden("qwen3-qknorm"));
   EXPECT_EQ(countOf(step, ": tensor<1x4x32xf32>, tensor<32xf32>"), 2u);

@@ -17,6 +17,7 @@
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/ConfigReader.h"
 #include "runtime/model/GgufConfig.h"
+#include "runtime/model/LayerCaches.h"
 #include "runtime/model/Step.h"
 #include "runtime/model/StoredTensors.h"
 #include "runtime/model/TiedEmbeddings.h"
@@ -221,19 +222,14 @@ std::map<std::string, TypeFacts> ModelFacts::types() const {
 
 static std::vector<MemoryFacts> memoryOf(const ModelConfig &config) {
   std::vector<MemoryFacts> result;
-  CacheSpec cache;
-  cache.layers = config.layers;
-  cache.kvHeads = config.kvHeads;
-  cache.headDim = config.headDim;
+  const LayerCaches halves(config, DataType::F16), floats(config);
   std::vector<int64_t> contexts;
   for (int64_t n = 512; n < config.maxPositions; n *= 4)
     contexts.push_back(n);
   contexts.push_back(config.maxPositions);
   for (int64_t context : contexts) {
-    cache.type = DataType::F16;
-    Result<int64_t> half = cache.bytes(cachePagesOf(context));
-    cache.type = DataType::F32;
-    Result<int64_t> full = cache.bytes(cachePagesOf(context));
+    Result<int64_t> half = halves.bytes(cachePagesOf(context));
+    Result<int64_t> full = floats.bytes(cachePagesOf(context));
     if (half.ok() && full.ok()) // else no machine has so much
       result.push_back({context, static_cast<uint64_t>(*half),
                         static_cast<uint64_t>(*full)});

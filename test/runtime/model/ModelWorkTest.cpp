@@ -162,6 +162,27 @@ TEST(ModelWork, ReadsTheExpertsThatRowsChoose) {
                 3 * 256 * 4 + (2 + 3) * 2 * 2 * 256 * 2);
 }
 
+/// Keys of layers of other sizes, and those that two layers attend to.
+TEST(ModelWork, CountsTheKeysOfEachLayer) {
+  ModelConfig config = configOf("tinyllama-1.1b");
+  config.layers = 3;
+  config.layerConfigs.resize(3);
+  const auto growth = [&] {
+    const ModelWork work = workOf(config, DataType::BF16);
+    const StepWork shallow = work.decode(1, 0, 1),
+                   deep = work.decode(1, 100, 1);
+    return std::pair(deep.bytes - shallow.bytes,
+                     deep.floatOperations - shallow.floatOperations);
+  };
+  const double bytes = 100.0 * 2 * kKeys * 2, operations = 100.0 * 4 * kHidden;
+  EXPECT_EQ(growth(), std::pair(3 * bytes, 3 * operations));
+  config.layerConfigs[1].headDim = 2 * config.headDim;
+  config.layerConfigs[1].kvHeads = config.kvHeads / 4;
+  EXPECT_EQ(growth(), std::pair(2.5 * bytes, 4 * operations));
+  config.layerConfigs[2].keysOf = 0;
+  EXPECT_EQ(growth(), std::pair(2.5 * bytes, 4 * operations));
+}
+
 TEST(ModelWork, SaysWhatATensorLacks) {
   ModelConfig config = configOf("tinyllama-1.1b");
   auto weights = DummyWeights::create(config, DataType::F16, 0).take();

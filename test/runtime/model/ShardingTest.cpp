@@ -302,4 +302,17 @@ TEST(Sharding, RefusesExperts) {
       "them");
 }
 
+TEST(Sharding, RefusesLayersOfOtherSizes) {
+  ModelConfig config = llama(R"("vocab_size": 307, "intermediate_size": 64)");
+  ASSERT_GT(possibleRanks(config).size(), 1u);
+  config.layerConfigs[0].headDim = 2 * config.headDim;
+  EXPECT_EQ(possibleRanks(config), std::vector<int64_t>{1});
+  const std::shared_ptr<WeightSource> weights =
+      DummyWeights::create(config, DataType::F32, 1).take();
+  EXPECT_EQ(shardModel(config, weights, 0, 2).status().message(),
+            "models whose layers differ in heads or width, or attend to "
+            "another one's keys, are not shared out among ranks; only 1 can "
+            "run them");
+}
+
 } // namespace

@@ -8,6 +8,8 @@
 
 #include "runtime/model/Step.h"
 
+#include "runtime/model/LayerCaches.h"
+
 #include "gtest/gtest.h"
 
 using namespace kf;
@@ -82,9 +84,31 @@ Executable programOf(const StepShape &shape, const ModelConfig &model) {
   program.outputs = signature.outputs;
   program.namedSizes = signature.sizes;
   if (shape.part == StepPart::Body)
-    program.caches = {{DataType::F16, model.layers, model.kvHeads,
-                       model.headDim, 1, kCachePage}};
+    program.caches = LayerCaches(model, DataType::F16).specs();
   return program;
+}
+
+/// A body has the caches of the model's layers, whatever their elements are.
+TEST(Step, BodiesHaveTheModelsCaches) {
+  ModelConfig model = modelOf(50);
+  model.layers = 3;
+  model.heads = model.kvHeads = 2;
+  model.headDim = 32;
+  model.layerConfigs.resize(3);
+  const StepShape shape = {StepPart::Body, 8};
+  const Executable equal = programOf(shape, model);
+  EXPECT_TRUE(checkStep(equal, shape, model).ok());
+  model.layerConfigs[1].headDim = 64;
+  EXPECT_FALSE(checkStep(equal, shape, model).ok());
+  Executable program = programOf(shape, model);
+  ASSERT_EQ(program.caches.size(), 2u);
+  for (CacheSpec &cache : program.caches) {
+    cache.type = DataType::Q8_0;
+    cache.keyBlock = 16;
+  }
+  EXPECT_TRUE(checkStep(program, shape, model).ok());
+  ++program.caches[1].layers;
+  EXPECT_FALSE(checkStep(program, shape, model).ok());
 }
 
 TEST(Step, ProgramsTellTheirShape) {

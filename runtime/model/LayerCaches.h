@@ -1,0 +1,57 @@
+//===- LayerCaches.h - Where layers keep keys and values --------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// A model has a KV cache for each size of keys that its layers have: layers of
+// heads of 256 elements in one, those of 512 in another. All caches have the
+// same pages, so that one page table says for all of them where positions are.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_MODEL_LAYERCACHES_H
+#define KF_RUNTIME_MODEL_LAYERCACHES_H
+
+#include "runtime/model/ModelConfig.h"
+#include "runtime/program/Executable.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+namespace kf {
+
+/// Immutable: any thread.
+class LayerCaches {
+public:
+  /// Those of `config`, with elements of `type` and keys in blocks of one.
+  explicit LayerCaches(const ModelConfig &config,
+                       DataType type = DataType::F32);
+
+  struct Place {
+    size_t cache = 0;  ///< among specs()
+    int64_t layer = 0; ///< of that cache
+  };
+  /// Where `layer` finds its keys and values: where another one has put them,
+  /// if it attends to those.
+  const Place &of(int64_t layer) const {
+    return places[static_cast<size_t>(layer)];
+  }
+  /// The caches of a step's body, in the order of its arguments.
+  const std::vector<CacheSpec> &specs() const & { return caches; }
+  std::vector<CacheSpec> specs() && { return std::move(caches); }
+  /// Bytes of `pages` pages of all caches. Errors: those of CacheSpec::bytes().
+  Result<int64_t> bytes(int64_t pages) const;
+
+private:
+  std::vector<CacheSpec> caches;
+  std::vector<Place> places; ///< [layers]
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_MODEL_LAYERCACHES_H

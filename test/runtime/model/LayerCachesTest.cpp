@@ -1,0 +1,98 @@
+//===- LayerCachesTest.cpp - Where layers keep keys and values ------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/model/LayerCaches.h"
+
+#include "runtime/model/Step.h"
+#include "test/runtime/StatusAssertions.h"
+
+#include <gtest/gtest.h>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+/// Six layers of 2 KV heads of 32 elements.
+ModelConfig config() {
+  ModelConfig config;
+  config.layers = 6;
+  config.heads = 4;
+  config.kvHeads = 2;
+  config.headDim = 32;
+  config.intermediateSize = 64;
+  config.layerConfigs.resize(6);
+  return config;
+}
+
+TEST(LayerCaches, EqualLayersHaveOne) {
+  const ModelConfig model = config();
+  EXPECT_TRUE(model.hasEqualLayers());
+  const LayerCaches caches(model, DataType::F16);
+  ASSERT_EQ(caches.specs().size(), 1u);
+  EXPECT_EQ(caches.specs()[0],
+            (CacheSpec{DataType::F16, 6, 2, 32, 1, kCachePage}));
+  EXPECT_EQ(caches.of(5).cache, 0u);
+  EXPECT_EQ(caches.of(5).layer, 5);
+  auto bytes = caches.bytes(3);
+  ASSERT_TRUE(succeeds(bytes.status()));
+  EXPECT_EQ(*bytes, 3 * 6 * 2 * 2 * 64 * 32 * 2);
+}
+
+TEST(LayerCaches, EachSizeOfKeysHasItsOwn) {
+  ModelConfig model = config();
+  // The heads of layers 1 and 4 are fewer and larger.
+  for (size_t layer : {1, 4}) {
+    model.layerConfigs[layer].kvHeads = 1;
+    model.layerConfigs[layer].headDim = 64;
+  }
+  // A size that is the model's is no other.
+  model.layerConfigs[2].headDim = 32;
+  EXPECT_FALSE(model.hasEqualLayers());
+  const LayerCaches caches(model);
+  ASSERT_EQ(caches.specs().size(), 2u);
+  EXPECT_EQ(caches.specs()[0],
+            (CacheSpec{DataType::F32, 4, 2, 32, 1, kCachePage}));
+  EXPECT_EQ(caches.specs()[1],
+            (CacheSpec{DataType::F32, 2, 1, 64, 1, kCachePage}));
+  const std::pair<size_t, int64_t> places[] = {{0, 0}, {1, 0}, {0, 1},
+                                               {0, 2}, {1, 1}, {0, 3}};
+  for (int64_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(caches.of(i).cache, places[i].first) << i;
+    EXPECT_EQ(caches.of(i).layer, places[i].second) << i;
+  }
+  auto bytes = caches.bytes(1);
+  ASSERT_TRUE(succeeds(bytes.status()));
+  EXPECT_EQ(*bytes, (4 * 2 * 32 + 2 * 1 * 64) * 2 * 64 * 4);
+}
+
+TEST(LayerCaches, LayersThatAttendToOthersKeysHaveNone) {
+  ModelConfig model = config();
+  model.layerConfigs[1].headDim = 64;
+  model.layerConfigs[4].headDim = 64;
+  model.layerConfigs[4].keysOf = 1;
+  model.layerConfigs[5].keysOf = 3;
+  EXPECT_FALSE(model.hasEqualLayers());
+  const LayerCaches caches(model);
+  ASSERT_EQ(caches.specs().size(), 2u);
+  EXPECT_EQ(caches.specs()[0].layers, 3);
+  EXPECT_EQ(caches.specs()[1].layers, 1);
+  EXPECT_EQ(caches.of(4).cache, 1u);
+  EXPECT_EQ(caches.of(4).layer, 0);
+  EXPECT_EQ(caches.of(5).cache, 0u);
+  EXPECT_EQ(caches.of(5).layer, 2);
+}
+
+TEST(LayerCaches, SaysWhatIsTooLarge) {
+  ModelConfig model = config();
+  model.layerConfigs[0].headDim = 1 << 16;
+  EXPECT_TRUE(failsWith(LayerCaches(model).bytes(int64_t(1) << 40).status(),
+                        "than 63 bits can count"));
+}
+
+} // namespace
