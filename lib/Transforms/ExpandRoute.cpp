@@ -43,11 +43,20 @@ public:
       x = arith::ExtFOp::create(b, loc, rows.clone(b.getF32Type()), x);
     Value places = isAtPlace(ranksOf(x)); // [T, k, E] of i1
     Value numbers = pick(places, alongRows(iota({top, experts}, 1)));
+    Value weights;
     if (op.getNormalized())
-      return {numbers,
-              SoftmaxOp::create(b, loc, pick(places, toPlaces(x))).getResult()};
-    Value softmax = SoftmaxOp::create(b, loc, x);
-    return {numbers, pick(places, toPlaces(softmax))};
+      weights = SoftmaxOp::create(b, loc, pick(places, toPlaces(x)));
+    else
+      weights = pick(places, toPlaces(SoftmaxOp::create(b, loc, x)));
+    if (!op.getScales())
+      return {numbers, weights};
+    Value scales = op.getScales(); // [E]
+    auto type = cast<RankedTensorType>(scales.getType());
+    if (!type.getElementType().isF32())
+      scales =
+          arith::ExtFOp::create(b, loc, type.clone(b.getF32Type()), scales);
+    scales = pick(places, broadcast(scales, {top, experts}));
+    return {numbers, arith::MulFOp::create(b, loc, weights, scales)};
   }
 
 private:
@@ -126,7 +135,7 @@ private:
         ArrayRef<ReassociationIndices>{{0}, {1, 2}}, sizes);
   }
 
-  /// x, whose rows are 1 or T, as [T, shape...].
+  /// x, whose rows are 1 or T, or which has none, as [T, shape...].
   Value broadcast(Value x, ArrayRef<int64_t> shape) {
     Type element = cast<RankedTensorType>(x.getType()).getElementType();
     return b.createOrFold<BroadcastOp>(loc, typeOf(shape, element), x);

@@ -26,6 +26,20 @@ func.func @normalized(%x: tensor<?x8xf32>) -> (tensor<?x2xi32>, tensor<?x2xf32>)
   return %e, %w : tensor<?x2xi32>, tensor<?x2xf32>
 }
 
+// What is chosen is multiplied by the scale of its expert.
+// CHECK-LABEL: @scaled(
+// CHECK-SAME:    tensor<?x8xf32>, %[[SCALES:[^:]*]]: tensor<8xbf16>)
+// CHECK:         %[[SOFTMAX:.*]] = kf.softmax %{{.*}} : tensor<?x2xf32>
+// CHECK:         %[[WIDE:.*]] = arith.extf %[[SCALES]] : tensor<8xbf16> to tensor<8xf32>
+// CHECK:         kf.broadcast %[[WIDE]] : tensor<8xf32> to tensor<?x2x8xf32>
+// CHECK:         %[[OWN:.*]] = kf.reduce(sum) %{{.*}} dims = [2] : tensor<?x2x8xf32>
+// CHECK:         %[[WEIGHTS:.*]] = arith.mulf %[[SOFTMAX]], %[[OWN]] : tensor<?x2xf32>
+// CHECK:         return %{{.*}}, %[[WEIGHTS]]
+func.func @scaled(%x: tensor<?x8xf32>, %s: tensor<8xbf16>) -> (tensor<?x2xi32>, tensor<?x2xf32>) {
+  %e, %w = kf.route %x top(2) normalized scales(%s : tensor<8xbf16>) : tensor<?x8xf32>
+  return %e, %w : tensor<?x2xi32>, tensor<?x2xf32>
+}
+
 // CHECK-LABEL: @plain(
 // CHECK:         %[[WIDE:.*]] = arith.extf %{{.*}} : tensor<4x8xbf16> to tensor<4x8xf32>
 // CHECK:         %[[ALL:.*]] = kf.softmax %[[WIDE]] : tensor<4x8xf32>

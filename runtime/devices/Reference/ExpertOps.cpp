@@ -67,7 +67,7 @@ Status checkExperts(const TensorView &x, const TensorView &experts,
 } // namespace
 
 Result<std::vector<Tensor>> route(const TensorView &logits, int64_t top,
-                                  bool normalized) {
+                                  bool normalized, const TensorView *scales) {
   if (logits.rank() != 2 || !isFloat(logits.type))
     return Status::error("kf.route C1: logits are " +
                          describe(logits.type, logits.shape) +
@@ -76,6 +76,14 @@ Result<std::vector<Tensor>> route(const TensorView &logits, int64_t top,
   if (top < 1 || top > count)
     return Status::error("kf.route C2: top is " + std::to_string(top) +
                          "; 1 to " + std::to_string(count) + " are possible");
+  if (scales && (scales->shape != std::vector{count} || !isFloat(scales->type)))
+    return Status::error("kf.route C4: scales are " +
+                         describe(scales->type, scales->shape) + ", not [" +
+                         std::to_string(count) + "] of float elements");
+  std::vector<float> factors(static_cast<size_t>(count), 1);
+  if (scales) {
+    KF_ASSIGN_OR_RETURN(factors, widen(*scales));
+  }
   KF_ASSIGN_OR_RETURN(std::vector<float> values, widen(logits));
   KF_ASSIGN_OR_RETURN(Tensor experts,
                       Tensor::zeros(DataType::I32, {rows, top}));
@@ -100,6 +108,8 @@ Result<std::vector<Tensor>> route(const TensorView &logits, int64_t top,
       for (int64_t j = 0; j < top; ++j)
         chosen[j] = all[order[j]];
     }
+    for (int64_t j = 0; j < top; ++j)
+      chosen[j] *= factors[order[j]];
     std::copy_n(order.data(), top, experts.ints() + row * top);
     std::copy_n(chosen.data(), top, weights.floats() + row * top);
   }

@@ -214,7 +214,7 @@ Result<Evaluate> prepareRoute(const OpSite &site) {
   KF_ASSIGN_OR_RETURN(int64_t top, site.attributes.integer("top"));
   const bool normalized = site.attributes.has("normalized");
   return Evaluate([top, normalized](const OpCall &call) {
-    return route(call.tensor(0), top, normalized);
+    return route(call.tensor(0), top, normalized, call.optionalTensor(1));
   });
 }
 
@@ -655,7 +655,7 @@ Result<Evaluate> prepareReshape(const OpSite &site) {
 constexpr OpEntry kOps[] = {
     {"kf.embedding", "tt", 1, prepareEmbedding},
     {"kf.matmul", "ttTTTTT", 1, prepareMatmul},
-    {"kf.route", "t", 2, prepareRoute},
+    {"kf.route", "tT", 2, prepareRoute},
     {"kf.expert_matmul", "tttTTT", 1, prepareExpertMatmul},
     {"kf.mlp", "tttTTTT", 1, prepareMlp},
     {"kf.rms_norm", "tt", 1, prepareRmsNorm},

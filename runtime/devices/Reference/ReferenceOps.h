@@ -67,9 +67,11 @@ Result<Tensor> batchMatmul(const TensorView &x, const TensorView &w,
 
 /// kf.route: the `top` largest of each row of `logits` [T, E], in descending
 /// order, the first of equals first, and their probabilities by a softmax over
-/// all or, with `normalized`, over those: [T, top] of i32 and of f32.
+/// all or, with `normalized`, over those, times their scale in `scales` [E] or
+/// null: [T, top] of i32 and of f32.
 Result<std::vector<Tensor>> route(const TensorView &logits, int64_t top,
-                                  bool normalized);
+                                  bool normalized,
+                                  const TensorView *scales = nullptr);
 
 /// kf.expert_matmul: x[t] w[0, e]^T + bias[0, e] of e = experts[t, j], taken
 /// for the nearest expert that there is. x [T, K] or [T, k, K], experts [T, k]

@@ -2,11 +2,13 @@
 // RUN: kf-opt %s --mlir-print-op-generic | kf-opt | FileCheck %s
 
 // CHECK-LABEL: @route
-func.func @route(%logits: tensor<?x8xf32, #kf.size<rows>>, %half: tensor<4x8xf16>) {
+func.func @route(%logits: tensor<?x8xf32, #kf.size<rows>>, %half: tensor<4x8xf16>, %scales: tensor<8xbf16>) {
   // CHECK: kf.route %{{.*}} top(2) : tensor<?x8xf32, #kf.size<rows>>
   %0:2 = kf.route %logits top(2) : tensor<?x8xf32, #kf.size<rows>>
   // CHECK: kf.route %{{.*}} top(8) normalized : tensor<4x8xf16>
   %1:2 = kf.route %half top(8) normalized : tensor<4x8xf16>
+  // CHECK: kf.route %{{.*}} top(3) scales(%{{.*}} : tensor<8xbf16>) : tensor<4x8xf16>
+  %2:2 = kf.route %half top(3) scales(%scales : tensor<8xbf16>) : tensor<4x8xf16>
   return
 }
 

@@ -40,6 +40,22 @@ func.func @f(%x: tensor<?x8xf32>) {
 
 // -----
 
+func.func @f(%x: tensor<?x8xf32>, %s: tensor<7xf32>) {
+  // expected-error @+1 {{C4: scales must be [8] of a float type, found 'tensor<7xf32>'}}
+  %0:2 = kf.route %x top(2) scales(%s : tensor<7xf32>) : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32>, %s: tensor<8xi32>) {
+  // expected-error @+1 {{C4: scales must be [8] of a float type, found 'tensor<8xi32>'}}
+  %0:2 = kf.route %x top(2) scales(%s : tensor<8xi32>) : tensor<?x8xf32>
+  return
+}
+
+// -----
+
 func.func @f(%x: tensor<64xf32>, %e: tensor<?x2xi32>, %w: tensor<1x4x96x64xf32>) {
   // expected-error @+1 {{C1: x must have rank 2 or 3, found 'tensor<64xf32>'}}
   %0 = kf.expert_matmul %x experts(%e), %w : tensor<64xf32>, tensor<?x2xi32>, tensor<1x4x96x64xf32>

@@ -11,6 +11,11 @@ func.func @route_normalized(%logits: tensor<?x40xf32>) -> (tensor<?x8xi32>, tens
   return %e, %w : tensor<?x8xi32>, tensor<?x8xf32>
 }
 
+func.func @route_scaled(%logits: tensor<?x7xf32>, %scales: tensor<7xbf16>) -> (tensor<?x3xi32>, tensor<?x3xf32>) attributes {kf.max_tokens = 40 : i64} {
+  %e, %w = kf.route %logits top(3) normalized scales(%scales : tensor<7xbf16>) : tensor<?x7xf32>
+  return %e, %w : tensor<?x3xi32>, tensor<?x3xf32>
+}
+
 // All, of rows with many equal elements.
 func.func @route_all_bf16(%x: tensor<4x9xi1>) -> (tensor<4x9xi32>, tensor<4x9xf32>) {
   %logits = arith.uitofp %x : tensor<4x9xi1> to tensor<4x9xbf16>

@@ -46,6 +46,13 @@ LogicalResult RouteOp::verify() {
   if (static_cast<int64_t>(getTop()) > logits.getDimSize(1))
     return emitOpError("C2: top must be at most ")
            << logits.getDimSize(1) << ", found " << getTop();
+  if (!getScales())
+    return success();
+  if (RankedTensorType scales = tensorType(getScales());
+      scales.getShape() != logits.getShape().take_back() ||
+      !isa<FloatType>(scales.getElementType()))
+    return emitOpError("C4: scales must be [")
+           << logits.getDimSize(1) << "] of a float type, found " << scales;
   return success();
 }
 

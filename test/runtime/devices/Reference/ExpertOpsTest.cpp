@@ -49,6 +49,20 @@ TEST(Route, ChoosesTheLargest) {
              {2 / 3.0f, 1 / 3.0f, 2 / 3.0f, 1 / 3.0f});
 }
 
+TEST(Route, ScalesMultiplyTheWeightsOfTheirExperts) {
+  Tensor logits = makeTensor({2, 3}, {5, 5, 0, 0, 1, 1});
+  Tensor scales = makeTensor({3}, {2, 4, 8});
+  const TensorView view = scales.view();
+  auto routes = route(logits.view(), 2, /*normalized=*/true, &view);
+  ASSERT_TRUE(routes.ok()) << routes.message();
+  const float *weights = (*routes)[1].floats();
+  expectNear({weights, weights + 4}, {1, 2, 2, 4});
+  Tensor few = makeTensor({2}, {1, 1});
+  const TensorView wrong = few.view();
+  EXPECT_EQ(route(logits.view(), 2, true, &wrong).message(),
+            "kf.route C4: scales are 2xf32, not [3] of float elements");
+}
+
 TEST(Route, OfEqualsTheFirstIsLarger) {
   Tensor logits = makeTensor({1, 5}, {1, 7, 7, 1, 7});
   expectNear(expectRoutes(logits, 4, true, {1, 2, 4, 0}),

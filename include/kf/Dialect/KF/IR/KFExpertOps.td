@@ -23,24 +23,27 @@ def KF_RouteOp : KF_TensorOp<"route"> {
     logits of the row, or with `normalized` over those that were chosen, which
     is the same divided by its sum. Of equal logits the first one is larger. A
     NaN is as large as -inf, and makes the row's weights NaN, or if `normalized`
-    those of a row that chose it. `kf-expand-route` makes reductions and
-    elementwise ops of it.
+    those of a row that chose it. `scales` multiplies the weight of expert e by
+    `scales[e]`. `kf-expand-route` makes reductions and elementwise ops of it.
 
     - C1: `logits` is a rank 2 tensor [T, E] of f32, f16 or bf16, E static and at
       most 65536.
     - C2: `top` is between 1 and E.
     - C3: `experts` is [T, top] of i32, `weights` [T, top] of f32.
+    - C4: `scales`, where present, is [E] of a float type.
 
     ```mlir
     %experts, %weights = kf.route %logits top(2) normalized : tensor<?x8xf32>
+    %e, %w = kf.route %logits top(2) scales(%s : tensor<8xbf16>)
+        : tensor<?x8xf32>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$logits, I64Attr:$top,
-                       UnitAttr:$normalized);
+  let arguments = (ins AnyRankedTensor:$logits, Optional<AnyRankedTensor>:$scales,
+                       I64Attr:$top, UnitAttr:$normalized);
   let results = (outs AnyRankedTensor:$experts, AnyRankedTensor:$weights);
   let assemblyFormat = [{
-    $logits `top` `(` $top `)` (`normalized` $normalized^)? attr-dict
-    `:` type($logits)
+    $logits `top` `(` $top `)` (`normalized` $normalized^)?
+    (`scales` `(` $scales^ `:` type($scales) `)`)? attr-dict `:` type($logits)
   }];
 }
 
