@@ -55,8 +55,7 @@ llvm::Expected<Checkpoint> Checkpoint::read(MLIRContext &context,
       return llvm::createStringError(view.message());
     Type element = getElementType(&context, view->type);
     std::string scales;
-    if (view->type == ::kf::DataType::F8E4M3 &&
-        ::kf::isFactor(config, listed)) {
+    if (view->type == ::kf::DataType::F8E4M3 && ::kf::isFactor(listed)) {
       element = Float8E4M3FNType::get(&context);
       scales = ::kf::scaleName(listed.name);
     }

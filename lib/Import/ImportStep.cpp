@@ -21,6 +21,9 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 
+#include <cmath>
+#include <numbers>
+
 using namespace mlir;
 using namespace mlir::kf;
 using ::kf::ModelConfig;
@@ -131,10 +134,10 @@ private:
           EmbeddingOp::create(b, loc, positions, weight(names.positions));
       x = arith::AddFOp::create(b, loc, x, learned);
     }
-    x = scaled(x, config.embeddingScale);
-    if (activation.isF32())
-      return x;
-    return arith::TruncFOp::create(b, loc, rowsOf(config.hiddenSize), x);
+    x = rounded(scaled(x, config.embeddingScale));
+    if (config.tokenInputWidth)
+      tokenInputs = tokenInputsOf(ids, x);
+    return x;
   }
 
   /// [T, D] -> [T, D].
@@ -149,8 +152,14 @@ private:
                               scaled(attended, config.residualScale));
     if (!config.parallelBlocks)
       input = inputNorm(x, at, names.mlpNorm);
-    Value fed = outputNorm(feedForward(input, at, i), at, names.mlpOutputNorm);
-    return arith::AddFOp::create(b, loc, x, scaled(fed, config.residualScale));
+    Value fed =
+        outputNorm(feedForward(input, x, at, i), at, names.mlpOutputNorm);
+    x = arith::AddFOp::create(b, loc, x, scaled(fed, config.residualScale));
+    if (config.tokenInputWidth)
+      x = arith::AddFOp::create(b, loc, x, tokenOutput(x, at, i));
+    return config.layerScales
+               ? scaledBy(x, weightOf(at + std::string(names.layerScale)))
+               : x;
   }
 
   /// The norm in front of a block, if there is one.
@@ -177,6 +186,8 @@ private:
     q = headsOf(q, at + std::string(names.queryNorm), config.heads, own);
     if (k) {
       v = toHeads(v, own.kvHeads, own.headDim); // [T, kv heads, head dim]
+      if (config.valueNorm)
+        v = plainNorm(v);
       k = headsOf(k, at + std::string(names.keyNorm), own.kvHeads, own);
       KVAppendOp::create(b, loc, cache, k, v, positions, sequences, pageTable,
                          /*kv_head=*/Value(), cacheLayer);
@@ -234,12 +245,70 @@ private:
     return layer.rope ? rope(x, positions, *layer.rope) : x;
   }
 
-  /// [T, D] -> [T, D].
-  Value feedForward(Value x, const std::string &at, int64_t layer) {
-    return config.hasExperts(layer)
-               ? experts(x, at)
-               : mlp(x, at, {names.gate, names.up, names.down});
+  /// x [T, D], normalized of `residual` -> [T, D].
+  Value feedForward(Value x, Value residual, const std::string &at,
+                    int64_t layer) {
+    const bool hasExperts = config.hasExperts(layer);
+    if (hasExperts && !config.experts.besideBlock)
+      return experts(x, residual, at);
+    Value block = mlp(x, at, {names.gate, names.up, names.down});
+    if (!hasExperts)
+      return block;
+    block = norm(block, at + std::string(names.blockOutputNorm));
+    Value chosen = experts(norm(residual, at + std::string(names.expertNorm)),
+                           residual, at);
+    return arith::AddFOp::create(
+        b, loc, block, norm(chosen, at + std::string(names.expertOutputNorm)));
   }
+
+  //===--- Inputs of tokens -----------------------------------------------===//
+
+  /// ids [T] and what is made of them, x [T, D] -> [T, layers * P] of f32: what
+  /// each layer reads of the tokens.
+  Value tokenInputsOf(Value ids, Value x) {
+    const int64_t width = config.tokenInputWidth;
+    Value own = scaled(
+        EmbeddingOp::create(b, loc, withoutOthers(ids, config.tokenInputVocab),
+                            weight(names.tokenInputs)),
+        std::sqrt(static_cast<double>(width)));
+    Value made = scaled(linear(x, names.tokenInputProjection),
+                        1 / std::sqrt(static_cast<double>(config.hiddenSize)));
+    made = fromHeads(
+        rmsNorm(toHeads(made, config.layers, width), names.tokenInputNorm));
+    return scaled(arith::AddFOp::create(b, loc, own, widened(made)),
+                  1 / std::numbers::sqrt2);
+  }
+
+  /// `ids` [T], with 0 for those that are not below `count`.
+  Value withoutOthers(Value ids, int64_t count) {
+    if (count >= config.vocabSize)
+      return ids;
+    auto type = cast<RankedTensorType>(ids.getType());
+    auto filled = [&](int64_t value) -> Value {
+      auto one = RankedTensorType::get({1}, type.getElementType());
+      return BroadcastOp::create(
+          b, loc, type,
+          arith::ConstantOp::create(
+              b, loc,
+              DenseElementsAttr::get(one, static_cast<int32_t>(value))));
+    };
+    Value isKnown = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
+                                          ids, filled(count));
+    return arith::SelectOp::create(b, loc, isKnown, ids, filled(0));
+  }
+
+  /// What layer `layer` adds of the tokens to x [T, D]: [T, D].
+  Value tokenOutput(Value x, const std::string &at, int64_t layer) {
+    Value gate = ActivationOp::create(
+        b, loc, linear(x, at + std::string(names.tokenGate)), activationAttr());
+    Value own = columns(tokenInputs, layer * config.tokenInputWidth,
+                        config.tokenInputWidth);
+    Value gated = rounded(arith::MulFOp::create(b, loc, widened(gate), own));
+    return norm(linear(gated, at + std::string(names.tokenOutput)),
+                at + std::string(names.tokenOutputNorm));
+  }
+
+  //===--- Blocks ---------------------------------------------------------===//
 
   /// What the names of a block's matrices end with.
   struct BlockNames {
@@ -279,12 +348,12 @@ private:
     return summed(linear(inner, at + std::string(block.down)));
   }
 
-  /// [T, D] -> [T, D]: results are added up in f32, and rounded once.
-  Value experts(Value x, const std::string &at) {
+  /// x [T, D], normalized of `residual` -> [T, D]: results are added up in f32,
+  /// and rounded once.
+  Value experts(Value x, Value residual, const std::string &at) {
     ExpertBlock block(b, loc, config.experts, activationAttr());
     const ExpertWeights weights = expertWeights(at);
-    Value sum =
-        block.route(x, linear(x, at + std::string(names.router)), weights);
+    Value sum = block.route(x, routerLogits(x, residual, at), weights);
     if (config.experts.sharedWidth) {
       Value shared =
           mlp(x, at, {names.sharedGate, names.sharedUp, names.sharedDown});
@@ -294,9 +363,17 @@ private:
                    : block.widen(shared);
       sum = arith::AddFOp::create(b, loc, sum, shared);
     }
-    return activation.isF32() ? sum
-                              : arith::TruncFOp::create(
-                                    b, loc, rowsOf(config.hiddenSize), sum);
+    return rounded(sum);
+  }
+
+  /// [T, E] of x, or of what x is normalized of.
+  Value routerLogits(Value x, Value residual, const std::string &at) {
+    const std::string router = at + std::string(names.router);
+    if (!config.experts.routerNorm)
+      return linear(x, router);
+    Value row = rmsNorm(residual, weightOf(at + std::string(names.routerNorm)));
+    return scaled(linear(row, router),
+                  1 / std::sqrt(static_cast<double>(config.hiddenSize)));
   }
 
   ExpertWeights expertWeights(const std::string &at) {
@@ -319,6 +396,8 @@ private:
       add({names.expertUp}, weights.up, weights.upBias);
     }
     add({names.expertDown}, weights.down, weights.downBias);
+    if (config.experts.scales)
+      weights.scales = weightOf(at + std::string(names.expertScales));
     return weights;
   }
 
@@ -384,6 +463,7 @@ private:
   Type cacheElement;
   Value positions, sequences; ///< [T] of i32
   Value pageTable;            ///< [S, P] of i32
+  Value tokenInputs;          ///< [T, layers * P] of f32
   ValueRange caches;          ///< in the order of cachePlaces
 };
 

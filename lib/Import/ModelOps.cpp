@@ -96,7 +96,17 @@ Value ModelOps::norm(Value x, const Twine &name) {
 }
 
 Value ModelOps::rmsNorm(Value x, const Twine &name) {
-  return RmsNormOp::create(b, loc, x, weight(name), eps(),
+  return rmsNorm(x, weight(name));
+}
+
+Value ModelOps::plainNorm(Value x) {
+  const int64_t size = cast<RankedTensorType>(x.getType()).getShape().back();
+  Value ones = constant(SmallVector<float>(static_cast<size_t>(size), 1.0f));
+  return RmsNormOp::create(b, loc, x, ones, eps(), UnitAttr());
+}
+
+Value ModelOps::rmsNorm(Value x, Value weight) {
+  return RmsNormOp::create(b, loc, x, weight, eps(),
                            config.zeroCenteredNorms ? b.getUnitAttr()
                                                     : UnitAttr());
 }
@@ -141,6 +151,21 @@ Value ModelOps::widened(Value x) {
   if (type.getElementType().isF32())
     return x;
   return arith::ExtFOp::create(b, loc, type.clone(b.getF32Type()), x);
+}
+
+Value ModelOps::rounded(Value x) {
+  auto type = cast<RankedTensorType>(x.getType());
+  if (activation.isF32())
+    return x;
+  return arith::TruncFOp::create(b, loc, type.clone(activation), x);
+}
+
+Value ModelOps::scaledBy(Value x, Value factor) {
+  RankedTensorType wide =
+      cast<RankedTensorType>(x.getType()).clone(b.getF32Type());
+  Value product = arith::MulFOp::create(
+      b, loc, widened(x), BroadcastOp::create(b, loc, wide, widened(factor)));
+  return rounded(product);
 }
 
 Value ModelOps::scaled(Value x, double factor) {

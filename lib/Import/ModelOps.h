@@ -49,6 +49,9 @@ public:
   /// The model's norm, "<name>.weight" and ".bias".
   Value norm(Value x, const Twine &name);
   Value rmsNorm(Value x, const Twine &name);
+  Value rmsNorm(Value x, Value weight);
+  /// RMS norm of the rows of x without a weight.
+  Value plainNorm(Value x);
   /// The norm of rows of which each rank has some elements, as many as others,
   /// and has those of the weight: x / sqrt(mean(x * x) + eps) * weight, whose
   /// mean is that of the ranks' means. Squares are summed in f32.
@@ -65,6 +68,10 @@ public:
   ActivationKindAttr activationAttr();
   /// x as f32.
   Value widened(Value x);
+  /// x, of f32, as what layers hand on.
+  Value rounded(Value x);
+  /// x [T, columns] times the one number of `factor` [1].
+  Value scaledBy(Value x, Value factor);
   /// `factor` times x [rows, columns]: f32 multiplies, and the product alone is
   /// rounded to what x has.
   Value scaled(Value x, double factor);

@@ -345,7 +345,7 @@ DummyWeights::create(const ModelConfig &config, DataType type,
                           !config.zeroCenteredNorms
                       ? 1
                       : 0;
-    if (type == DataType::F8E4M3 && !isFactor(config, listed)) {
+    if (type == DataType::F8E4M3 && !isFactor(listed)) {
       tensor.type = DataType::BF16;
       continue;
     }

@@ -25,6 +25,8 @@ std::optional<int64_t> unlessZero(int64_t value) {
 /// they disagree.
 Result<const char *> nameOfCount(const ConfigReader &reader,
                                  const ExpertFields &fields) {
+  if (!fields.otherCount)
+    return fields.count;
   const json *value = reader.find(fields.count);
   const json *other = reader.find(fields.otherCount);
   if (value && other && *value != *other)
@@ -66,6 +68,12 @@ Status kf::readExperts(const ConfigReader &reader, const Family &family,
   const ExpertFields &fields = family.experts;
   if (!fields.count)
     return Status();
+  if (fields.enabled) {
+    KF_ASSIGN_OR_RETURN(const bool enabled,
+                        reader.boolean(fields.enabled, false));
+    if (!enabled)
+      return Status();
+  }
   ExpertsConfig &experts = config.experts;
   KF_ASSIGN_OR_RETURN(const char *count, nameOfCount(reader, fields));
   KF_ASSIGN_OR_RETURN(
@@ -78,10 +86,10 @@ Status kf::readExperts(const ConfigReader &reader, const Family &family,
         " is " + std::to_string(experts.count * config.layers) + "; at most " +
         std::to_string(kMaxModelExperts) + " experts are possible");
   KF_ASSIGN_OR_RETURN(experts.chosen,
-                      reader.integer("num_experts_per_tok", 1, kMaxExperts,
+                      reader.integer(fields.chosen, 1, kMaxExperts,
                                      unlessZero(fields.defaultChosen)));
   if (experts.chosen > experts.count)
-    return Status::error("'num_experts_per_tok' " +
+    return Status::error("'" + std::string(fields.chosen) + "' " +
                          std::to_string(experts.chosen) + " is more than '" +
                          count + "' " + std::to_string(experts.count));
   KF_ASSIGN_OR_RETURN(experts.width,
@@ -99,6 +107,9 @@ Status kf::readExperts(const ConfigReader &reader, const Family &family,
     experts.sharedGate = fields.sharedGate;
   }
   experts.bias = fields.bias;
+  experts.besideBlock = fields.besideBlock;
+  experts.routerNorm = fields.routerNorm;
+  experts.scales = fields.scales;
   if (fields.clampLimit) {
     GateClamp &clamp = experts.clamp.emplace();
     KF_ASSIGN_OR_RETURN(clamp.limit, reader.positive(fields.clampLimit,

@@ -11,6 +11,7 @@
 #include "runtime/core/Json.h"
 #include "runtime/core/Quote.h"
 #include "runtime/model/ConfigLimits.h"
+#include "runtime/model/LayerSizeFields.h"
 #include "runtime/model/RopeFactors.h"
 #include "runtime/model/UnsupportedFields.h"
 
@@ -34,28 +35,33 @@ struct Ropes {
 
 class RopeReader {
 public:
+  /// `fullDim` and `slidingDim` are the sizes of the heads of layers without a
+  /// window, and of those with one.
   RopeReader(const ConfigReader &reader, const Family &family,
-             const ModelConfig &config)
-      : file(reader), family(family), config(config) {}
+             const ModelConfig &config, int64_t fullDim, int64_t slidingDim)
+      : file(reader), family(family), config(config), fullDim(fullDim),
+        slidingDim(slidingDim) {}
 
   Result<Ropes> read();
 
 private:
   Result<RopeConfig> readObject(const json &object, const std::string &name,
-                                double theta);
+                                double theta, int64_t headDim);
   Status readScaling(const ConfigReader &reader, const std::string &type,
                      RopeConfig &rope);
   Status readLlama3(const ConfigReader &reader, RopeConfig &rope);
   Status readYarn(const ConfigReader &reader, RopeConfig &rope);
   Status readLongRope(const ConfigReader &reader, RopeConfig &rope);
+  static Status readProportional(const ConfigReader &reader, RopeConfig &rope);
   Result<int64_t> readOriginalContext(const ConfigReader &reader) const;
-  Result<int64_t> dimOf(double part) const;
+  static Result<int64_t> dimOf(double part, int64_t headDim);
   Result<Ropes> withDims(Ropes ropes) const;
   Result<double> partOf(const ConfigReader &reader) const;
 
   const ConfigReader &file;
   const Family &family;
   const ModelConfig &config;
+  int64_t fullDim, slidingDim;
   double theta = 0, part = 1; ///< of the file, outside of objects
 };
 
@@ -71,12 +77,11 @@ Result<double> readTheta(const ConfigReader &reader, double fallback) {
   return numberOr(reader, "rope_theta", kMinRopeBase, kMaxRopeBase, fallback);
 }
 
-Result<int64_t> RopeReader::dimOf(double part) const {
-  const auto dim =
-      static_cast<int64_t>(static_cast<double>(config.headDim) * part);
+Result<int64_t> RopeReader::dimOf(double part, int64_t headDim) {
+  const auto dim = static_cast<int64_t>(static_cast<double>(headDim) * part);
   if (dim < 2 || dim % 2 != 0)
     return Status::error("'partial_rotary_factor' " + spellNumber(part) +
-                         " of heads of " + std::to_string(config.headDim) +
+                         " of heads of " + std::to_string(headDim) +
                          " elements are " + std::to_string(dim) +
                          "; rotary embedding needs an even number");
   return dim;
@@ -97,8 +102,8 @@ Result<double> RopeReader::partOf(const ConfigReader &reader) const {
 /// Reads `object`, which is either the file's rope_scaling (older style), its
 /// rope_parameters, or one of the objects in these. It may be without a theta.
 Result<RopeConfig> RopeReader::readObject(const json &object,
-                                          const std::string &name,
-                                          double theta) {
+                                          const std::string &name, double theta,
+                                          int64_t headDim) {
   if (!object.is_object())
     return Status::error("'" + name + "' is " + shortDump(object) +
                          ", but an object is expected");
@@ -126,17 +131,15 @@ Result<RopeConfig> RopeReader::readObject(const json &object,
       "mscale",           "truncate",  "mscale_all_dim"};
   static constexpr std::string_view ofLongRope[] = {
       "attention_factor", "short_factor", "long_factor"};
-  const std::pair<const char *, Names> types[] = {{"default", {}},
-                                                  {"linear", {}},
-                                                  {"llama3", {}},
-                                                  {"yarn", ofYarn},
-                                                  {"longrope", ofLongRope}};
+  const std::pair<const char *, Names> types[] = {
+      {"default", {}},  {"linear", {}},           {"llama3", {}},
+      {"yarn", ofYarn}, {"longrope", ofLongRope}, {"proportional", {}}};
   const auto *found =
       std::ranges::find(types, type, &std::pair<const char *, Names>::first);
   if (found == std::end(types))
     return Status::error("'" + name + "' has rope_type " + inQuotes(type) +
                              ", which is not supported (supported: default, "
-                             "linear, llama3, yarn, longrope)",
+                             "linear, llama3, yarn, longrope, proportional)",
                          StatusCode::Unsupported);
   for (const auto &[key, value] : object.items())
     if (!value.is_null() && std::ranges::find(ofAll, key) == std::end(ofAll) &&
@@ -144,8 +147,11 @@ Result<RopeConfig> RopeReader::readObject(const json &object,
       return Status::error("'" + name + "' has a field " + inQuotes(key) +
                                ", which is not supported",
                            StatusCode::Unsupported);
-  KF_ASSIGN_OR_RETURN(const double turned, partOf(reader));
-  KF_ASSIGN_OR_RETURN(rope.dim, dimOf(turned));
+  double turned = 1;
+  if (type != "proportional") {
+    KF_ASSIGN_OR_RETURN(turned, partOf(reader));
+  }
+  KF_ASSIGN_OR_RETURN(rope.dim, dimOf(turned, headDim));
   KF_RETURN_IF_ERROR(readScaling(reader, type, rope));
   // Where all of a head is turned, it is in attention's scale.
   const double scaled = config.attentionScale * rope.magnitude * rope.magnitude;
@@ -164,6 +170,8 @@ Status RopeReader::readScaling(const ConfigReader &reader,
     return Status();
   if (type == "longrope")
     return readLongRope(reader, rope);
+  if (type == "proportional")
+    return readProportional(reader, rope);
   KF_ASSIGN_OR_RETURN(rope.factor,
                       reader.number("factor", kMinRopeBase, kMaxRopeBase));
   if (type == "llama3")
@@ -254,6 +262,16 @@ Status RopeReader::readLongRope(const ConfigReader &reader, RopeConfig &rope) {
   return Status();
 }
 
+Status RopeReader::readProportional(const ConfigReader &reader,
+                                    RopeConfig &rope) {
+  rope.scaling = RopeConfig::Scaling::Proportional;
+  KF_ASSIGN_OR_RETURN(rope.turnedShare,
+                      numberOr(reader, "partial_rotary_factor", 0, 1, 1));
+  KF_ASSIGN_OR_RETURN(
+      rope.factor, numberOr(reader, "factor", kMinRopeBase, kMaxRopeBase, 1));
+  return Status();
+}
+
 /// The positions that a model was trained with before its RoPE was scaled. What
 /// stands outside of the object counts, as in transformers.
 Result<int64_t>
@@ -286,7 +304,8 @@ Result<Ropes> RopeReader::read() {
   }
   const Ropes unscaled = ropes;
   if (older) {
-    KF_ASSIGN_OR_RETURN(ropes.full, readObject(*older, "rope_scaling", theta));
+    KF_ASSIGN_OR_RETURN(ropes.full,
+                        readObject(*older, "rope_scaling", theta, fullDim));
     if (!family.ropeByType)
       ropes.sliding = ropes.full;
   }
@@ -305,13 +324,14 @@ Result<Ropes> RopeReader::read() {
                                  ", which is not supported (supported: "
                                  "full_attention, sliding_attention)",
                              StatusCode::Unsupported);
-      RopeConfig &rope =
-          key == "full_attention" ? parameters.full : parameters.sliding;
-      KF_ASSIGN_OR_RETURN(rope,
-                          readObject(value, name + "." + key, rope.theta));
+      const bool isFull = key == "full_attention";
+      RopeConfig &rope = isFull ? parameters.full : parameters.sliding;
+      KF_ASSIGN_OR_RETURN(rope, readObject(value, name + "." + key, rope.theta,
+                                           isFull ? fullDim : slidingDim));
     }
   } else {
-    KF_ASSIGN_OR_RETURN(parameters.full, readObject(*newer, name, theta));
+    KF_ASSIGN_OR_RETURN(parameters.full,
+                        readObject(*newer, name, theta, fullDim));
     if (!family.ropeByType)
       parameters.sliding = parameters.full;
     else if (!family.slidingTheta)
@@ -328,9 +348,10 @@ Result<Ropes> RopeReader::read() {
 
 /// `ropes`, where those that no object describes turn what the file says.
 Result<Ropes> RopeReader::withDims(Ropes ropes) const {
-  for (RopeConfig *rope : {&ropes.full, &ropes.sliding})
+  for (auto [rope, headDim] :
+       {std::pair(&ropes.full, fullDim), std::pair(&ropes.sliding, slidingDim)})
     if (rope->dim == 0) {
-      KF_ASSIGN_OR_RETURN(rope->dim, dimOf(part));
+      KF_ASSIGN_OR_RETURN(rope->dim, dimOf(part, headDim));
     }
   return ropes;
 }
@@ -439,6 +460,15 @@ Status checkAgrees(const ConfigReader &reader, const char *name,
   return Status();
 }
 
+/// The size of the heads of layers that have a window, or have none; the
+/// model's, where there are no such layers.
+int64_t headDimOf(const ModelConfig &config, const std::vector<bool> &slides,
+                  bool sliding) {
+  const auto found = std::ranges::find(slides, sliding);
+  return found == slides.end() ? config.headDim
+                               : config.layer(found - slides.begin()).headDim;
+}
+
 } // namespace
 
 Status kf::readLayers(const ConfigReader &reader, const Family &family,
@@ -463,13 +493,24 @@ Status kf::readLayers(const ConfigReader &reader, const Family &family,
                          ", but some layers have a window; give it, or "
                          "'layer_types' without \"sliding_attention\"");
   }
+  if (family.lastIsFull && slides.back()) {
+    slides.back() = false;
+    if (reader.contains("layer_types"))
+      config.warnings.push_back(
+          "config.json: the last of 'layer_types' is \"sliding_attention\", "
+          "which counts as \"full_attention\", as in transformers");
+  }
   if (family.agreeingField)
     KF_RETURN_IF_ERROR(checkAgrees(reader, family.agreeingField, slides));
+  config.layerConfigs.resize(config.layers);
+  KF_RETURN_IF_ERROR(readLayerSizes(reader, family, slides, config));
   Ropes ropes;
   if (family.turned != TurnedLayers::None) {
-    KF_ASSIGN_OR_RETURN(ropes, RopeReader(reader, family, config).read());
+    KF_ASSIGN_OR_RETURN(ropes, RopeReader(reader, family, config,
+                                          headDimOf(config, slides, false),
+                                          headDimOf(config, slides, true))
+                                   .read());
   }
-  config.layerConfigs.resize(config.layers);
   for (int64_t i = 0; i < config.layers; ++i) {
     LayerConfig &layer = config.layerConfigs[i];
     layer.window = slides[i] ? window : 0;

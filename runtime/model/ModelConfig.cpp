@@ -297,6 +297,7 @@ Status readScales(const ConfigReader &reader, const Family &family,
   if (family.architecture == Architecture::Gpt2) {
     KF_ASSIGN_OR_RETURN(scaled, reader.boolean("scale_attn_weights", true));
   }
+  scaled &= !family.unscaledAttention;
   config.attentionScale =
       scaled ? 1 / std::sqrt(static_cast<double>(config.headDim)) : 1;
   KF_RETURN_IF_ERROR(
@@ -329,6 +330,8 @@ Status readBlocks(const ConfigReader &reader, const Family &family,
   config.normPlaces = family.normPlaces;
   config.qkNorm = family.qkNorm;
   config.attentionSinks = family.attentionSinks;
+  config.valueNorm = family.valueNorm;
+  config.layerScales = family.layerScales;
   config.gatedMlp = family.gatedMlp;
   config.parallelBlocks = family.parallelBlocks;
   if (family.parallelField) {
@@ -343,6 +346,27 @@ Status readBlocks(const ConfigReader &reader, const Family &family,
   KF_ASSIGN_OR_RETURN(config.attentionOutputBias,
                       readBias(reader, family.outputBias));
   KF_ASSIGN_OR_RETURN(config.mlpBias, readBias(reader, family.mlpBias));
+  return Status();
+}
+
+Status readTokenInputs(const ConfigReader &reader, const Family &family,
+                       ModelConfig &config) {
+  if (!family.tokenInputWidth)
+    return Status();
+  KF_ASSIGN_OR_RETURN(config.tokenInputWidth,
+                      reader.integer(family.tokenInputWidth, 0, kMaxSize,
+                                     family.defaultTokenInputWidth));
+  if (config.tokenInputWidth == 0)
+    return Status();
+  if (config.layers * config.tokenInputWidth > kMaxSize)
+    return Status::error(
+        reader.quoted(family.tokenInputWidth) + ", which times '" +
+        family.layers + "' " + std::to_string(config.layers) + " is " +
+        std::to_string(config.layers * config.tokenInputWidth) + "; at most " +
+        std::to_string(kMaxSize) + " is possible");
+  KF_ASSIGN_OR_RETURN(config.tokenInputVocab,
+                      reader.integer(family.tokenInputVocab, 1, kMaxSize,
+                                     family.defaultTokenInputVocab));
   return Status();
 }
 
@@ -396,6 +420,7 @@ Result<ModelConfig> readModel(const json &outside) {
   KF_RETURN_IF_ERROR(readScales(reader, family, config));
   KF_RETURN_IF_ERROR(readLayers(reader, family, config));
   KF_RETURN_IF_ERROR(readExperts(reader, family, config));
+  KF_RETURN_IF_ERROR(readTokenInputs(reader, family, config));
   KF_ASSIGN_OR_RETURN(
       config.tiedEmbeddings,
       reader.boolean("tie_word_embeddings", family.defaultTied));

@@ -48,6 +48,7 @@ enum class Architecture {
   Cohere2,
   Gemma2,
   Gemma3,
+  Gemma4,
   Mixtral,
   Qwen2Moe,
   Qwen3Moe,
@@ -73,11 +74,11 @@ enum class QkNorm { None, Heads, Width };
 
 /// Rotary position embedding.
 struct RopeConfig {
-  enum class Scaling { None, Linear, Llama3, Yarn, LongRope };
+  enum class Scaling { None, Linear, Llama3, Yarn, LongRope, Proportional };
   double theta = 10000;
   int64_t dim = 0; ///< elements of a head that are turned, the first ones; even
   Scaling scaling = Scaling::None;
-  double factor = 1;                            ///< Linear, Llama3, Yarn
+  double factor = 1; ///< Linear, Llama3, Yarn, Proportional
   double lowFreqFactor = 1, highFreqFactor = 4; ///< Llama3
   int64_t originalContext = 0;                  ///< Llama3, Yarn, LongRope
   double betaFast = 32, betaSlow = 1;           ///< Yarn
@@ -86,6 +87,9 @@ struct RopeConfig {
   /// originalContext positions and in longer ones; see settleContext().
   std::vector<float> shortFactors, longFactors;
   bool isLong = true; ///< LongRope: longFactors count
+  /// Proportional: of the dim / 2 pairs, the first ones of this share are
+  /// turned, by the frequencies that they have among all; others are not.
+  double turnedShare = 1;
   /// Factor of cosines and sines: Yarn, LongRope.
   double magnitude = 1;
   /// Rotates elements 2i and 2i + 1 of a head rather than i and i + dim / 2.
@@ -135,6 +139,13 @@ struct ExpertsConfig {
   /// What that gives is multiplied by a sigmoid of a product with the row.
   bool sharedGate = false;
   bool bias = false; ///< router and experts' matrices have biases
+  /// The layer's feed-forward block is there, too: each of both has a norm of
+  /// its own before it and behind it, and what they give is added up.
+  bool besideBlock = false;
+  /// The router reads what the layer has, normalized with a weight of its own,
+  /// divided by the square root of the hidden size.
+  bool routerNorm = false;
+  bool scales = false; ///< each expert's weight is multiplied by its number
   std::optional<GateClamp> clamp = {}; ///< with Activation::Silu
 
   bool operator==(const ExpertsConfig &) const = default;
@@ -185,6 +196,14 @@ struct ModelConfig {
   /// Each head has a score beside those of its keys, which takes a part of the
   /// softmax and gives nothing.
   bool attentionSinks = false;
+  bool valueNorm = false; ///< RMS norms of the heads of values, no weight
+  /// What a layer gives is multiplied by a number of its own.
+  bool layerScales = false;
+  /// Width of what each layer adds of the token itself, behind its blocks: an
+  /// embedding of its own and a projection of the model's; 0: nothing.
+  int64_t tokenInputWidth = 0;
+  /// Rows of the table of those embeddings; ids past it are looked up as 0.
+  int64_t tokenInputVocab = 0;
   double attentionScale = 0; ///< factor of q k^T
   double embeddingScale = 1; ///< factor of the embeddings
   double residualScale = 1;  ///< factor of what a block gives

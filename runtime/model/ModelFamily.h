@@ -54,18 +54,21 @@ struct StatedField {
   const char *value; ///< the only one that is right, as JSON
 };
 
-/// What fields say of experts (ExpertFields.h). num_experts_per_tok has one
-/// name in all families.
+/// What fields say of experts (ExpertFields.h).
 struct ExpertFields {
   // Names; null where there is none.
   const char *count = nullptr;      ///< null: the family has no experts
+  const char *enabled = nullptr;    ///< says whether there are; null: there are
   const char *otherCount = nullptr; ///< another name of it
+  const char *chosen = "num_experts_per_tok";
   const char *width = "intermediate_size", *sharedWidth = nullptr;
   const char *normalized = nullptr; ///< null: probabilities are
   /// mlp_only_layers and decoder_sparse_step say which layers have them, rather
   /// than all.
   bool someLayers = false;
-  bool sharedGate = false, bias = false; ///< ExpertsConfig's
+  // ExpertsConfig's.
+  bool sharedGate = false, bias = false;
+  bool besideBlock = false, routerNorm = false, scales = false;
   /// Those of ExpertsConfig's clamp; null where there is none.
   const char *clampLimit = nullptr, *clampAlpha = nullptr;
 
@@ -73,6 +76,25 @@ struct ExpertFields {
   int64_t defaultCount = 0, defaultChosen = 0, defaultWidth = 0;
   int64_t defaultSharedWidth = 0;
   double defaultClampLimit = 0, defaultClampAlpha = 0;
+};
+
+/// What fields say of layers whose sizes differ, and of layers that attend to
+/// another one's keys (LayerSizeFields.h). Names are null where there is none.
+struct LayerSizeFields {
+  /// Of layers without a window: the size of their heads, and how many KV heads
+  /// they have where `valuesAreKeys` says so.
+  const char *fullHeadDim = nullptr, *fullKvHeads = nullptr;
+  /// Layers without a window take keys for values.
+  const char *valuesAreKeys = nullptr;
+  /// An object of layers by number, each with the sizes that are its own; then
+  /// fullHeadDim and fullKvHeads do not count.
+  const char *byLayer = nullptr;
+  /// How many of the last layers attend to the keys of the last one before
+  /// them that has a window as they have, or none.
+  const char *sharing = nullptr;
+  /// Those have feed-forward blocks of twice the width.
+  const char *doubleWidth = nullptr;
+  int64_t defaultFullHeadDim = 0, defaultSharing = 0;
 };
 
 struct Family {
@@ -95,6 +117,9 @@ struct Family {
   const char *logitScale = nullptr, *logitDivisor = nullptr;
   BiasField qkvBias = {}, outputBias = {}, mlpBias = {};
   ExpertFields experts = {};
+  LayerSizeFields sizes = {};
+  /// The width and the vocabulary of tokens' inputs of layers.
+  const char *tokenInputWidth = nullptr, *tokenInputVocab = nullptr;
   /// Fields that others must not have (UnsupportedFields.cpp), and this reads,
   /// or is right to ignore.
   std::span<const char *const> reads = {};
@@ -112,6 +137,7 @@ struct Family {
   double defaultEps = 1e-6, defaultTheta = 10000, defaultRotaryPart = 1;
   double defaultLogitScale = 1, defaultScoreDivisor = 0;
   double defaultAttentionCap = 0, defaultLogitCap = 0; ///< 0: none
+  int64_t defaultTokenInputWidth = 0, defaultTokenInputVocab = 0;
   bool defaultTied = false;
   /// num_key_value_heads has to be there; else it is the number of heads.
   bool needsKvHeads = true;
@@ -125,6 +151,8 @@ struct Family {
   NormPlaces normPlaces = NormPlaces::Inputs;
   QkNorm qkNorm = QkNorm::None;
   bool attentionSinks = false;
+  bool valueNorm = false, layerScales = false;
+  bool unscaledAttention = false; ///< rather than by the size of heads
   bool gatedMlp = true;
   /// Always, unless the field of that name says it.
   bool parallelBlocks = false;
@@ -140,6 +168,7 @@ struct Family {
   const char *fullLayersField = nullptr;
   /// A field that has to say the same as the layers' windows; null: none.
   const char *agreeingField = nullptr;
+  bool lastIsFull = false; ///< the last layer has no window in any case
   TurnedLayers turned = TurnedLayers::All;
   bool interleavedRope = false;
   bool partialRotary = false; ///< reads partial_rotary_factor

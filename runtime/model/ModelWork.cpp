@@ -47,14 +47,13 @@ Result<ModelWork> ModelWork::of(const ModelConfig &config,
     const double bytes = static_cast<double>(view.bytes);
     work.elements += static_cast<uint64_t>(count);
     work.bytes += view.bytes;
-    const bool isTable = isCalled(tensor, names.embedding);
     const bool isHead =
-        isTable ? config.tiedEmbeddings : isCalled(tensor, names.head);
-    if (isTable || isCalled(tensor, names.positions))
+        isCalled(tensor, config.tiedEmbeddings ? names.embedding : names.head);
+    if (tensor.isTable)
       work.rowBytes += bytes / static_cast<double>(view.shape.front());
     if (isHead)
       work.headBytes += bytes;
-    else if (!isTable && !isCalled(tensor, names.positions))
+    else if (!tensor.isTable)
       (tensor.ofExpert ? work.expertBytes : work.weightBytes) += bytes;
     if (tensor.role != ListedTensor::Role::Matrix &&
         tensor.role != ListedTensor::Role::Router)
@@ -65,7 +64,7 @@ Result<ModelWork> ModelWork::of(const ModelConfig &config,
     if (isHead) {
       (isBlock(view.type) ? work.headBlocks : work.headFloats) += used;
       work.headBf16 += bf16;
-    } else if (!isTable && !isCalled(tensor, names.positions)) {
+    } else if (!tensor.isTable) {
       (isBlock(view.type) ? work.layerBlocks : work.layerFloats) += used;
       work.layerBf16 += bf16;
     }

@@ -646,6 +646,95 @@ static constexpr NamedConfig configs[] = {
   "eos_token_id": 200002,
   "torch_dtype": "bfloat16"
 })"},
+    {"gemma-4-e2b", "google/gemma-4-E2B", R"({
+  "architectures": ["Gemma4ForCausalLM"],
+  "model_type": "gemma4_text",
+  "hidden_size": 1536,
+  "intermediate_size": 6144,
+  "num_hidden_layers": 35,
+  "num_attention_heads": 8,
+  "num_key_value_heads": 1,
+  "head_dim": 256,
+  "global_head_dim": 512,
+  "num_global_key_value_heads": null,
+  "attention_k_eq_v": false,
+  "num_kv_shared_layers": 20,
+  "use_double_wide_mlp": true,
+  "hidden_size_per_layer_input": 256,
+  "vocab_size_per_layer_input": 262144,
+  "vocab_size": 262144,
+  "max_position_embeddings": 131072,
+  "sliding_window": 512,
+  "layer_types": [
+    "sliding_attention", "sliding_attention", "sliding_attention",
+    "sliding_attention", "full_attention", "sliding_attention",
+    "sliding_attention", "sliding_attention", "sliding_attention",
+    "full_attention", "sliding_attention", "sliding_attention",
+    "sliding_attention", "sliding_attention", "full_attention",
+    "sliding_attention", "sliding_attention", "sliding_attention",
+    "sliding_attention", "full_attention", "sliding_attention",
+    "sliding_attention", "sliding_attention", "sliding_attention",
+    "full_attention", "sliding_attention", "sliding_attention",
+    "sliding_attention", "sliding_attention", "full_attention",
+    "sliding_attention", "sliding_attention", "sliding_attention",
+    "sliding_attention", "full_attention"
+  ],
+  "rope_parameters": {
+    "full_attention": {
+      "partial_rotary_factor": 0.25,
+      "rope_theta": 1000000.0,
+      "rope_type": "proportional"
+    },
+    "sliding_attention": {"rope_theta": 10000.0, "rope_type": "default"}
+  },
+  "hidden_activation": "gelu_pytorch_tanh",
+  "rms_norm_eps": 1e-06,
+  "final_logit_softcapping": 30.0,
+  "attention_bias": false,
+  "tie_word_embeddings": true,
+  "bos_token_id": 2,
+  "eos_token_id": 1,
+  "dtype": "bfloat16"
+})"},
+    {"gemma-4-26b-a4b", "google/gemma-4-26B-A4B", R"({
+  "architectures": ["Gemma4ForCausalLM"],
+  "model_type": "gemma4_text",
+  "hidden_size": 2816,
+  "intermediate_size": 2112,
+  "num_hidden_layers": 30,
+  "num_attention_heads": 16,
+  "num_key_value_heads": 8,
+  "head_dim": 256,
+  "global_head_dim": 512,
+  "num_global_key_value_heads": 2,
+  "attention_k_eq_v": true,
+  "num_kv_shared_layers": 0,
+  "use_double_wide_mlp": false,
+  "hidden_size_per_layer_input": 0,
+  "enable_moe_block": true,
+  "num_experts": 128,
+  "top_k_experts": 8,
+  "moe_intermediate_size": 704,
+  "vocab_size": 262144,
+  "max_position_embeddings": 262144,
+  "sliding_window": 1024,
+  "rope_parameters": {
+    "full_attention": {
+      "partial_rotary_factor": 0.25,
+      "rope_theta": 1000000.0,
+      "rope_type": "proportional"
+    },
+    "sliding_attention": {"rope_theta": 10000.0, "rope_type": "default"}
+  },
+  "hidden_activation": "gelu_pytorch_tanh",
+  "rms_norm_eps": 1e-06,
+  "final_logit_softcapping": 30.0,
+  "attention_bias": false,
+  "tie_word_embeddings": true,
+  "bos_token_id": 2,
+  "eos_token_id": 1,
+  "dtype": "bfloat16"
+})"},
 };
 
 std::span<const NamedConfig> kf::namedConfigs() { return configs; }

@@ -43,7 +43,21 @@ static std::vector<float> yarnFactors(const RopeConfig &rope) {
   return factors;
 }
 
+/// Divided by it, a frequency turns no head by as much as f32 can tell, in as
+/// many positions as there can be.
+static constexpr float kStill = 1e30f;
+
+static std::vector<float> proportionalFactors(const RopeConfig &rope) {
+  const auto turned = static_cast<int64_t>(rope.turnedShare *
+                                           static_cast<double>(rope.dim) / 2);
+  std::vector<float> factors(static_cast<size_t>(rope.dim / 2), kStill);
+  std::fill_n(factors.begin(), turned, static_cast<float>(rope.factor));
+  return factors;
+}
+
 std::vector<float> kf::ropeFactors(const RopeConfig &rope) {
+  if (rope.scaling == RopeConfig::Scaling::Proportional)
+    return proportionalFactors(rope);
   if (rope.scaling == RopeConfig::Scaling::LongRope)
     return rope.isLong ? rope.longFactors : rope.shortFactors;
   return rope.scaling == RopeConfig::Scaling::Yarn ? yarnFactors(rope)

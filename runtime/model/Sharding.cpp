@@ -34,6 +34,8 @@ bool haveRows(int64_t ranks, int64_t rows) {
 std::string_view whyAlone(const ModelConfig &model) {
   if (model.experts.count > 0)
     return "models with experts";
+  if (model.tokenInputWidth > 0)
+    return "models whose layers have inputs of tokens";
   if (!model.hasEqualLayers())
     return "models whose layers differ in heads or width, or attend to another "
            "one's keys,";
@@ -265,7 +267,7 @@ Result<ModelShard> kf::shardModel(const ModelConfig &model,
                         slice.ranges, slice.extent};
     KF_ASSIGN_OR_RETURN(const TensorView view, weights->describe(tensor.name));
     // Factors of rows, of those that are kept in 8 bits.
-    if (view.type == DataType::F8E4M3 && isFactor(model, tensor)) {
+    if (view.type == DataType::F8E4M3 && isFactor(tensor)) {
       TensorShard scales = {scaleName(tensor.name), 0, slice.ranges,
                             slice.extent, /*isListed=*/false};
       if (slice.ofColumns) {

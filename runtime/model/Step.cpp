@@ -73,7 +73,9 @@ std::string kf::nameOf(const StepShape &shape) {
 
 int64_t kf::mostStepRows(const ModelConfig &model) {
   const uint64_t rows = static_cast<uint64_t>(
-      kMostHidden / std::max<int64_t>(model.hiddenSize, 1));
+      kMostHidden /
+      std::max({model.hiddenSize, model.layers * model.tokenInputWidth,
+                int64_t(1)}));
   return std::clamp(static_cast<int64_t>(std::bit_floor(rows)), kFewestMostRows,
                     kMostRows);
 }

@@ -73,8 +73,8 @@ inline constexpr StepPart kStepParts[] = {StepPart::Body, StepPart::Head,
 std::string_view nameOf(StepPart part);
 
 /// The most rows that a step of `model` can have: a power of two from 64 to
-/// 8192. As f32, so many hidden rows are at most 128 MiB, which every Vulkan
-/// device binds, but there are no fewer than 64.
+/// 8192. As f32, so many hidden rows, or inputs of tokens, are at most 128 MiB,
+/// which every Vulkan device binds, but there are no fewer than 64.
 int64_t mostStepRows(const ModelConfig &model);
 
 /// What a program of a step is compiled for.

@@ -64,9 +64,11 @@ public:
                            {nameOf(names.up), config.intermediateSize}});
   }
 
-  /// GraniteMoe's experts: [E, 2 * width, D], gates first, and [E, D, width].
+  /// Experts in two stacks: [E, 2 * width, D], gates first, and [E, D, width].
   Status splitExperts() {
     const ExpertsConfig &experts = config.experts;
+    if (!config.hasExperts(layer))
+      return Status();
     auto partOf = [&](std::string_view part, int64_t expert) {
       return nameOf(names.ofExpert(part, expert));
     };
@@ -79,9 +81,9 @@ public:
       outputs.push_back({partOf(names.expertDown, i), config.hiddenSize});
     }
     KF_RETURN_IF_ERROR(splitStack(
-        nameOf("block_sparse_moe.input_linear"),
+        whole(names.stackedInputs),
         {experts.count, 2 * experts.width, config.hiddenSize}, inputs));
-    return splitStack(nameOf("block_sparse_moe.output_linear"),
+    return splitStack(whole(names.stackedOutputs),
                       {experts.count, config.hiddenSize, experts.width},
                       outputs);
   }
@@ -126,10 +128,13 @@ private:
     return splitStack(nameOf(TensorNames::ggufStack(part)),
                       {config.experts.count, rows, columns}, parts);
   }
-  /// In the layer that is split.
+  // In the layer that is split.
   std::string nameOf(std::string_view part) const {
+    return whole(part) + ".weight";
+  }
+  std::string whole(std::string_view name) const {
     return std::string(prefix) + std::string(names.layer) + "." +
-           std::to_string(layer) + "." + std::string(part) + ".weight";
+           std::to_string(layer) + "." + std::string(name);
   }
 
   const ModelConfig &config;
@@ -150,10 +155,14 @@ struct Place {
 static constexpr Place kPlaces[] = {{"language_model.model.", "model."},
                                     {"language_model.lm_head.", "lm_head."},
                                     {"model.language_model.", "model."}};
-/// The same of tensors that make what it reads of images.
+/// The same of tensors that make what it reads of images and sounds.
 static constexpr std::string_view kOfImages[] = {
-    "vision_tower.", "multi_modal_projector.", "model.vision_tower.",
-    "model.multi_modal_projector."};
+    "audio_tower.",           "model.audio_tower.",
+    "embed_audio.",           "model.embed_audio.",
+    "embed_vision.",          "model.embed_vision.",
+    "vision_tower.",          "model.vision_tower.",
+    "vision_embedder.",       "model.vision_embedder.",
+    "multi_modal_projector.", "model.multi_modal_projector."};
 
 /// Shows the language model of a checkpoint alone.
 static Status unwrapTensors(std::unique_ptr<WeightSource> &weights) {
@@ -225,7 +234,7 @@ Status kf::adaptStoredTensors(const ModelConfig &config,
     splitLayer = &TensorSplitter::splitProjections;
   else if (config.experts.count > 0 && config.naming == TensorNaming::Gguf)
     splitLayer = &TensorSplitter::splitGgufExperts;
-  else if (config.architecture == Architecture::GraniteMoe)
+  else if (!tensorNames(config).stackedInputs.empty())
     splitLayer = &TensorSplitter::splitExperts;
   if (!splitLayer)
     return Status();

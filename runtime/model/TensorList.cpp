@@ -80,6 +80,32 @@ constexpr TensorNames gemmaNames() {
   return names;
 }
 
+/// With inputs of tokens, scales of layers, and experts beside blocks, which
+/// StoredTensors.cpp splits.
+constexpr TensorNames gemma4Names() {
+  TensorNames names = gemmaNames();
+  names.tokenInputs = "embed_tokens_per_layer";
+  names.tokenInputProjection = "per_layer_model_projection";
+  names.tokenInputNorm = "per_layer_projection_norm";
+  names.tokenGate = "per_layer_input_gate";
+  names.tokenOutput = "per_layer_projection";
+  names.tokenOutputNorm = "post_per_layer_input_norm";
+  names.layerScale = "layer_scalar";
+  names.router = "router.proj";
+  names.routerNorm = "router.scale";
+  names.experts = "experts";
+  names.expertGate = "gate_proj";
+  names.expertUp = "up_proj";
+  names.expertDown = "down_proj";
+  names.expertScales = "router.per_expert_scale";
+  names.blockOutputNorm = "post_feedforward_layernorm_1";
+  names.expertNorm = "pre_feedforward_layernorm_2";
+  names.expertOutputNorm = "post_feedforward_layernorm_2";
+  names.stackedInputs = "experts.gate_up_proj";
+  names.stackedOutputs = "experts.down_proj";
+  return names;
+}
+
 constexpr TensorNames starcoder2Names() {
   TensorNames names = llamaNames();
   names.gate = {};
@@ -117,6 +143,8 @@ constexpr TensorNames mixtralNames() {
 constexpr TensorNames graniteMoeNames() {
   TensorNames names = mixtralNames();
   names.router = "block_sparse_moe.router.layer";
+  names.stackedInputs = "block_sparse_moe.input_linear.weight";
+  names.stackedOutputs = "block_sparse_moe.output_linear.weight";
   return names;
 }
 
@@ -187,6 +215,7 @@ constexpr TensorNames ggufStarcoder2Names() {
 constexpr TensorNames kLlama = llamaNames();
 constexpr TensorNames kOlmo = olmoNames();
 constexpr TensorNames kGemma = gemmaNames();
+constexpr TensorNames kGemma4 = gemma4Names();
 constexpr TensorNames kStarcoder2 = starcoder2Names();
 constexpr TensorNames kQwenMoe = qwenMoeNames();
 constexpr TensorNames kMixtral = mixtralNames();
@@ -212,6 +241,8 @@ const TensorNames &kf::tensorNames(const ModelConfig &config) {
   case Architecture::Gemma2:
   case Architecture::Gemma3:
     return gguf ? kGgufGemma : kGemma;
+  case Architecture::Gemma4:
+    return kGemma4;
   case Architecture::Starcoder2:
     return gguf ? kGgufStarcoder2 : kStarcoder2;
   case Architecture::Mixtral:
@@ -244,10 +275,16 @@ public:
 
   std::vector<ListedTensor> build() {
     const int64_t hidden = config.hiddenSize;
-    add(std::string(names.embedding) + ".weight", {config.vocabSize, hidden});
+    addTable(names.embedding, config.vocabSize, hidden);
     if (!names.positions.empty())
-      add(std::string(names.positions) + ".weight",
-          {config.maxPositions, hidden});
+      addTable(names.positions, config.maxPositions, hidden);
+    if (const int64_t width = config.tokenInputWidth) {
+      addTable(names.tokenInputs, config.tokenInputVocab,
+               config.layers * width);
+      addLinear(std::string(names.tokenInputProjection), config.layers * width,
+                hidden, /*bias=*/false);
+      addScale(std::string(names.tokenInputNorm), width);
+    }
     for (int64_t i = 0; i < config.layers; ++i)
       addLayer(std::string(names.layer) + "." + std::to_string(i) + ".", i);
     addNorm(std::string(names.finalNorm), hidden);
@@ -303,12 +340,19 @@ private:
       addNorm(in(names.attentionOutputNorm), hidden);
     if (input && !config.parallelBlocks)
       addNorm(in(names.mlpNorm), hidden);
+    if (!own.hasExperts || config.experts.besideBlock)
+      addBlock(layer, {names.gate, names.up, names.down}, own.intermediateSize);
     if (own.hasExperts)
       addExperts(layer);
-    else
-      addBlock(layer, {names.gate, names.up, names.down}, own.intermediateSize);
     if (output)
       addNorm(in(names.mlpOutputNorm), hidden);
+    if (const int64_t width = config.tokenInputWidth) {
+      addLinear(in(names.tokenGate), width, hidden, /*bias=*/false);
+      addLinear(in(names.tokenOutput), hidden, width, /*bias=*/false);
+      addNorm(in(names.tokenOutputNorm), hidden);
+    }
+    if (config.layerScales)
+      add(in(names.layerScale), {1}, Role::NormWeight);
   }
 
   struct BlockNames {
@@ -327,6 +371,15 @@ private:
   void addExperts(const std::string &layer) {
     const ExpertsConfig &experts = config.experts;
     const int64_t hidden = config.hiddenSize;
+    if (experts.besideBlock)
+      for (std::string_view norm :
+           {names.blockOutputNorm, names.expertNorm, names.expertOutputNorm})
+        addNorm(layer + std::string(norm), hidden);
+    if (experts.routerNorm)
+      add(layer + std::string(names.routerNorm), {hidden}, Role::NormWeight);
+    if (experts.scales)
+      add(layer + std::string(names.expertScales), {experts.count},
+          Role::NormWeight);
     add(layer + std::string(names.router) + ".weight", {experts.count, hidden},
         Role::Router);
     if (experts.bias)
@@ -349,6 +402,11 @@ private:
     if (experts.sharedGate)
       add(layer + std::string(names.sharedRouter) + ".weight", {1, hidden},
           Role::Router);
+  }
+
+  void addTable(std::string_view name, int64_t rows, int64_t columns) {
+    add(std::string(name) + ".weight", {rows, columns});
+    tensors.back().isTable = true;
   }
 
   void addLinear(const std::string &base, int64_t out, int64_t in, bool bias) {
@@ -390,11 +448,34 @@ bool isLongRope(const ModelConfig &config) {
   });
 }
 
+/// Whether `name` makes keys or values of a layer that attends to another's.
+bool isOfUnusedKeys(const ModelConfig &config, std::string_view name) {
+  const TensorNames &names = tensorNames(config);
+  for (int64_t i = 0; i < config.layers; ++i) {
+    if (!config.layer(i).keysOf)
+      continue;
+    const std::string layer =
+        std::string(names.layer) + "." + std::to_string(i) + ".";
+    std::string_view rest = name;
+    if (rest.starts_with(names.prefix))
+      rest.remove_prefix(names.prefix.size());
+    if (!rest.starts_with(layer))
+      continue;
+    rest.remove_prefix(layer.size());
+    rest = rest.substr(0, rest.rfind('.'));
+    return rest == names.key || rest == names.value || rest == names.keyNorm;
+  }
+  return false;
+}
+
 /// Tensors that a model does not read although its checkpoint may have them:
 /// buffers that older versions of Hugging Face's code stored, an output matrix
-/// that equals the embedding table (see settleTiedEmbeddings), and GGUF's
-/// tables that the configuration has the numbers of.
+/// that equals the embedding table (see settleTiedEmbeddings), keys of layers
+/// that attend to others', and GGUF's tables that the configuration has the
+/// numbers of.
 bool isIgnorable(const ModelConfig &config, const std::string &name) {
+  if (isOfUnusedKeys(config, name))
+    return true;
   if (name == kGgufLongFactors || name == kGgufShortFactors)
     return config.naming == TensorNaming::Gguf && isLongRope(config);
   return name.ends_with(".rotary_emb.inv_freq") ||
@@ -463,14 +544,9 @@ Result<std::vector<ListedTensor>> kf::findTensors(const ModelConfig &config,
   return tensors;
 }
 
-bool kf::isFactor(const ModelConfig &config, const ListedTensor &tensor) {
-  const TensorNames &names = tensorNames(config);
-  auto isCalled = [&](std::string_view name) {
-    return !name.empty() && tensor.key == std::string(name) + ".weight";
-  };
+bool kf::isFactor(const ListedTensor &tensor) {
   return tensor.role == ListedTensor::Role::Matrix && !tensor.transposed &&
-         !tensor.ofExpert && !isCalled(names.embedding) &&
-         !isCalled(names.positions);
+         !tensor.ofExpert && !tensor.isTable;
 }
 
 Result<int64_t> kf::keepFloat8(const ModelConfig &config,
@@ -479,7 +555,7 @@ Result<int64_t> kf::keepFloat8(const ModelConfig &config,
                       findTensors(config, source));
   int64_t count = 0;
   for (const ListedTensor &tensor : tensors)
-    if (isFactor(config, tensor)) {
+    if (isFactor(tensor)) {
       KF_ASSIGN_OR_RETURN(const bool isKept, source.keepFloat8(tensor.name));
       count += isKept;
     }

@@ -26,16 +26,23 @@ struct TensorNames {
   std::string_view layer;                ///< "<layer>.<i>." begins a layer's
   std::string_view embedding, positions; ///< [V, D], [maxPositions, D]
   std::string_view finalNorm, head;      ///< [D], [V, D]
+  // What layers add of the token itself, P columns for each of N layers.
+  std::string_view tokenInputs;          ///< their table, [its V, N * P]
+  std::string_view tokenInputProjection; ///< of embeddings, [N * P, D]
+  std::string_view tokenInputNorm;       ///< of a layer's columns of that, [P]
   std::string_view ropeFactors;          ///< [RoPE's dim / 2]
   // In a layer.
   std::string_view attentionNorm, mlpNorm;             ///< of inputs, [D]
   std::string_view attentionOutputNorm, mlpOutputNorm; ///< [D]
   std::string_view fusedQkv, query, key, value;        ///< fused or apart:
                                                        ///< [heads * dim, D]
-  std::string_view queryNorm, keyNorm; ///< [head dim] or [heads * dim]
-  std::string_view sinks;              ///< [heads]; the whole name
-  std::string_view output;             ///< [D, heads * dim]
-  std::string_view gate, up, down;     ///< [F, D], [F, D], [D, F]
+  std::string_view queryNorm, keyNorm;     ///< [head dim] or [heads * dim]
+  std::string_view sinks;                  ///< [heads]; the whole name
+  std::string_view output;                 ///< [D, heads * dim]
+  std::string_view gate, up, down;         ///< [F, D], [F, D], [D, F]
+  std::string_view tokenGate, tokenOutput; ///< [P, D], [D, P]
+  std::string_view tokenOutputNorm;        ///< [D]
+  std::string_view layerScale;             ///< [1]; the whole name
   // In one with experts: E of them, each of width I.
   std::string_view router;                           ///< [E, D]
   std::string_view experts;                          ///< see ofExpert()
@@ -43,6 +50,13 @@ struct TensorNames {
   std::string_view expertDown;                       ///< of one, [D, I]
   std::string_view sharedGate, sharedUp, sharedDown; ///< as those of a block
   std::string_view sharedRouter;                     ///< of its sigmoid, [1, D]
+  /// Norms of experts beside a block, and of what that gives, [D].
+  std::string_view expertNorm, expertOutputNorm, blockOutputNorm;
+  std::string_view routerNorm;   ///< [D]; the whole name
+  std::string_view expertScales; ///< [E]; the whole name
+  /// Whole names of what checkpoints have all experts in: gates and ups,
+  /// [E, 2 * I, D], and [E, D, I]. Empty: they are apart.
+  std::string_view stackedInputs, stackedOutputs;
   bool transposed = false; ///< a layer's matrices are stored [in, out]
 
   /// The name in a layer of the matrix `part` (expertGate, ...) of an expert:
@@ -67,6 +81,7 @@ struct ListedTensor {
   std::vector<int64_t> shape; ///< logical: [out, in] for matrices
   bool transposed = false;    ///< the checkpoint has [in, out]
   bool ofExpert = false; ///< rows that did not choose the expert do without it
+  bool isTable = false;  ///< ids or positions are looked up in it
 
   /// As the checkpoint has it.
   std::vector<int64_t> storedShape() const;
@@ -77,9 +92,9 @@ struct ListedTensor {
 std::vector<ListedTensor> listTensors(const ModelConfig &config);
 
 /// Whether products that take factors of rows alone read `tensor`, as it is
-/// stored: a matrix that is [out, in] in the checkpoint, in which no ids or
-/// positions are looked up, and of no expert.
-bool isFactor(const ModelConfig &config, const ListedTensor &tensor);
+/// stored: a matrix that is [out, in] in the checkpoint, no table, and of no
+/// expert.
+bool isFactor(const ListedTensor &tensor);
 
 /// Has `source` keep the factors that are stored in F8E4M3 so, and returns how
 /// many. Errors are those of findTensors().

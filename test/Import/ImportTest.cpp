@@ -457,6 +457,50 @@ TEST(Import, SharedExpert) {
   expectContains(decode(model), "model.layers.1.mlp.gate_proj.weight");
 }
 
+/// The tensors that `name`'s configuration implies, of bf16.
+Model implied(const std::string &name) {
+  Model model;
+  model.config = *::kf::loadModelConfig(KF_SOURCE_DIR "/test/golden/" + name);
+  for (const ::kf::ListedTensor &tensor : ::kf::listTensors(model.config))
+    model.source.tensors[tensor.name] = {DataType::BF16, tensor.shape, nullptr,
+                                         0};
+  return model;
+}
+
+/// Experts beside a block, whose router has a norm of its own.
+TEST(Import, ExpertsBesideABlock) {
+  const Model model = implied("gemma4-moe");
+  const std::string step = decode(model);
+  EXPECT_EQ(countOf(step, "kf.mlp"), 3u) << step;
+  EXPECT_EQ(countOf(step, "top(2) normalized scales(%"), 3u);
+  // Four norms of a layer, three of experts and the router's; of heads, those
+  // of queries, keys and values; and the last one.
+  EXPECT_EQ(countOf(step, "kf.rms_norm"), 3u * (4 + 4 + 3) + 1u);
+  expectContains(step, "\"model.layers.1.router.scale\"] : tensor<32xbf16>");
+  expectContains(
+      step, "\"model.layers.1.router.per_expert_scale\"] : tensor<4xbf16>");
+  // Values of the last layer are its keys.
+  EXPECT_EQ(countOf(step, "self_attn.v_proj"), 2u);
+}
+
+/// What layers read of the token, of a table of fewer rows than ids.
+TEST(Import, InputsOfTokens) {
+  Model model = implied("gemma4-shared-kv");
+  std::string step = decode(model);
+  EXPECT_EQ(countOf(step, "embed_tokens_per_layer"), 1u) << step;
+  EXPECT_EQ(countOf(step, "arith.cmpi"), 0u);
+  EXPECT_EQ(countOf(step, "per_layer_input_gate"), 5u);
+  EXPECT_EQ(countOf(step, "tensor<1x40xf32> to tensor<1x8xf32>"), 5u);
+  EXPECT_EQ(countOf(step, "layer_scalar"), 5u);
+  // Of 8 pairs of queries and keys, 6 are not turned.
+  EXPECT_EQ(countOf(step, "1.000000e+30"), 3u * 6u);
+  model.config.tokenInputVocab = 60;
+  model.source.tensors["model.embed_tokens_per_layer.weight"].shape[0] = 60;
+  step = decode(model);
+  EXPECT_EQ(countOf(step, "arith.cmpi ult"), 1u);
+  EXPECT_EQ(countOf(step, "arith.select"), 1u);
+}
+
 /// Sides of a gate that are bounded, biases, and sinks of attention.
 TEST(Import, ClampedExperts) {
   Model model;

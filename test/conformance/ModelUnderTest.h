@@ -31,7 +31,8 @@
 namespace kf::test {
 
 /// Folders of test/golden that were written with reference logits: models whose
-/// layers are dense, and those with experts.
+/// layers are dense, those with experts, and those whose layers have caches of
+/// several sizes or attend to another one's keys.
 inline constexpr std::initializer_list<const char *> denseGoldenModels = {
     "llama2-mha",
     "llama3-gqa-scaled",
@@ -64,6 +65,8 @@ inline constexpr std::initializer_list<const char *> denseGoldenModels = {
 inline constexpr std::initializer_list<const char *> expertGoldenModels = {
     "mixtral", "qwen2-moe", "qwen3-moe",    "granitemoe",
     "olmoe",   "gpt-oss",   "gpt-oss-mxfp4"};
+inline constexpr std::initializer_list<const char *> layeredGoldenModels = {
+    "gemma4-shared-kv", "gemma4-moe"};
 
 /// Compiles a part of the step of a model that is called `model`, for one rank
 /// or several; what was compiled before is not compiled again. Any thread.

@@ -29,10 +29,11 @@ static bool isFactor(double scale) {
 }
 
 /// Whether heads can be turned so.
-static bool canTurn(const kf::RopeConfig &rope, const kf::ModelConfig &config) {
+static bool canTurn(const kf::RopeConfig &rope, const kf::ModelConfig &config,
+                    int64_t headDim) {
   const size_t pairs = static_cast<size_t>(rope.dim) / 2;
   const std::vector<float> factors = kf::ropeFactors(rope);
-  return rope.dim > 0 && rope.dim % 2 == 0 && rope.dim <= config.headDim &&
+  return rope.dim > 0 && rope.dim % 2 == 0 && rope.dim <= headDim &&
          rope.theta >= 1 && std::isfinite(rope.theta) && rope.factor > 0 &&
          (factors.empty() || factors.size() == pairs) &&
          std::ranges::all_of(factors, isFactor) && isFactor(rope.magnitude) &&
@@ -52,6 +53,26 @@ static bool hasSoundExperts(const kf::ModelConfig &config) {
                                                   &kf::LayerConfig::hasExperts);
 }
 
+/// Whether each layer has heads that can be turned, and keys.
+static bool haveSoundLayers(const kf::ModelConfig &config) {
+  for (int64_t i = 0; i < config.layers; ++i) {
+    const kf::LayerConfig layer = config.layer(i);
+    if (layer.window < 0 || layer.headDim <= 0 || layer.kvHeads <= 0 ||
+        layer.intermediateSize <= 0 || config.heads % layer.kvHeads != 0 ||
+        (layer.rope && !canTurn(*layer.rope, config, layer.headDim)))
+      return false;
+    if (!layer.keysOf)
+      continue;
+    if (*layer.keysOf < 0 || *layer.keysOf >= i)
+      return false;
+    const kf::LayerConfig other = config.layer(*layer.keysOf);
+    if (other.keysOf || other.headDim != layer.headDim ||
+        other.kvHeads != layer.kvHeads)
+      return false;
+  }
+  return true;
+}
+
 /// Whether steps can be made of it: those that allocate for it and kernels
 /// check none of this.
 static bool isSound(const kf::ModelConfig &config) {
@@ -62,13 +83,10 @@ static bool isSound(const kf::ModelConfig &config) {
          isFactor(config.residualScale) && isFactor(config.logitScale) &&
          (config.attentionCap == 0 || isFactor(config.attentionCap)) &&
          (config.logitCap == 0 || isFactor(config.logitCap)) &&
-         hasSoundExperts(config) &&
+         hasSoundExperts(config) && config.tokenInputWidth >= 0 &&
+         (config.tokenInputWidth == 0 || config.tokenInputVocab > 0) &&
          config.layerConfigs.size() == static_cast<size_t>(config.layers) &&
-         std::ranges::all_of(
-             config.layerConfigs, [&](const kf::LayerConfig &layer) {
-               return layer.window >= 0 &&
-                      (!layer.rope || canTurn(*layer.rope, config));
-             });
+         haveSoundLayers(config);
 }
 
 // config.json up to a NUL byte, where there is one, and from there on

@@ -8,6 +8,7 @@
 
 #include "Commands.h"
 #include "JsonDocument.h"
+#include "LayerPattern.h"
 #include "ModelArgument.h"
 #include "ModelFacts.h"
 #include "OptionParser.h"
@@ -22,6 +23,7 @@
 #include <algorithm>
 #include <optional>
 #include <span>
+#include <utility>
 
 using namespace kf;
 using nlohmann::ordered_json;
@@ -180,6 +182,9 @@ std::string overview(const ModelFacts &facts) {
     addList(table, "sizes", configText(*config));
     if (const std::string experts = expertsText(*config); !experts.empty())
       addList(table, "experts", experts);
+    std::string name = "layers";
+    for (const std::string &line : layerPattern(*config))
+      addList(table, std::exchange(name, ""), line);
     table.add({"vocabulary",
                std::to_string(config->vocabSize) + " rows" +
                    (config->tiedEmbeddings ? ", the output matrix too" : "")});
@@ -284,6 +289,21 @@ std::string textOf(const ModelFacts &facts, const RankFacts *ofRank,
 // JSON
 //===----------------------------------------------------------------------===//
 
+/// What each layer does that others do otherwise.
+ordered_json layersJson(const ModelConfig &config) {
+  ordered_json layers = ordered_json::array();
+  for (int64_t i = 0; i < config.layers; ++i) {
+    const LayerConfig layer = config.layer(i);
+    layers.push_back({{"window", layer.window},
+                      {"head_dim", layer.headDim},
+                      {"kv_heads", layer.kvHeads},
+                      {"intermediate_size", layer.intermediateSize}});
+    if (layer.keysOf)
+      layers.back()["keys_of"] = *layer.keysOf;
+  }
+  return layers;
+}
+
 ordered_json configJson(const ModelConfig &config) {
   ordered_json json = {{"layers", config.layers},
                        {"hidden_size", config.hiddenSize},
@@ -294,6 +314,8 @@ ordered_json configJson(const ModelConfig &config) {
                        {"vocab_size", config.vocabSize},
                        {"context_length", config.maxPositions},
                        {"tied_embeddings", config.tiedEmbeddings}};
+  if (!layerPattern(config).empty())
+    json["layer_pattern"] = layersJson(config);
   if (config.experts.count)
     json["experts"] = {{"count", config.experts.count},
                        {"per_token", config.experts.chosen},

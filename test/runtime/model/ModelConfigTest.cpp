@@ -438,12 +438,13 @@ TEST(ModelConfig, FieldsOfOtherArchitectures) {
 }
 
 TEST(ModelConfig, RopeErrors) {
-  for (const char *type : {"dynamic", "mrope", "proportional"}) {
+  for (const char *type : {"dynamic", "mrope", "axial"}) {
     expectContains(
         errorOf({{"rope_scaling", {{"type", type}, {"factor", 2.0}}}}),
         "rope_type '" + std::string(type) + "', which is not supported");
     expectContains(errorOf({{"rope_parameters", {{"rope_type", type}}}}),
-                   "(supported: default, linear, llama3, yarn, longrope)");
+                   "(supported: default, linear, llama3, yarn, longrope, "
+                   "proportional)");
   }
   expectContains(
       errorOf({{"rope_parameters",

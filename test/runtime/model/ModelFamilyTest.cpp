@@ -453,6 +453,136 @@ TEST(ModelFamily, TextConfig) {
                  "'text_config' is");
 }
 
+TEST(ModelFamily, Gemma4) {
+  auto config = golden("gemma4-shared-kv");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->attentionScale, 1);
+  EXPECT_TRUE(config->valueNorm);
+  EXPECT_TRUE(config->layerScales);
+  EXPECT_EQ(config->tokenInputWidth, 8);
+  EXPECT_EQ(config->tokenInputVocab, 64);
+  EXPECT_EQ(config->experts.count, 0);
+  EXPECT_EQ(config->windows(), (std::vector<int64_t>{8, 0, 8, 8, 0}));
+  EXPECT_EQ(config->layer(0).headDim, 8);
+  EXPECT_EQ(config->layer(1).headDim, 16);
+  EXPECT_EQ(config->layer(1).kvHeads, 1);
+  EXPECT_FALSE(config->layer(2).keysOf);
+  EXPECT_EQ(config->layer(3).keysOf, 2);
+  EXPECT_EQ(config->layer(4).keysOf, 1);
+  EXPECT_EQ(config->layer(2).intermediateSize, 24);
+  EXPECT_EQ(config->layer(4).intermediateSize, 48);
+  const RopeConfig &full = *config->layer(1).rope;
+  EXPECT_EQ(full.scaling, RopeConfig::Scaling::Proportional);
+  EXPECT_EQ(full.dim, 16);
+  EXPECT_EQ(full.turnedShare, 0.25);
+  EXPECT_EQ(config->layer(0).rope->dim, 8);
+  EXPECT_EQ(config->layer(0).rope->theta, 10000);
+
+  auto experts = golden("gemma4-moe");
+  ASSERT_TRUE(experts.ok()) << experts.message();
+  EXPECT_EQ(experts->experts.count, 4);
+  EXPECT_EQ(experts->experts.chosen, 2);
+  EXPECT_EQ(experts->experts.width, 12);
+  EXPECT_TRUE(experts->experts.normalized);
+  EXPECT_TRUE(experts->experts.besideBlock);
+  EXPECT_TRUE(experts->experts.routerNorm);
+  EXPECT_TRUE(experts->experts.scales);
+  EXPECT_EQ(experts->tokenInputWidth, 0);
+  EXPECT_EQ(experts->layer(0).kvHeads, 2);
+  EXPECT_EQ(experts->layer(2).kvHeads, 1);
+  EXPECT_EQ(experts->layer(2).headDim, 16);
+  EXPECT_FALSE(experts->layer(0).valuesAreKeys);
+  EXPECT_TRUE(experts->layer(2).valuesAreKeys);
+}
+
+/// Six layers, of which the last has no window.
+json smallGemma4() {
+  return {{"model_type", "gemma4_text"}, {"hidden_size", 64},
+          {"num_hidden_layers", 6},      {"intermediate_size", 172},
+          {"num_attention_heads", 8},    {"num_key_value_heads", 4}};
+}
+
+TEST(ModelFamily, DefaultsOfGemma4) {
+  auto config = parse(smallGemma4());
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->windows(),
+            (std::vector<int64_t>{512, 512, 512, 512, 512, 0}));
+  EXPECT_EQ(config->layer(0).headDim, 256);
+  EXPECT_EQ(config->layer(5).headDim, 512);
+  EXPECT_EQ(config->layer(5).kvHeads, 4);
+  EXPECT_EQ(config->layer(5).rope->turnedShare, 0.25);
+  EXPECT_EQ(config->layer(5).rope->theta, 1e6);
+  EXPECT_EQ(config->tokenInputWidth, 256);
+  EXPECT_EQ(config->tokenInputVocab, 262144);
+  EXPECT_EQ(config->logitCap, 0);
+  EXPECT_EQ(config->experts.count, 0);
+  // KV heads of full layers count only where values are keys.
+  json global = {{"num_global_key_value_heads", 2}};
+  EXPECT_EQ(parse(with(smallGemma4(), global))->layer(5).kvHeads, 4);
+  global["attention_k_eq_v"] = true;
+  EXPECT_EQ(parse(with(smallGemma4(), global))->layer(5).kvHeads, 2);
+  // The last layer has no window, whatever the file says.
+  auto forced = parse(with(
+      smallGemma4(),
+      {{"layer_types", std::vector<std::string>(6, "sliding_attention")}}));
+  ASSERT_TRUE(forced.ok()) << forced.message();
+  EXPECT_EQ(forced->windows().back(), 0);
+  ASSERT_EQ(forced->warnings.size(), 1u);
+  expectContains(forced->warnings[0], "the last of 'layer_types'");
+  EXPECT_TRUE(
+      parse(with(smallGemma4(), {{"use_bidirectional_attention", "vision"}}))
+          .ok());
+}
+
+TEST(ModelFamily, ErrorsOfGemma4) {
+  auto error = [](const json &changes) {
+    auto config = parse(with(smallGemma4(), changes));
+    EXPECT_FALSE(config.ok()) << changes;
+    return config.message();
+  };
+  expectContains(error({{"use_bidirectional_attention", "all"}}),
+                 "'use_bidirectional_attention' is \"all\"");
+  expectContains(error({{"global_head_dim", 31}}),
+                 "layer 5 has a head dimension of 31, which is odd");
+  expectContains(
+      error({{"attention_k_eq_v", true}, {"num_global_key_value_heads", 3}}),
+      "layer 5 has 3 KV heads, of which 'num_attention_heads' 8");
+  expectContains(error({{"num_kv_shared_layers", 6}}),
+                 "'num_kv_shared_layers' is 6");
+  expectContains(error({{"num_kv_shared_layers", 1}}),
+                 "'num_kv_shared_layers' 1 has layer 5 attend to the keys of "
+                 "an earlier layer without window, and there is none");
+  expectContains(error({{"per_layer_config", {{"6", json::object()}}}}),
+                 "'per_layer_config' has a layer '6', but the model has "
+                 "layers 0 to 5");
+  expectContains(error({{"per_layer_config", {{"x", json::object()}}}}),
+                 "'per_layer_config' has a layer 'x'");
+  expectContains(error({{"per_layer_config", {{"1", 7}}}}),
+                 "'per_layer_config.1' is 7, but an object is expected");
+  expectContains(error({{"per_layer_config", 3}}), "'per_layer_config' is 3");
+  expectContains(
+      error({{"per_layer_config", {{"1", {{"rope_theta", 7}}}}}}),
+      "'per_layer_config.1' has a field 'rope_theta', which is not supported");
+  expectContains(
+      error({{"per_layer_config", {{"1", {{"head_dim", 64}}}}}}),
+      "layer 1 has heads of 64 elements, but layer 0 of 256, and both have a "
+      "window; this is not supported");
+  expectContains(error({{"hidden_size_per_layer_input", 1 << 23}}),
+                 "'hidden_size_per_layer_input' is 8388608, which times "
+                 "'num_hidden_layers' 6");
+  expectContains(error({{"enable_moe_block", true}}), "'num_experts'");
+  expectContains(error({{"enable_moe_block", true},
+                        {"num_experts", 4},
+                        {"moe_intermediate_size", 8},
+                        {"top_k_experts", 5}}),
+                 "'top_k_experts' 5 is more than 'num_experts' 4");
+  // Others must not have the fields.
+  expectContains(errorOf({{"num_kv_shared_layers", 2}}),
+                 "'num_kv_shared_layers' is 2");
+  expectContains(errorOf({{"enable_moe_block", true}}),
+                 "'enable_moe_block' is true");
+}
+
 TEST(ModelFamily, Gemma2) {
   auto config = golden("gemma2");
   ASSERT_TRUE(config.ok()) << config.message();

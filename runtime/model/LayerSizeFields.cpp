@@ -1,0 +1,209 @@
+//===- LayerSizeFields.cpp - Layers of sizes of their own -----------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/model/LayerSizeFields.h"
+
+#include "runtime/core/Json.h"
+#include "runtime/core/Quote.h"
+#include "runtime/model/ConfigLimits.h"
+
+#include <algorithm>
+#include <charconv>
+#include <optional>
+
+using namespace kf;
+using nlohmann::json;
+
+namespace {
+
+class LayerSizeReader {
+public:
+  LayerSizeReader(const ConfigReader &reader, const LayerSizeFields &fields,
+                  const std::vector<bool> &slides, ModelConfig &config)
+      : reader(reader), fields(fields), slides(slides), config(config) {}
+
+  Status read();
+
+private:
+  Status readFullLayers();
+  Status readByLayer(const json &object);
+  Status readSharing();
+  Status checkHeads(size_t layer) const;
+  Status checkKinds() const;
+
+  const ConfigReader &reader;
+  const LayerSizeFields &fields;
+  const std::vector<bool> &slides;
+  ModelConfig &config;
+};
+
+std::string nameOf(size_t layer) { return "layer " + std::to_string(layer); }
+
+/// The layer that `text` is the number of; nothing where it is none.
+std::optional<size_t> parseLayer(std::string_view text, size_t layers) {
+  size_t layer = 0;
+  const auto [end, error] =
+      std::from_chars(text.data(), text.data() + text.size(), layer);
+  if (error != std::errc() || end != text.data() + text.size() ||
+      layer >= layers)
+    return std::nullopt;
+  return layer;
+}
+
+/// What those without a window have, where no field tells single layers.
+Status LayerSizeReader::readFullLayers() {
+  KF_ASSIGN_OR_RETURN(const int64_t headDim,
+                      reader.integer(fields.fullHeadDim, 1, kMaxHeadDim,
+                                     fields.defaultFullHeadDim));
+  KF_ASSIGN_OR_RETURN(bool ofKeys, reader.boolean(fields.valuesAreKeys, false));
+  int64_t kvHeads = config.kvHeads;
+  if (ofKeys) {
+    KF_ASSIGN_OR_RETURN(kvHeads, reader.integer(fields.fullKvHeads, 1, kMaxSize,
+                                                config.kvHeads));
+  }
+  for (size_t i = 0; i < slides.size(); ++i)
+    if (!slides[i]) {
+      config.layerConfigs[i].headDim = headDim;
+      config.layerConfigs[i].kvHeads = kvHeads;
+    }
+  return Status();
+}
+
+Status LayerSizeReader::readByLayer(const json &object) {
+  const std::string name = fields.byLayer;
+  if (!object.is_object())
+    return reader.unexpected(name, "an object of layers by number");
+  for (const auto &[key, value] : object.items()) {
+    const std::optional<size_t> layer = parseLayer(key, slides.size());
+    if (!layer)
+      return Status::error("'" + name + "' has a layer " + inQuotes(key) +
+                           ", but the model has layers 0 to " +
+                           std::to_string(slides.size() - 1));
+    const std::string place = name + "." + key;
+    if (!value.is_object())
+      return Status::error("'" + place + "' is " + shortDump(value) +
+                           ", but an object is expected");
+    const ConfigReader sizes(value, place + ".");
+    for (const auto &[field, unused] : value.items())
+      if (field != "head_dim" && field != "num_key_value_heads")
+        return Status::error("'" + place + "' has a field " + inQuotes(field) +
+                                 ", which is not supported (supported: "
+                                 "head_dim, num_key_value_heads)",
+                             StatusCode::Unsupported);
+    LayerConfig &own = config.layerConfigs[*layer];
+    KF_ASSIGN_OR_RETURN(
+        own.headDim, sizes.integer("head_dim", 1, kMaxHeadDim, config.headDim));
+    KF_ASSIGN_OR_RETURN(own.kvHeads, sizes.integer("num_key_value_heads", 1,
+                                                   kMaxSize, config.kvHeads));
+  }
+  return Status();
+}
+
+/// An error unless queries share the KV heads that a layer has of its own, and
+/// can be turned.
+Status LayerSizeReader::checkHeads(size_t layer) const {
+  const LayerConfig &stated = config.layerConfigs[layer];
+  if (stated.headDim == 0 && stated.kvHeads == 0)
+    return Status();
+  const LayerConfig own = config.layer(static_cast<int64_t>(layer));
+  if (config.heads % own.kvHeads != 0)
+    return Status::error(nameOf(layer) + " has " + std::to_string(own.kvHeads) +
+                         " KV heads, of which 'num_attention_heads' " +
+                         std::to_string(config.heads) + " is no multiple");
+  if (own.headDim % 2 != 0)
+    return Status::error(nameOf(layer) + " has a head dimension of " +
+                         std::to_string(own.headDim) +
+                         ", which is odd; rotary embedding needs an even one");
+  if (config.heads * own.headDim > kMaxSize)
+    return Status::error(
+        nameOf(layer) + " has 'num_attention_heads' times " + "heads of " +
+        std::to_string(own.headDim) + ", which is " +
+        std::to_string(config.heads * own.headDim) + "; at most " +
+        std::to_string(kMaxSize) + " is possible");
+  return Status();
+}
+
+/// RoPE is one for all layers with a window, and one for all others.
+Status LayerSizeReader::checkKinds() const {
+  for (size_t i = 0; i < slides.size(); ++i) {
+    const size_t first = static_cast<size_t>(
+        std::ranges::find(slides, slides[i]) - slides.begin());
+    const int64_t own = config.layer(static_cast<int64_t>(i)).headDim;
+    const int64_t other = config.layer(static_cast<int64_t>(first)).headDim;
+    if (own != other)
+      return Status::error(nameOf(i) + " has heads of " + std::to_string(own) +
+                               " elements, but " + nameOf(first) + " of " +
+                               std::to_string(other) + ", and both have " +
+                               (slides[i] ? "a" : "no") +
+                               " window; this is not supported",
+                           StatusCode::Unsupported);
+  }
+  return Status();
+}
+
+Status LayerSizeReader::readSharing() {
+  const auto layers = static_cast<int64_t>(slides.size());
+  KF_ASSIGN_OR_RETURN(
+      const int64_t sharing,
+      reader.integer(fields.sharing, 0, layers - 1,
+                     std::min(fields.defaultSharing, layers - 1)));
+  bool isDouble = false;
+  if (fields.doubleWidth) {
+    KF_ASSIGN_OR_RETURN(isDouble, reader.boolean(fields.doubleWidth, false));
+  }
+  const auto first = static_cast<size_t>(layers - sharing);
+  for (size_t i = first; i < slides.size(); ++i) {
+    size_t from = first;
+    while (from > 0 && slides[from - 1] != slides[i])
+      --from;
+    const std::string says = "'" + std::string(fields.sharing) + "' " +
+                             std::to_string(sharing) + " has " + nameOf(i);
+    if (from == 0)
+      return Status::error(says + " attend to the keys of an earlier layer " +
+                           (slides[i] ? "with a" : "without") +
+                           " window, and there is none");
+    const auto source = static_cast<int64_t>(from - 1);
+    const LayerConfig own = config.layer(static_cast<int64_t>(i)),
+                      other = config.layer(source);
+    if (own.kvHeads != other.kvHeads || own.headDim != other.headDim)
+      return Status::error(says + " attend to the keys of " + nameOf(from - 1) +
+                           ", which have other sizes");
+    config.layerConfigs[i].keysOf = source;
+    if (isDouble)
+      config.layerConfigs[i].intermediateSize = 2 * config.intermediateSize;
+  }
+  return Status();
+}
+
+Status LayerSizeReader::read() {
+  if (const json *object =
+          fields.byLayer ? reader.find(fields.byLayer) : nullptr)
+    KF_RETURN_IF_ERROR(readByLayer(*object));
+  else if (fields.fullHeadDim)
+    KF_RETURN_IF_ERROR(readFullLayers());
+  for (size_t i = 0; i < slides.size(); ++i)
+    KF_RETURN_IF_ERROR(checkHeads(i));
+  KF_RETURN_IF_ERROR(checkKinds());
+  if (fields.sharing)
+    KF_RETURN_IF_ERROR(readSharing());
+  if (fields.valuesAreKeys) {
+    KF_ASSIGN_OR_RETURN(const bool ofKeys,
+                        reader.boolean(fields.valuesAreKeys, false));
+    for (size_t i = 0; i < slides.size(); ++i)
+      config.layerConfigs[i].valuesAreKeys = ofKeys && !slides[i];
+  }
+  return Status();
+}
+
+} // namespace
+
+Status kf::readLayerSizes(const ConfigReader &reader, const Family &family,
+                          const std::vector<bool> &slides,
+                          ModelConfig &config) {
+  return LayerSizeReader(reader, family.sizes, slides, config).read();
+}

@@ -1,0 +1,89 @@
+//===- LayerPattern.cpp - What a model's layers do otherwise --------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "LayerPattern.h"
+
+#include <algorithm>
+
+using namespace kf;
+
+namespace {
+
+/// Whether layers are said to be alike: all but whose keys they attend to, and
+/// how wide their blocks are.
+bool isAlike(const LayerConfig &a, const LayerConfig &b) {
+  return a.window == b.window && a.headDim == b.headDim &&
+         a.kvHeads == b.kvHeads && a.rope.has_value() == b.rope.has_value();
+}
+
+/// The fewest layers that, in turn, are what all are.
+size_t periodOf(const std::vector<LayerConfig> &layers) {
+  for (size_t period = 1; period < layers.size(); ++period) {
+    bool repeats = true;
+    for (size_t i = period; i < layers.size() && repeats; ++i)
+      repeats = isAlike(layers[i], layers[i - period]);
+    if (repeats)
+      return period;
+  }
+  return layers.size();
+}
+
+/// "with a window of 512", and what else is not the model's.
+std::string textOf(const LayerConfig &layer, const ModelConfig &config) {
+  std::string text = layer.window
+                         ? "with a window of " + std::to_string(layer.window)
+                         : "without";
+  if (!layer.rope && config.layerConfigs.front().rope)
+    text += " or RoPE";
+  if (layer.headDim != config.headDim)
+    text += ", heads of " + std::to_string(layer.headDim);
+  if (layer.kvHeads != config.kvHeads)
+    text += ", " + std::to_string(layer.kvHeads) + " for keys and values";
+  return text;
+}
+
+} // namespace
+
+std::vector<std::string> kf::layerPattern(const ModelConfig &config) {
+  std::vector<LayerConfig> layers;
+  for (int64_t i = 0; i < config.layers; ++i)
+    layers.push_back(config.layer(i));
+  auto countIf = [&](auto holds) {
+    return std::to_string(std::ranges::count_if(layers, holds));
+  };
+  std::vector<std::string> lines;
+  const size_t period = periodOf(layers);
+  if (period > 1 || layers.front().window > 0) {
+    std::string text;
+    for (size_t i = 0; i < period;) {
+      size_t end = i;
+      while (end < period && isAlike(layers[end], layers[i]))
+        ++end;
+      text += (text.empty() ? "" : ", ") +
+              (period == 1 ? "all" : std::to_string(end - i)) + " " +
+              textOf(layers[i], config);
+      i = end;
+    }
+    lines.push_back(text +
+                    (period > 1 && period < layers.size() ? ", in turn" : ""));
+  }
+  if (std::string sharing = countIf(
+          [](const LayerConfig &layer) { return layer.keysOf.has_value(); });
+      sharing != "0")
+    lines.push_back("the last " + sharing +
+                    " attend to the keys of earlier ones");
+  if (std::string wider = countIf([&](const LayerConfig &layer) {
+        return layer.intermediateSize != config.intermediateSize;
+      });
+      wider != "0")
+    lines.push_back(wider + " with a feed-forward of another width");
+  if (config.tokenInputWidth)
+    lines.push_back("all with an input of the token, " +
+                    std::to_string(config.tokenInputWidth) + " wide");
+  return lines;
+}
