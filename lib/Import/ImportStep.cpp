@@ -9,6 +9,7 @@
 #include "Checkpoint.h"
 #include "ExpertBlock.h"
 #include "ModelOps.h"
+#include "StreamOps.h"
 
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Import/Import.h"
@@ -23,6 +24,7 @@
 
 #include <cmath>
 #include <numbers>
+#include <optional>
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -91,8 +93,7 @@ private:
     pageTable = arguments[::kf::kStepPageTable];
     caches = arguments.take_back(cachePlaces.specs().size());
     Value x = embed(arguments[::kf::kStepIds]);
-    for (int64_t i = 0; i < config.layers; ++i)
-      x = decoderLayer(x, i);
+    x = config.streams.count > 1 ? streamLayers(x) : layers(x);
     if (activation.isF32())
       return x;
     setPlace("output");
@@ -140,26 +141,72 @@ private:
     return x;
   }
 
-  /// [T, D] -> [T, D].
-  Value decoderLayer(Value x, int64_t i) {
+  /// What the names of layer `i` begin with, which the next ops belong to.
+  std::string enterLayer(int64_t i) {
     const std::string layer = (Twine(names.layer) + "." + Twine(i)).str();
     setPlace(layer);
-    const std::string at = layer + ".";
+    return layer + ".";
+  }
+
+  /// [T, D] -> [T, D].
+  Value layers(Value x) {
+    for (int64_t i = 0; i < config.layers; ++i) {
+      const std::string at = enterLayer(i);
+      x = blocks(x, at, i);
+      if (config.tokenInputWidth)
+        x = arith::AddFOp::create(b, loc, x, tokenOutput(x, at, i));
+      if (config.layerScales)
+        x = scaledBy(x, weightOf(at + std::string(names.layerScale)));
+    }
+    return x;
+  }
+
+  /// The same of a model of several streams. All but the first have the layers'
+  /// inputs of the token.
+  Value streamLayers(Value x) {
+    StreamOps ops(*this);
+    SmallVector<Value> streams = ops.begin(x);
+    for (int64_t i = 0; i < config.layers; ++i) {
+      const std::string at = enterLayer(i);
+      streams = ops.predict(streams, at);
+      Value computed =
+          blocks(streams[static_cast<size_t>(config.streams.active)], at, i);
+      streams = ops.correct(streams, computed, at);
+      if (!config.tokenInputWidth)
+        continue;
+      Value input = tokenOutput(ops.gateInput(streams, at), at, i);
+      for (Value &stream : MutableArrayRef(streams).drop_front())
+        stream = arith::AddFOp::create(b, loc, stream, input);
+    }
+    setPlace("output");
+    return ops.end(streams);
+  }
+
+  /// A layer's attention and feed-forward: [T, D] -> [T, D].
+  Value blocks(Value x, const std::string &at, int64_t i) {
     Value input = inputNorm(x, at, names.attentionNorm);
     Value attended =
         outputNorm(attention(input, at, i), at, names.attentionOutputNorm);
     x = arith::AddFOp::create(b, loc, x,
                               scaled(attended, config.residualScale));
+    if (config.narrowWidth)
+      x = scaled(arith::AddFOp::create(b, loc, x, narrowBlock(input, at)),
+                 1 / std::numbers::sqrt2);
     if (!config.parallelBlocks)
       input = inputNorm(x, at, names.mlpNorm);
     Value fed =
         outputNorm(feedForward(input, x, at, i), at, names.mlpOutputNorm);
-    x = arith::AddFOp::create(b, loc, x, scaled(fed, config.residualScale));
-    if (config.tokenInputWidth)
-      x = arith::AddFOp::create(b, loc, x, tokenOutput(x, at, i));
-    return config.layerScales
-               ? scaledBy(x, weightOf(at + std::string(names.layerScale)))
-               : x;
+    return arith::AddFOp::create(b, loc, x, scaled(fed, config.residualScale));
+  }
+
+  /// x [T, D] and what two products of few columns between add to it: a learned
+  /// residual (Menghani et al., "LAuReL: Learned Augmented Residual Layer",
+  /// 2024).
+  Value narrowBlock(Value x, const std::string &at) {
+    Value narrow = linear(linear(x, at + std::string(names.narrowIn)),
+                          at + std::string(names.narrowOut));
+    return arith::AddFOp::create(
+        b, loc, x, norm(narrow, at + std::string(names.narrowNorm)));
   }
 
   /// The norm in front of a block, if there is one.
@@ -251,7 +298,10 @@ private:
     const bool hasExperts = config.hasExperts(layer);
     if (hasExperts && !config.experts.besideBlock)
       return experts(x, residual, at);
-    Value block = mlp(x, at, {names.gate, names.up, names.down});
+    const BlockNames parts = {names.gate, names.up, names.down};
+    const std::optional<double> cutoff = config.layer(layer).gateCutoff;
+    Value block =
+        cutoff ? blockInProducts(x, at, parts, cutoff) : mlp(x, at, parts);
     if (!hasExperts)
       return block;
     block = norm(block, at + std::string(names.blockOutputNorm));
@@ -297,13 +347,23 @@ private:
     return arith::SelectOp::create(b, loc, isKnown, ids, filled(0));
   }
 
+  /// x [T, columns], a view, in a kernel of its own: a sum of one. What a view
+  /// shows would be in the text of the product that reads it, and no other
+  /// layer's product could be the same kernel.
+  Value inMemory(Value x) {
+    return ReduceOp::create(
+        b, loc,
+        toHeads(x, 1, cast<RankedTensorType>(x.getType()).getDimSize(1)),
+        ReduceKind::Sum, ArrayRef<int64_t>{1}, /*keep_dims=*/false);
+  }
+
   /// What layer `layer` adds of the tokens to x [T, D]: [T, D].
   Value tokenOutput(Value x, const std::string &at, int64_t layer) {
     Value gate = ActivationOp::create(
         b, loc, linear(x, at + std::string(names.tokenGate)), activationAttr());
-    Value own = columns(tokenInputs, layer * config.tokenInputWidth,
-                        config.tokenInputWidth);
-    Value gated = rounded(arith::MulFOp::create(b, loc, widened(gate), own));
+    Value own = inMemory(columns(tokenInputs, layer * config.tokenInputWidth,
+                                 config.tokenInputWidth));
+    Value gated = rounded(arith::MulFOp::create(b, loc, own, widened(gate)));
     return norm(linear(gated, at + std::string(names.tokenOutput)),
                 at + std::string(names.tokenOutputNorm));
   }
@@ -321,7 +381,7 @@ private:
                      [&](std::string_view part) {
                        return hasScales(at + std::string(part));
                      }))
-      return scaledMlp(x, at, block);
+      return blockInProducts(x, at, block);
     Value gate, gateBias;
     if (config.gatedMlp) {
       gate = weight(at + std::string(block.gate));
@@ -335,17 +395,42 @@ private:
                                 downBias, activationAttr()));
   }
 
-  /// The same in products, which weights with scales need.
-  Value scaledMlp(Value x, const std::string &at, const BlockNames &block) {
+  /// The same in products, which weights with scales need, and gates of which
+  /// few count.
+  Value blockInProducts(Value x, const std::string &at, const BlockNames &block,
+                        std::optional<double> cutoff = {}) {
     Value inner = linear(x, at + std::string(block.up));
     if (config.gatedMlp) {
       Value gate = linear(x, at + std::string(block.gate));
+      if (cutoff)
+        gate = cutOff(gate, *cutoff);
       inner = arith::MulFOp::create(
           b, loc, ActivationOp::create(b, loc, gate, activationAttr()), inner);
     } else {
       inner = ActivationOp::create(b, loc, inner, activationAttr());
     }
     return summed(linear(inner, at + std::string(block.down)));
+  }
+
+  /// By how much x [T, F] is more than its row's mean and `deviations` standard
+  /// deviations; 0 where it is less.
+  Value cutOff(Value x, double deviations) {
+    x = widened(x);
+    auto mean = [&](Value of) -> Value {
+      return ReduceOp::create(b, loc, of, ReduceKind::Mean,
+                              ArrayRef<int64_t>{1}, /*keep_dims=*/true);
+    };
+    auto alongRow = [&](Value one) -> Value {
+      return BroadcastOp::create(b, loc, x.getType(), one);
+    };
+    Value difference = arith::SubFOp::create(b, loc, x, alongRow(mean(x)));
+    Value deviation = math::SqrtOp::create(
+        b, loc, mean(arith::MulFOp::create(b, loc, difference, difference)));
+    Value rest = arith::SubFOp::create(b, loc, difference,
+                                       alongRow(scaled(deviation, deviations)));
+    return rounded(ActivationOp::create(
+        b, loc, rest,
+        ActivationKindAttr::get(b.getContext(), ActivationKind::Relu)));
   }
 
   /// x [T, D], normalized of `residual` -> [T, D]: results are added up in f32,

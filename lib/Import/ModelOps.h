@@ -70,7 +70,7 @@ public:
   Value widened(Value x);
   /// x, of f32, as what layers hand on.
   Value rounded(Value x);
-  /// x [T, columns] times the one number of `factor` [1].
+  /// x [T, columns] times `factor`, [columns], or [1] for all.
   Value scaledBy(Value x, Value factor);
   /// `factor` times x [rows, columns]: f32 multiplies, and the product alone is
   /// rounded to what x has.

@@ -33,6 +33,7 @@ private:
   Status readFullLayers();
   Status readByLayer(const json &object);
   Status readSharing();
+  Status readWidths(const json &list);
   Status checkHeads(size_t layer) const;
   Status checkKinds() const;
 
@@ -180,7 +181,26 @@ Status LayerSizeReader::readSharing() {
   return Status();
 }
 
+Status LayerSizeReader::readWidths(const json &list) {
+  const char *name = "intermediate_size";
+  const std::string expected = "a number from 1 to " +
+                               std::to_string(kMaxSize) +
+                               ", or a list of one for each layer,";
+  if (list.size() != slides.size())
+    return reader.unexpected(name, expected);
+  for (size_t i = 0; i < slides.size(); ++i) {
+    const json &width = list[i];
+    if (!width.is_number_integer() || width < 1 || width > kMaxSize)
+      return reader.unexpected(name, expected);
+    config.layerConfigs[i].intermediateSize = width.get<int64_t>();
+  }
+  return Status();
+}
+
 Status LayerSizeReader::read() {
+  if (const json *width = reader.find("intermediate_size");
+      fields.listsWidths && width && width->is_array())
+    KF_RETURN_IF_ERROR(readWidths(*width));
   if (const json *object =
           fields.byLayer ? reader.find(fields.byLayer) : nullptr)
     KF_RETURN_IF_ERROR(readByLayer(*object));

@@ -18,6 +18,7 @@
 #include "runtime/model/LayerFields.h"
 #include "runtime/model/ModelFamily.h"
 #include "runtime/model/SamplingDefaults.h"
+#include "runtime/model/StreamFields.h"
 #include "runtime/model/UnsupportedFields.h"
 
 #include <algorithm>
@@ -248,6 +249,16 @@ Status readHeads(const ConfigReader &reader, const Family &family,
                          std::to_string(config.heads * config.headDim) +
                          "; at most " + std::to_string(kMaxSize) +
                          " is possible");
+  // Of a list, readLayerSizes() takes what each layer has.
+  const json *width = reader.find("intermediate_size");
+  if (family.sizes.listsWidths && width && width->is_array() &&
+      !width->empty()) {
+    const json first = {{"intermediate_size", width->front()}};
+    KF_ASSIGN_OR_RETURN(
+        config.intermediateSize,
+        ConfigReader(first).integer("intermediate_size", 1, kMaxSize));
+    return Status();
+  }
   KF_ASSIGN_OR_RETURN(
       config.intermediateSize,
       reader.integer("intermediate_size", 1, kMaxSize,
@@ -421,6 +432,7 @@ Result<ModelConfig> readModel(const json &outside) {
   KF_RETURN_IF_ERROR(readLayers(reader, family, config));
   KF_RETURN_IF_ERROR(readExperts(reader, family, config));
   KF_RETURN_IF_ERROR(readTokenInputs(reader, family, config));
+  KF_RETURN_IF_ERROR(readStreams(reader, family, config));
   KF_ASSIGN_OR_RETURN(
       config.tiedEmbeddings,
       reader.boolean("tie_word_embeddings", family.defaultTied));

@@ -48,6 +48,7 @@ enum class Architecture {
   Cohere2,
   Gemma2,
   Gemma3,
+  Gemma3n,
   Gemma4,
   Mixtral,
   Qwen2Moe,
@@ -151,6 +152,16 @@ struct ExpertsConfig {
   bool operator==(const ExpertsConfig &) const = default;
 };
 
+/// Several hidden rows of a token, of which layers compute one, and predict and
+/// correct the others.
+struct StreamsConfig {
+  int64_t count = 1;   ///< 1: there is just one, and nothing to predict
+  int64_t active = 0;  ///< the one that layers compute
+  bool scaled = false; ///< that one is scaled for the gate of tokens' inputs
+
+  bool operator==(const StreamsConfig &) const = default;
+};
+
 /// What a layer does that others of its model may do otherwise.
 struct LayerConfig {
   int64_t window = 0; ///< how many positions back it attends; 0: all
@@ -165,6 +176,9 @@ struct LayerConfig {
   /// Values are what keys are made of, before their norm and RoPE: there is no
   /// matrix for them.
   bool valuesAreKeys = false;
+  /// How many standard deviations above the mean of its row the side of a gate
+  /// has to be to count, by what it is more; none: all count as they are.
+  std::optional<double> gateCutoff = {};
 
   bool operator==(const LayerConfig &) const = default;
 };
@@ -197,6 +211,10 @@ struct ModelConfig {
   /// softmax and gives nothing.
   bool attentionSinks = false;
   bool valueNorm = false; ///< RMS norms of the heads of values, no weight
+  StreamsConfig streams;
+  /// Columns between two products beside attention, whose result is added to
+  /// what they read and to attention's, all divided by sqrt(2); 0: no such.
+  int64_t narrowWidth = 0;
   /// What a layer gives is multiplied by a number of its own.
   bool layerScales = false;
   /// Width of what each layer adds of the token itself, behind its blocks: an

@@ -94,7 +94,24 @@ struct LayerSizeFields {
   const char *sharing = nullptr;
   /// Those have feed-forward blocks of twice the width.
   const char *doubleWidth = nullptr;
+  /// intermediate_size may be a list, a width for each layer.
+  bool listsWidths = false;
   int64_t defaultFullHeadDim = 0, defaultSharing = 0;
+};
+
+/// What fields say of streams and of gates (StreamFields.h). Names are null
+/// where there is none.
+struct StreamFields {
+  const char *count = nullptr; ///< null: the family has one
+  const char *active = nullptr, *scaled = nullptr;
+  const char *narrowWidth = nullptr; ///< ModelConfig's
+  /// The share of the sides of gates that do not count, if they are normally
+  /// distributed: a number, or a list of one for each layer.
+  const char *sparsity = nullptr;
+  int64_t defaultCount = 1, defaultNarrowWidth = 0;
+  /// Of the first layers, as many as `sparseLayers`, if there are more.
+  double defaultSparsity = 0;
+  int64_t sparseLayers = 0;
 };
 
 struct Family {
@@ -118,6 +135,7 @@ struct Family {
   BiasField qkvBias = {}, outputBias = {}, mlpBias = {};
   ExpertFields experts = {};
   LayerSizeFields sizes = {};
+  StreamFields streams = {};
   /// The width and the vocabulary of tokens' inputs of layers.
   const char *tokenInputWidth = nullptr, *tokenInputVocab = nullptr;
   /// Fields that others must not have (UnsupportedFields.cpp), and this reads,

@@ -34,6 +34,8 @@ bool haveRows(int64_t ranks, int64_t rows) {
 std::string_view whyAlone(const ModelConfig &model) {
   if (model.experts.count > 0)
     return "models with experts";
+  if (model.streams.count > 1)
+    return "models of several streams";
   if (model.tokenInputWidth > 0)
     return "models whose layers have inputs of tokens";
   if (!model.hasEqualLayers())

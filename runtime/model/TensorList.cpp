@@ -106,6 +106,23 @@ constexpr TensorNames gemma4Names() {
   return names;
 }
 
+/// With several streams, and blocks of few columns.
+constexpr TensorNames gemma3nNames() {
+  TensorNames names = gemma4Names();
+  names.stackedInputs = names.stackedOutputs = {};
+  names.streamProjections = "altup_projections";
+  names.streamEnds = "altup_unembed_projections";
+  names.streamNorm = "altup.router_norm";
+  names.streamRouter = "altup.modality_router";
+  names.streamPredictions = "altup.prediction_coefs";
+  names.streamCorrections = "altup.correction_coefs";
+  names.streamScale = "altup.correct_output_scale";
+  names.narrowIn = "laurel.linear_left";
+  names.narrowOut = "laurel.linear_right";
+  names.narrowNorm = "laurel.post_laurel_norm";
+  return names;
+}
+
 constexpr TensorNames starcoder2Names() {
   TensorNames names = llamaNames();
   names.gate = {};
@@ -215,6 +232,7 @@ constexpr TensorNames ggufStarcoder2Names() {
 constexpr TensorNames kLlama = llamaNames();
 constexpr TensorNames kOlmo = olmoNames();
 constexpr TensorNames kGemma = gemmaNames();
+constexpr TensorNames kGemma3n = gemma3nNames();
 constexpr TensorNames kGemma4 = gemma4Names();
 constexpr TensorNames kStarcoder2 = starcoder2Names();
 constexpr TensorNames kQwenMoe = qwenMoeNames();
@@ -241,6 +259,8 @@ const TensorNames &kf::tensorNames(const ModelConfig &config) {
   case Architecture::Gemma2:
   case Architecture::Gemma3:
     return gguf ? kGgufGemma : kGemma;
+  case Architecture::Gemma3n:
+    return kGemma3n;
   case Architecture::Gemma4:
     return kGemma4;
   case Architecture::Starcoder2:
@@ -285,6 +305,10 @@ public:
                 hidden, /*bias=*/false);
       addScale(std::string(names.tokenInputNorm), width);
     }
+    for (int64_t i = 1; i < config.streams.count; ++i)
+      for (std::string_view part : {names.streamProjections, names.streamEnds})
+        addLinear(TensorNames::ofStream(part, i), hidden, hidden,
+                  /*bias=*/false);
     for (int64_t i = 0; i < config.layers; ++i)
       addLayer(std::string(names.layer) + "." + std::to_string(i) + ".", i);
     addNorm(std::string(names.finalNorm), hidden);
@@ -338,6 +362,11 @@ private:
       addLinear(in(names.output), hidden, queries, config.attentionOutputBias);
     if (output)
       addNorm(in(names.attentionOutputNorm), hidden);
+    if (const int64_t rank = config.narrowWidth) {
+      addLinear(in(names.narrowIn), rank, hidden, /*bias=*/false);
+      addLinear(in(names.narrowOut), hidden, rank, /*bias=*/false);
+      addNorm(in(names.narrowNorm), hidden);
+    }
     if (input && !config.parallelBlocks)
       addNorm(in(names.mlpNorm), hidden);
     if (!own.hasExperts || config.experts.besideBlock)
@@ -350,6 +379,14 @@ private:
       addLinear(in(names.tokenGate), width, hidden, /*bias=*/false);
       addLinear(in(names.tokenOutput), hidden, width, /*bias=*/false);
       addNorm(in(names.tokenOutputNorm), hidden);
+    }
+    if (const int64_t count = config.streams.count; count > 1) {
+      addNorm(in(names.streamNorm), hidden);
+      addLinear(in(names.streamRouter), count, hidden, /*bias=*/false);
+      addLinear(in(names.streamPredictions), count * count, count,
+                /*bias=*/false);
+      addLinear(in(names.streamCorrections), count, count, /*bias=*/false);
+      add(in(names.streamScale), {hidden}, Role::NormWeight);
     }
     if (config.layerScales)
       add(in(names.layerScale), {1}, Role::NormWeight);

@@ -31,6 +31,9 @@ struct TensorNames {
   std::string_view tokenInputProjection; ///< of embeddings, [N * P, D]
   std::string_view tokenInputNorm;       ///< of a layer's columns of that, [P]
   std::string_view ropeFactors;          ///< [RoPE's dim / 2]
+  /// Of each stream but the first, see ofStream(): what it begins as, and what
+  /// it ends as, [D, D].
+  std::string_view streamProjections, streamEnds;
   // In a layer.
   std::string_view attentionNorm, mlpNorm;             ///< of inputs, [D]
   std::string_view attentionOutputNorm, mlpOutputNorm; ///< [D]
@@ -43,6 +46,13 @@ struct TensorNames {
   std::string_view tokenGate, tokenOutput; ///< [P, D], [D, P]
   std::string_view tokenOutputNorm;        ///< [D]
   std::string_view layerScale;             ///< [1]; the whole name
+  // Of streams, S of them: their router, and shares of one in another.
+  std::string_view streamNorm, streamRouter; ///< [D], [S, D]
+  std::string_view streamPredictions;        ///< [S * S, S]
+  std::string_view streamCorrections;        ///< [S, S]
+  std::string_view streamScale;              ///< [D]; the whole name
+  /// Two products of few columns between, R, and the norm of what they give.
+  std::string_view narrowIn, narrowOut, narrowNorm; ///< [R, D], [D, R], [D]
   // In one with experts: E of them, each of width I.
   std::string_view router;                           ///< [E, D]
   std::string_view experts;                          ///< see ofExpert()
@@ -62,6 +72,10 @@ struct TensorNames {
   /// The name in a layer of the matrix `part` (expertGate, ...) of an expert:
   /// "<experts>.<expert>.<part>", or "<part>.<expert>" without `experts`.
   std::string ofExpert(std::string_view part, int64_t expert) const;
+  /// The name of stream `stream`'s matrix `part` (streamProjections, ...).
+  static std::string ofStream(std::string_view part, int64_t stream) {
+    return std::string(part) + "." + std::to_string(stream - 1);
+  }
   /// What a GGUF file calls the tensor that has the matrix `part` of all of a
   /// layer's experts, [E, rows, columns].
   static std::string ggufStack(std::string_view part);

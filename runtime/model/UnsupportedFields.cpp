@@ -26,6 +26,7 @@ struct UnsupportedField {
 constexpr UnsupportedField unsupportedFields[] = {
     {"add_cross_attention", NeutralValue::Off},
     {"alibi", NeutralValue::Off},
+    {"altup_num_inputs", NeutralValue::Off},
     {"attention_bias", NeutralValue::Off},
     {"attention_chunk_size", NeutralValue::Off},
     {"attention_k_eq_v", NeutralValue::Off},
@@ -41,6 +42,7 @@ constexpr UnsupportedField unsupportedFields[] = {
     {"hidden_size_per_layer_input", NeutralValue::Off},
     {"is_causal", NeutralValue::True},
     {"is_encoder_decoder", NeutralValue::Off},
+    {"laurel_rank", NeutralValue::Off},
     {"layer_switch", NeutralValue::Off},
     {"layernorm_type", NeutralValue::Off},
     {"lm_head_bias", NeutralValue::Off},

@@ -501,6 +501,25 @@ TEST(Import, InputsOfTokens) {
   EXPECT_EQ(countOf(step, "arith.select"), 1u);
 }
 
+/// Three streams of a token, of which layers compute the first.
+TEST(Import, Streams) {
+  Model model = implied("gemma3n");
+  std::string step = decode(model);
+  EXPECT_EQ(countOf(step, "altup_projections"), 2u) << step;
+  EXPECT_EQ(countOf(step, "altup_unembed_projections"), 2u);
+  // Before a layer and behind it.
+  EXPECT_EQ(countOf(step, "layers.1.altup.modality_router"), 2u);
+  EXPECT_EQ(countOf(step, "altup.prediction_coefs"), 5u);
+  EXPECT_EQ(countOf(step, "altup.correct_output_scale"), 5u);
+  EXPECT_EQ(countOf(step, "laurel.linear_left"), 5u);
+  // The gates of two layers are cut off.
+  EXPECT_EQ(countOf(step, "kf.activation(relu)"), 2u);
+  EXPECT_EQ(countOf(step, "kf.mlp"), 3u);
+  EXPECT_EQ(countOf(step, "arith.cmpi ult"), 1u);
+  model.config.streams.scaled = false;
+  EXPECT_EQ(countOf(decode(model), "altup.correct_output_scale"), 0u);
+}
+
 /// Sides of a gate that are bounded, biases, and sinks of attention.
 TEST(Import, ClampedExperts) {
   Model model;

@@ -66,7 +66,7 @@ inline constexpr std::initializer_list<const char *> expertGoldenModels = {
     "mixtral", "qwen2-moe", "qwen3-moe",    "granitemoe",
     "olmoe",   "gpt-oss",   "gpt-oss-mxfp4"};
 inline constexpr std::initializer_list<const char *> layeredGoldenModels = {
-    "gemma4-shared-kv", "gemma4-moe"};
+    "gemma3n", "gemma4-shared-kv", "gemma4-moe"};
 
 /// Compiles a part of the step of a model that is called `model`, for one rank
 /// or several; what was compiled before is not compiled again. Any thread.

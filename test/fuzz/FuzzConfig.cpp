@@ -58,7 +58,9 @@ static bool haveSoundLayers(const kf::ModelConfig &config) {
   for (int64_t i = 0; i < config.layers; ++i) {
     const kf::LayerConfig layer = config.layer(i);
     if (layer.window < 0 || layer.headDim <= 0 || layer.kvHeads <= 0 ||
-        layer.intermediateSize <= 0 || config.heads % layer.kvHeads != 0 ||
+        layer.intermediateSize <= 0 ||
+        !std::isfinite(layer.gateCutoff.value_or(0)) ||
+        config.heads % layer.kvHeads != 0 ||
         (layer.rope && !canTurn(*layer.rope, config, layer.headDim)))
       return false;
     if (!layer.keysOf)
@@ -83,7 +85,10 @@ static bool isSound(const kf::ModelConfig &config) {
          isFactor(config.residualScale) && isFactor(config.logitScale) &&
          (config.attentionCap == 0 || isFactor(config.attentionCap)) &&
          (config.logitCap == 0 || isFactor(config.logitCap)) &&
-         hasSoundExperts(config) && config.tokenInputWidth >= 0 &&
+         hasSoundExperts(config) && config.streams.count > 0 &&
+         config.streams.active >= 0 &&
+         config.streams.active < config.streams.count &&
+         config.narrowWidth >= 0 && config.tokenInputWidth >= 0 &&
          (config.tokenInputWidth == 0 || config.tokenInputVocab > 0) &&
          config.layerConfigs.size() == static_cast<size_t>(config.layers) &&
          haveSoundLayers(config);

@@ -82,6 +82,14 @@ std::vector<std::string> kf::layerPattern(const ModelConfig &config) {
       });
       wider != "0")
     lines.push_back(wider + " with a feed-forward of another width");
+  if (config.streams.count > 1)
+    lines.push_back("around " + std::to_string(config.streams.count) +
+                    " streams, of which one is computed");
+  if (std::string cut = countIf([](const LayerConfig &layer) {
+        return layer.gateCutoff.has_value();
+      });
+      cut != "0")
+    lines.push_back(cut + " with gates of which few count");
   if (config.tokenInputWidth)
     lines.push_back("all with an input of the token, " +
                     std::to_string(config.tokenInputWidth) + " wide");

@@ -9,6 +9,7 @@
 #include "ConfigTesting.h"
 
 #include "runtime/model/RopeFactors.h"
+#include "runtime/model/StreamFields.h"
 #include "runtime/model/TensorList.h"
 
 #include <cmath>
@@ -581,6 +582,77 @@ TEST(ModelFamily, ErrorsOfGemma4) {
                  "'num_kv_shared_layers' is 2");
   expectContains(errorOf({{"enable_moe_block", true}}),
                  "'enable_moe_block' is true");
+}
+
+TEST(ModelFamily, Gemma3n) {
+  auto config = golden("gemma3n");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->streams, (StreamsConfig{3, 0, true}));
+  EXPECT_EQ(config->narrowWidth, 6);
+  EXPECT_EQ(config->tokenInputWidth, 8);
+  EXPECT_EQ(config->tokenInputVocab, 60);
+  EXPECT_EQ(config->attentionScale, 1);
+  EXPECT_TRUE(config->valueNorm);
+  EXPECT_FALSE(config->layerScales);
+  EXPECT_EQ(config->logitCap, 4);
+  EXPECT_EQ(config->windows(), (std::vector<int64_t>{8, 0, 8, 8, 0}));
+  EXPECT_EQ(config->layer(3).keysOf, 2);
+  EXPECT_EQ(config->layer(4).keysOf, 1);
+  EXPECT_NEAR(config->layer(0).gateCutoff.value(), 0.524400512708041, 1e-12);
+  EXPECT_FALSE(config->layer(2).gateCutoff);
+  EXPECT_NEAR(normalQuantile(0.95), 1.6448536269514722, 1e-12);
+  EXPECT_NEAR(normalQuantile(0.5), 0, 1e-12);
+  EXPECT_NEAR(normalQuantile(0.01), -2.3263478740408408, 1e-12);
+}
+
+TEST(ModelFamily, FieldsOfGemma3n) {
+  const json small = {{"model_type", "gemma3n_text"},
+                      {"hidden_size", 64},
+                      {"num_hidden_layers", 20},
+                      {"vocab_size", 300},
+                      {"query_pre_attn_scalar", 256}};
+  auto config = parse(small);
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->streams, (StreamsConfig{4, 0, true}));
+  EXPECT_EQ(config->narrowWidth, 64);
+  EXPECT_EQ(config->logitCap, 30);
+  EXPECT_EQ(config->intermediateSize, 16384);
+  EXPECT_EQ(config->layer(4).window, 0);
+  EXPECT_EQ(config->layer(5).window, 512);
+  EXPECT_EQ(config->layer(4).rope->theta, 1e6);
+  EXPECT_EQ(config->layer(5).rope->theta, 1e4);
+  // Ten of more than ten layers are sparse; the last 15 share keys.
+  EXPECT_TRUE(config->layer(9).gateCutoff);
+  EXPECT_FALSE(config->layer(10).gateCutoff);
+  EXPECT_EQ(config->layer(4).keysOf, std::nullopt);
+  EXPECT_EQ(config->layer(5).keysOf, 3);
+  EXPECT_EQ(config->layer(9).keysOf, 4);
+  std::vector<int64_t> widths(20, 100);
+  widths[7] = 30;
+  auto wide = parse(with(small, {{"intermediate_size", widths}}));
+  ASSERT_TRUE(wide.ok()) << wide.message();
+  EXPECT_EQ(wide->layer(6).intermediateSize, 100);
+  EXPECT_EQ(wide->layer(7).intermediateSize, 30);
+
+  auto error = [&](const json &changes) {
+    auto config = parse(with(small, changes));
+    EXPECT_FALSE(config.ok()) << changes;
+    return config.message();
+  };
+  widths.pop_back();
+  for (const json &list :
+       {json(widths), json::array({100, "x"}), json::array({0})})
+    expectContains(error({{"intermediate_size", list}}), "'intermediate_size'");
+  expectContains(error({{"altup_num_inputs", 1}}), "'altup_num_inputs' is 1");
+  expectContains(error({{"altup_num_inputs", 17}}), "'altup_num_inputs' is 17");
+  expectContains(error({{"altup_active_idx", 4}}), "'altup_active_idx' is 4");
+  expectContains(error({{"laurel_rank", 0}}), "'laurel_rank' is 0");
+  for (const json &sparsity :
+       {json(1.0), json(-0.5), json("x"), json(std::vector<double>(19, 0.5)),
+        json(std::vector<double>(20, 1.5))})
+    expectContains(error({{"activation_sparsity_pattern", sparsity}}),
+                   "'activation_sparsity_pattern'");
+  expectContains(errorOf({{"laurel_rank", 64}}), "'laurel_rank' is 64");
 }
 
 TEST(ModelFamily, Gemma2) {

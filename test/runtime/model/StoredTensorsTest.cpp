@@ -136,7 +136,7 @@ TEST(StoredTensors, JoinedRowsOfAnotherModel) {
 /// and so are the other tensors of its routers. Files have keys of layers that
 /// attend to others'.
 TEST(StoredTensors, Gemma4) {
-  for (const char *model : {"gemma4-moe", "gemma4-shared-kv"}) {
+  for (const char *model : {"gemma3n", "gemma4-moe", "gemma4-shared-kv"}) {
     SCOPED_TRACE(model);
     const ModelConfig config = golden(model).take();
     auto file =
