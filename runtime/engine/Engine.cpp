@@ -69,6 +69,14 @@ Engine::create(Model &model, const EngineOptions &wanted) try {
                          std::to_string(positions));
   KF_RETURN_IF_ERROR(
       checkRange("a number of parallel sequences of", options.parallel, most));
+  if (options.ngrams) {
+    KF_RETURN_IF_ERROR(checkRange("n-grams of",
+                                  static_cast<int64_t>(options.ngrams->longest),
+                                  kMostGuesses));
+    KF_RETURN_IF_ERROR(checkRange("a number of guessed tokens of",
+                                  static_cast<int64_t>(options.ngrams->most),
+                                  kMostGuesses));
+  }
   if (!options.runsAhead)
     options.runsAhead = model.device().runsAlone();
   const int64_t mostRows = mostStepRows(model.config());

@@ -19,6 +19,7 @@
 
 #include "runtime/engine/KVCache.h"
 #include "runtime/engine/Model.h"
+#include "runtime/engine/NgramDrafter.h"
 #include "runtime/engine/PagePool.h"
 #include "runtime/engine/Scheduler.h"
 #include "runtime/engine/Sequence.h"
@@ -55,6 +56,12 @@ struct EngineOptions {
   std::optional<double> longestStep = std::nullopt;
   /// Whether sequences take over what the cache has of their first tokens.
   bool reusesPrefixes = true;
+  /// How texts guess tokens that they have had before, which are read together
+  /// and kept as far as they are those that would have been chosen: few steps
+  /// for a text that repeats itself. Not those with penalties, a constraint, or
+  /// probabilities that are wanted. A step chooses behind as many guesses of
+  /// each sequence; none: nothing is guessed.
+  std::optional<NgramOptions> ngrams = std::nullopt;
   /// Whether a step begins while the host learns what the one before has
   /// chosen; none: where the device works by itself.
   std::optional<bool> runsAhead = std::nullopt;
@@ -90,6 +97,8 @@ struct EngineCounts {
   int64_t chosen = 0;      ///< tokens that samplers chose
   int64_t mostPages = 0;   ///< that sequences had at once
   int64_t ahead = 0;       ///< steps that began before their ids were known
+  int64_t guessed = 0;     ///< tokens that were guessed and chosen behind
+  int64_t agreed = 0;      ///< of them, those that were chosen
   int64_t preemptions = 0; ///< of sequences whose pages others needed
 };
 
@@ -147,6 +156,8 @@ public:
   /// Whether EngineOptions::cancelled is set.
   bool isCancelled() const { return kf::isCancelled(options.cancelled); }
   int64_t contextLength() const { return options.contextLength; }
+  /// EngineOptions'.
+  const std::optional<NgramOptions> &ngrams() const { return options.ngrams; }
   /// The same, or fewer where the cache has fewer positions.
   int64_t textLimit() const {
     return std::min(options.contextLength, pool->total() * kCachePage);
@@ -185,8 +196,12 @@ private:
     size_t count;
     size_t logits = 0;      ///< rows, the last ones, whose logits are wanted
     bool isChosen = false;  ///< a token is chosen behind the last one
+    size_t guessed = 0;     ///< and behind so many before it: the last ids
     bool isFetched = false; ///< and its logits come to the host, too
     size_t embedded = 0;    ///< as `logits`: those whose embeddings are wanted
+
+    /// Tokens that are chosen.
+    size_t choices() const { return isChosen ? 1 + guessed : 0; }
   };
   struct Plan {
     std::vector<Piece> pieces;
@@ -261,6 +276,7 @@ private:
   int64_t rowsOfPrompts() const;
   void makePlan();
   Status tryAddPiece(Sequence &sequence, int64_t rows);
+  void keepGuesses(Sequence &sequence, int64_t rows, const Choice &choice);
   Choice choiceOf(const Reading &reading) const;
   Result<std::span<const uint32_t>>
   allowedBy(TokenConstraint *constraint) const;
@@ -280,6 +296,7 @@ private:
   void count();
   void giveLogProbs(uint64_t step, std::span<const int32_t> chosen);
   void giveChosen(std::span<const int32_t> chosen);
+  void giveChoices(Sequence &sequence, std::span<const int32_t> ids);
   Status giveRows(StepPart part, double &seconds);
 
   // Steps that begin before they are asked for.

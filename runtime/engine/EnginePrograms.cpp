@@ -85,7 +85,10 @@ int64_t Engine::chosenPerStep() const {
       if (static_cast<uint64_t>(size) <= room)
         most = size;
   }
-  return std::min({most, kMostChosenPerStep, options.parallel, rowsPerStep()});
+  const auto guesses =
+      static_cast<int64_t>(options.ngrams ? options.ngrams->most : 0);
+  return std::min({most, kMostChosenPerStep, options.parallel * (1 + guesses),
+                   rowsPerStep()});
 }
 
 /// The smallest body for a step. Sequences that generate take many steps alike,

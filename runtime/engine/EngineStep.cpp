@@ -51,13 +51,30 @@ Engine::allowedBy(TokenConstraint *constraint) const {
   return allowed;
 }
 
+/// Drops the guesses of `sequence` that a step with `rows` rows for it, and the
+/// batch's other choices, has no room for.
+void Engine::keepGuesses(Sequence &sequence, int64_t rows,
+                         const Choice &choice) {
+  const StepPlan &batch = plan.batch;
+  int64_t room =
+      std::min(rows - static_cast<int64_t>(sequence.rest() - sequence.guessed),
+               chosenPerStep() - batch.wanted() - 1);
+  if (const int64_t each = choice.adjustmentCount(); each > 0)
+    room = std::min(room, (adjustmentLimit() - batch.adjustments()) / each - 1);
+  sequence.keepGuesses(static_cast<size_t>(std::max<int64_t>(room, 0)));
+}
+
 /// Adds as much of what `sequence` reads as `rows` rows hold.
 Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
   const Reading &reading = *sequence.reading;
   StepPlan &batch = plan.batch;
+  Choice choice;
+  if (reading.sampler && sequence.guessed > 0) {
+    choice = choiceOf(reading);
+    keepGuesses(sequence, rows, choice);
+  }
   const size_t rest = sequence.rest();
   Piece piece = {&sequence, std::min(rest, static_cast<size_t>(rows))};
-  Choice choice;
   std::span<const uint32_t> allowed;
   if (reading.onLogits || reading.onEmbedding) {
     const size_t end = sequence.next + piece.count;
@@ -74,6 +91,7 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
       KF_ASSIGN_OR_RETURN(allowed, allowedBy(reading.constraint));
     }
     piece.isFetched = piece.isChosen && choice.isFetched;
+    piece.guessed = piece.isChosen ? sequence.guessed : 0;
   }
   if (piece.count == 0)
     return Status();
@@ -98,10 +116,12 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
       batch.wantLogits();
     if (i + piece.embedded >= piece.count)
       batch.wantEmbedding();
+    if (i + piece.choices() >= piece.count)
+      batch.want();
   }
-  if (piece.isChosen) {
-    batch.want();
+  for (size_t i = 0; i < piece.choices(); ++i) {
     choice.addTo(batch, allowed);
+    ++choice.settings.counter; // as if what is guessed were chosen
   }
   return Status();
 }
@@ -353,7 +373,8 @@ static Reading::Outcome outcomeOf(int32_t id, const Reading &reading,
 void Engine::giveLogProbs(uint64_t step, std::span<const int32_t> chosen) {
   size_t row = 0, fetched = 0;
   for (const Piece &piece : plan.pieces) {
-    const int32_t id = piece.isChosen ? chosen[row++] : -1;
+    const int32_t id = piece.isChosen ? chosen[row] : -1;
+    row += piece.choices();
     if (!piece.isFetched)
       continue;
     const size_t index = fetched++;
@@ -375,19 +396,35 @@ void Engine::giveChosen(std::span<const int32_t> chosen) {
   expectChosen(chosen);
   size_t row = 0;
   for (const Piece &piece : plan.pieces) {
-    const int32_t id = piece.isChosen ? chosen[row++] : -1;
+    const std::span<const int32_t> ids = chosen.subspan(row, piece.choices());
+    row += ids.size();
     if (!piece.sequence || piece.logits > 0 || piece.embedded > 0)
       continue;
-    Sequence &sequence = *piece.sequence;
-    if (piece.isChosen) {
-      if (id < 0) // whatever gave them must not go on to others
-        sequence.pages.forget();
-      counters.chosen += id >= 0;
-      end(sequence, outcomeOf(id, *sequence.reading, decoder));
-    } else if (sequence.isWhole()) {
-      end(sequence, std::optional<int32_t>());
-    }
+    if (piece.isChosen)
+      giveChoices(*piece.sequence, ids);
+    else if (piece.sequence->isWhole())
+      end(*piece.sequence, std::optional<int32_t>());
   }
+}
+
+/// Hands out what was chosen behind the last id that `sequence` was to read, or
+/// behind the last guess that is what was chosen before it. Keys and values of
+/// later guesses are nobody's.
+void Engine::giveChoices(Sequence &sequence, std::span<const int32_t> ids) {
+  const std::span<const int32_t> guesses =
+      std::span<const int32_t>(sequence.ids).last(ids.size() - 1);
+  const auto agreed = static_cast<size_t>(
+      std::ranges::mismatch(guesses, ids).in1 - guesses.begin());
+  const int32_t id = ids[agreed];
+  if (agreed < guesses.size()) // else a step ahead may have pages behind it
+    sequence.pages.truncate(sequence.position() -
+                            static_cast<int64_t>(guesses.size() - agreed));
+  if (id < 0) // whatever gave them must not go on to others
+    sequence.pages.forget();
+  counters.guessed += static_cast<int64_t>(guesses.size());
+  counters.agreed += static_cast<int64_t>(agreed);
+  counters.chosen += static_cast<int64_t>(agreed) + (id >= 0);
+  end(sequence, outcomeOf(id, *sequence.reading, decoder));
 }
 
 /// Computes and hands out the rows that are wanted of `part`, a head or what

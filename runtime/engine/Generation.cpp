@@ -77,6 +77,7 @@ private:
   Status readForEmbedding(std::span<const int32_t> prompt);
   void onRead(const Reading::Outcome &outcome);
   Status goOn(std::optional<int32_t> id);
+  Result<bool> takeGuesses();
   Status accept(int32_t id);
   Result<std::vector<int32_t>> takeForced(int64_t position);
   std::optional<StopReason> reasonBehind(std::span<const int32_t> ids);
@@ -109,6 +110,9 @@ private:
   bool hasStarted = false;
   bool isTold = false;                  ///< by the engine, at the moment
   bool isAbandoned = false;             ///< nobody wants to know any more
+  std::optional<NgramDrafter> drafter;  ///< where tokens are guessed
+  size_t guessed = 0;                   ///< that are being read
+  int64_t guessesBegin = 0;             ///< position of the first of them
   std::optional<StreamDecoder> decoder; ///< none: no text
   std::optional<Pooler> pooler;         ///< where an embedding is wanted
   std::string held;                     ///< may begin a stop text
@@ -229,6 +233,13 @@ Status Generation::Text::start(std::span<const int32_t> prompt) try {
     decoder.emplace(*tokenizer, /*skipSpecial=*/true, prompt);
   for (int32_t id : prompt)
     sampler.acceptPrompt(id);
+  if (const auto &ngrams = sequence.engine().ngrams();
+      ngrams && !options.constraint && !options.onLogProbs &&
+      !sampler.dependsOnTokens()) {
+    drafter.emplace(*ngrams);
+    for (int32_t id : prompt)
+      drafter->accept(id);
+  }
   std::vector<int32_t> ids(prompt.begin(), prompt.end());
   if (promptCount > 0) {
     KF_ASSIGN_OR_RETURN(first, takeForced(sequence.position() + promptCount));
@@ -258,10 +269,20 @@ Status Generation::Text::read(std::vector<int32_t> ids) {
   reading.constraint = choose ? options.constraint.get() : nullptr;
   beingRead = static_cast<int64_t>(reading.ids.size());
   const int64_t last = sequence.position() + beingRead;
-  reading.goesOn = choose &&
-                   static_cast<int64_t>(result.ids.size() + first.size()) + 1 <
-                       options.maxTokens &&
-                   last < sequence.contextLength();
+  const int64_t room =
+      std::min(options.maxTokens -
+                   static_cast<int64_t>(result.ids.size() + first.size()) - 1,
+               sequence.contextLength() - last);
+  // What is read next may be guesses as well.
+  reading.goesOn = choose && room > 0 && !drafter;
+  guessed = 0;
+  if (choose && drafter && hasStarted && room > 0) {
+    const std::span<const int32_t> guesses =
+        drafter->guess(static_cast<size_t>(room));
+    reading.ids.insert(reading.ids.end(), guesses.begin(), guesses.end());
+    reading.guessed = guessed = guesses.size();
+    guessesBegin = last;
+  }
   if (choose && options.onLogProbs) {
     reading.topLogProbs = options.topLogProbs;
     reading.onLogProbs = [self =
@@ -329,6 +350,11 @@ Status Generation::Text::goOn(std::optional<int32_t> id) {
   } else {
     result.decodedTokens += beingRead;
   }
+  if (guessed > 0) {
+    KF_ASSIGN_OR_RETURN(const bool goesOn, takeGuesses());
+    if (!goesOn)
+      return Status();
+  }
   if (pooler) {
     KF_ASSIGN_OR_RETURN(result.embedding, pooler->take());
     finish(StopReason::Complete);
@@ -359,9 +385,36 @@ Status Generation::Text::goOn(std::optional<int32_t> id) {
   return read(std::move(ids));
 }
 
+/// What was guessed and is read belongs to the text. Returns whether that goes
+/// on: where it ends, its last token is not read, as that of any other one.
+Result<bool> Generation::Text::takeGuesses() {
+  const int64_t begin = guessesBegin;
+  const std::span<const int32_t> read =
+      sequence.tokens().subspan(static_cast<size_t>(begin));
+  const std::vector<int32_t> agreed(read.begin(), read.end());
+  drafter->learn(agreed.size());
+  result.guessedTokens += static_cast<int64_t>(guessed);
+  result.agreedTokens += static_cast<int64_t>(agreed.size());
+  for (size_t i = 0; i < agreed.size(); ++i) {
+    KF_RETURN_IF_ERROR(accept(agreed[i]));
+    const std::optional<StopReason> reason = push(agreed[i]);
+    if (isAbandoned)
+      return false;
+    if (reason) {
+      KF_RETURN_IF_ERROR(sequence.rewind(begin + static_cast<int64_t>(i)));
+      finish(*reason);
+      return false;
+    }
+    ++result.decodedTokens;
+  }
+  return true;
+}
+
 /// `id` belongs to the text; nobody is told yet.
 Status Generation::Text::accept(int32_t id) {
   sampler.accept(id);
+  if (drafter)
+    drafter->accept(id);
   return options.constraint ? options.constraint->accept(id) : Status();
 }
 

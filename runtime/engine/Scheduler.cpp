@@ -27,6 +27,13 @@ void ScheduledReading::commit(size_t count) {
   next += count;
 }
 
+void ScheduledReading::keepGuesses(size_t count) {
+  if (guessed <= count)
+    return;
+  ids.resize(ids.size() - (guessed - count));
+  guessed = count;
+}
+
 /// The ids up to the first of which something is to be known.
 std::span<const int32_t> ScheduledReading::beginning() const {
   return std::span(ids).first(std::min(ids.size(), firstWanted + 1));
@@ -200,18 +207,21 @@ void Scheduler::decide(int64_t rows) {
     (reading->hasBegun ? begun : others).push_back(reading);
   int64_t promised = 0;             // pages of this step
   uint64_t firstLoser = UINT64_MAX; // the arrival of the first of them
+  // For guesses, nobody loses pages, nor waits for some.
+  auto sure = [](const ScheduledReading &reading) {
+    return static_cast<int64_t>(reading.rest() - reading.guessed);
+  };
   auto give = [&](ScheduledReading &reading, bool isFirst) {
     const int64_t wanted =
         std::min<int64_t>(static_cast<int64_t>(reading.rest()), rows);
     const int64_t most = rowsFor(reading, wanted, pool.available() - promised);
-    promised += reading.pages.pagesFor(most);
+    promised += reading.pages.pagesFor(std::min(most, sure(reading)));
     reading.most = most == 0 && isFirst ? -1 : most;
   };
 
   for (size_t i = 0; i < begun.size(); ++i) {
     ScheduledReading &reading = *begun[i];
-    const int64_t wanted =
-        std::min<int64_t>(static_cast<int64_t>(reading.rest()), rows);
+    const int64_t wanted = std::min(sure(reading), rows);
     auto isShort = [&] {
       return reading.pages.pagesFor(wanted) > pool.available() - promised;
     };

@@ -48,6 +48,13 @@ Status Sequence::read(Reading wanted) try {
   if (owner.isFollowingCancelled(*this))
     return Status::cancelled();
   KF_RETURN_IF_ERROR(checkIds(wanted.ids, owner.model().config().vocabSize));
+  if (wanted.guessed > 0 &&
+      (wanted.guessed >= wanted.ids.size() || !wanted.sampler ||
+       wanted.sampler->dependsOnTokens() || wanted.constraint ||
+       wanted.onLogProbs))
+    return Status::error("guesses follow a token, and are for samplers that do "
+                         "not depend on tokens, alone",
+                         StatusCode::Internal);
   const int64_t context = owner.contextLength();
   if (static_cast<uint64_t>(context - position()) < wanted.ids.size())
     return Status::error("context is full: " + std::to_string(position()) +
@@ -65,8 +72,10 @@ Status Sequence::read(Reading wanted) try {
   reading = std::move(wanted);
   ids = std::move(reading->ids);
   next = readAgain = 0;
+  guessed = reading->guessed;
   firstWanted = reading->onLogits      ? reading->firstLogits
                 : reading->onEmbedding ? reading->firstEmbedding
+                : guessed > 0          ? ids.size() - guessed - 1
                                        : ids.size();
   before = position();
   if (before == 0)

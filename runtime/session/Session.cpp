@@ -250,6 +250,7 @@ Status Session::start(const StartOptions &needs) try {
   settings.parallel = needs.parallel;
   settings.reusesPrefixes = needs.reusesPrefixes;
   settings.longestStep = needs.longestStep;
+  settings.ngrams = options.ngrams;
   // Numbers that no engine takes are for its create() to refuse.
   const int64_t wholePages =
       std::clamp<int64_t>(needs.parallel, 1, kMostParallel) *

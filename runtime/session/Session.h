@@ -63,6 +63,8 @@ struct SessionOptions {
   /// Bytes of the KV cache at most, of all ranks together; 0: what all
   /// sequences need.
   uint64_t cacheMemory = 0;
+  /// EngineOptions'.
+  std::optional<NgramOptions> ngrams = std::nullopt;
   /// Where the times of all steps' kernels go; null: they are not measured.
   std::shared_ptr<Profile> profile = nullptr;
   /// Ends whatever goes on, compiling, packing and steps, when it is set; may

@@ -61,6 +61,11 @@ std::string summary(Session &run, const GenerationResult &result,
          formatted("%.1f ms", times.compile * 1e3) + " (" + run.origin() +
          "), " + phase("prefill", result.promptTokens, times.prefill) + ", " +
          phase("decode", result.decodedTokens, times.decode) +
+         (result.guessedTokens > 0
+              ? ", of " + std::to_string(result.guessedTokens) +
+                    " guessed tokens " + std::to_string(result.agreedTokens) +
+                    " were right"
+              : "") +
          ", peak memory " +
          formatted("%.1f MB", static_cast<double>(peakMemory()) / 1e6) + ", " +
          std::string(nameOf(result.reason)) + "\n";
@@ -79,6 +84,8 @@ std::string jsonReport(Session &run, const std::string &prompt,
                                  {"text", result.text},
                                  {"stop_reason", nameOf(result.reason)},
                                  {"context", run.engine().contextLength()},
+                                 {"guessed_tokens", result.guessedTokens},
+                                 {"agreed_tokens", result.agreedTokens},
                                  {"timings",
                                   {{"load", times.load},
                                    {"pack", times.pack},

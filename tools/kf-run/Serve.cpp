@@ -89,6 +89,7 @@ struct ServeOptions {
                    "default");
     model.addTo(parser);
     model.addRanksTo(parser);
+    model.addGuessesTo(parser);
   }
 };
 

@@ -47,6 +47,16 @@ void SessionFlags::addTo(OptionParser &parser, bool withEmbedded,
   profile.addTo(parser);
 }
 
+void SessionFlags::addGuessesTo(OptionParser &parser) {
+  parser.integer({"ngram", 0, "N"}, ngram, 1, kMostGuesses,
+                 "guess what comes next by what has followed the last tokens, "
+                 "N or two at least, before: the same text in fewer steps "
+                 "where it repeats itself. Not with penalties, grammars, or "
+                 "probabilities");
+  parser.integer({"draft-tokens", 0, "N"}, draftTokens, 1, kMostGuesses,
+                 "guess at most N tokens at a time; 8 by default");
+}
+
 SessionOptions SessionFlags::options(bool withTokenizer) const {
   SessionOptions options;
   options.model = modelChoice();
@@ -55,6 +65,9 @@ SessionOptions SessionFlags::options(bool withTokenizer) const {
   options.ranks = ranks;
   options.context = context;
   options.wholeContext = wholeContext;
+  if (ngram)
+    options.ngrams = {.longest = static_cast<size_t>(*ngram),
+                      .most = static_cast<size_t>(draftTokens)};
   options.cacheMemory = cacheMemory;
   options.profile = profile.make();
   options.cancelled = &interruptFlag();

@@ -33,11 +33,16 @@ struct SessionFlags {
   Float8Flag float8;
   uint64_t cacheMemory = 0; ///< bytes of the KV cache at most; 0: any
   ProfileFlags profile;
-  int64_t ranks = 1; ///< that run the model together
+  int64_t ranks = 1;            ///< that run the model together
+  std::optional<int64_t> ngram; ///< last tokens that guesses are made from
+  int64_t draftTokens = 8;      ///< that are guessed at a time
 
   /// Adds MODEL, which stands for the embedded one where it is left out, or has
   /// to be given, and the options to `parser`; `-t` only with `withThreads`.
   void addTo(OptionParser &parser, bool withEmbedded, bool withThreads = true);
+
+  /// Adds `--ngram` and `--draft-tokens`, of commands that generate.
+  void addGuessesTo(OptionParser &parser);
 
   /// What they say of the model.
   ModelChoice modelChoice() const {
