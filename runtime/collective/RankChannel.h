@@ -38,7 +38,8 @@ public:
   /// closed; the code is Unavailable.
   virtual Status send(std::string message) = 0;
   /// The next message, which it waits for; nothing: the connection is closed,
-  /// and all messages were received. Errors: a connection that is broken.
+  /// and all messages were received. Errors: what ended the group, which names
+  /// the rank that it was.
   virtual Result<std::optional<std::string>> receive() = 0;
 
 protected:

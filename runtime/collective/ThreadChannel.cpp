@@ -8,62 +8,13 @@
 
 #include "runtime/collective/RankChannel.h"
 
-#include "runtime/core/EventCount.h"
-
-#include <atomic>
-#include <deque>
-#include <mutex>
+#include "runtime/collective/MessageQueue.h"
 
 using namespace kf;
 
 namespace {
 
-/// Messages in one direction.
-class Pipe {
-public:
-  Status push(std::string message) {
-    {
-      std::lock_guard<std::mutex> lock(guard);
-      if (closed.load(std::memory_order_relaxed))
-        return Status::error("the connection is closed",
-                             StatusCode::Unavailable);
-      messages.push_back(std::move(message));
-      waiting.store(messages.size(), std::memory_order_release);
-    }
-    arrival.notify();
-    return Status();
-  }
-
-  /// Nothing: it is closed, and empty.
-  std::optional<std::string> pop() {
-    arrival.await([&] {
-      return waiting.load(std::memory_order_acquire) > 0 ||
-             closed.load(std::memory_order_acquire);
-    });
-    std::lock_guard<std::mutex> lock(guard);
-    if (messages.empty())
-      return std::nullopt;
-    std::string message = std::move(messages.front());
-    messages.pop_front();
-    waiting.store(messages.size(), std::memory_order_release);
-    return message;
-  }
-
-  void close() {
-    {
-      std::lock_guard<std::mutex> lock(guard);
-      closed.store(true, std::memory_order_release);
-    }
-    arrival.notify();
-  }
-
-private:
-  std::mutex guard;
-  std::deque<std::string> messages;
-  std::atomic<size_t> waiting{0}; ///< messages.size()
-  std::atomic<bool> closed{false};
-  EventCount arrival;
-};
+using Pipe = MessageQueue<std::string>; // one direction
 
 class ThreadChannel final : public RankChannel {
 public:
@@ -75,7 +26,9 @@ public:
   }
 
   Status send(std::string message) override {
-    return out->push(std::move(message));
+    if (!out->push(std::move(message)))
+      return Status::error("the connection is closed", StatusCode::Unavailable);
+    return Status();
   }
   Result<std::optional<std::string>> receive() override { return in->pop(); }
 

@@ -14,36 +14,17 @@
 
 #include "runtime/collective/ThreadGroup.h"
 
+#include "runtime/collective/CollectiveCall.h"
 #include "runtime/core/EventCount.h"
 #include "runtime/core/Exceptions.h"
 
-#include <algorithm>
 #include <atomic>
-#include <cstring>
 #include <mutex>
 #include <string>
 
 using namespace kf;
 
 namespace {
-
-/// What a rank calls.
-struct Call {
-  CollectiveSpec::Kind kind = CollectiveSpec::Kind::AllReduce;
-  DataType type = DataType::F32; ///< of a sum
-  uint64_t count = 0;            ///< elements of a sum; bytes
-  const std::byte *source = nullptr;
-
-  bool isLike(const Call &other) const {
-    return kind == other.kind && type == other.type && count == other.count;
-  }
-  std::string describe() const {
-    return kind == CollectiveSpec::Kind::AllReduce
-               ? "sums up " + std::to_string(count) + " elements of " +
-                     std::string(nameOf(type))
-               : "gathers " + std::to_string(count) + " bytes";
-  }
-};
 
 /// What the ranks share. Arrivals are counted over all calls: call number n,
 /// from 1, is whole when n * ranks have arrived, and over when n * ranks have
@@ -55,7 +36,7 @@ public:
   /// Shows `call`, the rank's number `number`, and waits for the others'. All
   /// of them return alike: where the last one has arrived, nothing can fail
   /// any more before all have read.
-  Status meet(size_t rank, const Call &call, uint64_t number) {
+  Status meet(size_t rank, const CollectiveCall &call, uint64_t number) {
     const uint64_t all = number * calls.size();
     {
       std::lock_guard<std::mutex> lock(arriving);
@@ -82,7 +63,7 @@ public:
   }
 
   /// The calls of all ranks, between meet() and part().
-  std::span<const Call> shown() const { return calls; }
+  std::span<const CollectiveCall> shown() const { return calls; }
 
   Status reason() const {
     if (!failed.load(std::memory_order_acquire))
@@ -103,34 +84,14 @@ public:
   }
 
 private:
-  std::vector<Call> calls;     ///< [ranks]; each rank writes its own in meet()
+  /// [ranks]; each rank writes its own in meet()
+  std::vector<CollectiveCall> calls;
   mutable std::mutex arriving; ///< of `arrived` with `failed`
   std::atomic<uint64_t> arrived{0}, left{0};
   std::atomic<bool> failed{false};
   Status failure;
   EventCount progress;
 };
-
-/// Adds up the elements of all sources, in the order of the ranks.
-Status addUp(std::span<const Call> calls, std::byte *target) {
-  constexpr uint64_t most = 1024;
-  float sum[most], addend[most];
-  const DataType type = calls[0].type;
-  const uint64_t size = sizeOf(type), count = calls[0].count;
-  for (uint64_t begin = 0; begin < count; begin += most) {
-    const int64_t length = static_cast<int64_t>(std::min(most, count - begin));
-    for (size_t rank = 0; rank < calls.size(); ++rank) {
-      float *to = rank == 0 ? sum : addend;
-      KF_RETURN_IF_ERROR(
-          convertToFloat(type, calls[rank].source + begin * size, length, to));
-      for (int64_t i = 0; rank > 0 && i < length; ++i)
-        sum[i] += addend[i];
-    }
-    KF_RETURN_IF_ERROR(
-        convertFromFloat(type, sum, length, target + begin * size));
-  }
-  return Status();
-}
 
 class ThreadRank final : public Group {
 public:
@@ -161,34 +122,22 @@ public:
 private:
   std::string name() const { return "rank " + std::to_string(rank()); }
 
-  Status call(const Call &own, std::byte *target) {
+  Status call(const CollectiveCall &own, std::byte *target) {
     ++number;
     KF_RETURN_IF_ERROR(meeting->meet(static_cast<size_t>(rank()), own, number));
-    const Status status = catchExceptions([&] { return read(own, target); });
+    const Status status = catchExceptions([&] { return read(target); });
     meeting->part(number);
     return status;
   }
 
   /// Reads what all ranks have shown.
-  Status read(const Call &own, std::byte *target) {
-    const std::span<const Call> calls = meeting->shown();
-    for (size_t i = 1; i < calls.size(); ++i)
-      if (!calls[i].isLike(calls[0])) {
-        const std::string difference = "rank " + std::to_string(i) + " " +
-                                       calls[i].describe() + " where rank 0 " +
-                                       calls[0].describe();
-        meeting->fail(difference);
-        return Status::error(difference, StatusCode::Internal);
-      }
-    if (own.kind == CollectiveSpec::Kind::AllReduce)
-      return addUp(calls, target);
-    if (own.count == 0)
-      return Status();
-    for (const Call &call : calls) {
-      std::memcpy(target, call.source, own.count);
-      target += own.count;
+  Status read(std::byte *target) {
+    const std::span<const CollectiveCall> calls = meeting->shown();
+    if (Status alike = checkAlike(calls); !alike.ok()) {
+      meeting->fail(alike.message());
+      return alike;
     }
-    return Status();
+    return putTogether(calls, target);
   }
 
   std::shared_ptr<Meeting> meeting;

@@ -8,6 +8,7 @@
 
 #include "runtime/engine/RankCommand.h"
 
+#include "runtime/collective/MessageBytes.h"
 #include "runtime/core/Exceptions.h"
 
 #include <algorithm>
@@ -22,26 +23,15 @@ namespace {
 // Bytes
 //===----------------------------------------------------------------------===//
 
-class Writer {
+class Writer : public MessageWriter {
 public:
-  explicit Writer(std::string &out) : out(out) {}
+  using MessageWriter::MessageWriter;
+  using MessageWriter::put;
 
-  template <typename T>
-    requires std::is_integral_v<T>
-  void put(T value) {
-    for (size_t i = 0; i < sizeof(T); ++i)
-      out += static_cast<char>(static_cast<std::make_unsigned_t<T>>(value) >>
-                               (8 * i));
-  }
   void put(const StepShape &shape) {
     put(static_cast<uint8_t>(shape.part));
     put(shape.rows);
   }
-  void put(std::span<const std::byte> bytes) {
-    put(static_cast<uint64_t>(bytes.size()));
-    out.append(reinterpret_cast<const char *>(bytes.data()), bytes.size());
-  }
-  void put(const std::string &text) { put(std::as_bytes(std::span(text))); }
   void put(const std::vector<PageCopy> &copies) {
     put(static_cast<uint64_t>(copies.size()));
     for (const PageCopy &copy : copies) {
@@ -49,76 +39,32 @@ public:
       put(copy.to);
     }
   }
-
-private:
-  std::string &out;
 };
 
-/// Reads what a Writer has put. After the end, everything is zero, and
-/// failed() says so.
-class Reader {
+class Reader : public MessageReader {
 public:
-  explicit Reader(std::string_view bytes) : rest(bytes) {}
+  using MessageReader::get;
+  using MessageReader::MessageReader;
 
-  bool atEnd() const { return rest.empty(); }
-  bool failed() const { return bad; }
-
-  template <typename T>
-    requires std::is_integral_v<T>
-  void get(T &value) {
-    std::make_unsigned_t<T> bits = 0;
-    const std::string_view bytes = take(sizeof(T));
-    for (size_t i = 0; i < bytes.size(); ++i)
-      bits |= static_cast<std::make_unsigned_t<T>>(
-          static_cast<std::make_unsigned_t<T>>(
-              static_cast<unsigned char>(bytes[i]))
-          << (8 * i));
-    value = static_cast<T>(bits);
-  }
   void get(StepShape &shape) {
     uint8_t part = 0;
     get(part);
     get(shape.rows);
-    bad |= std::ranges::find(kStepParts, static_cast<StepPart>(part)) ==
-           std::end(kStepParts);
-    shape.part = bad ? StepPart::Body : static_cast<StepPart>(part);
-  }
-  void get(std::span<const std::byte> &bytes) {
-    uint64_t size = 0;
-    get(size);
-    bytes = std::as_bytes(std::span(take(size)));
-  }
-  void get(std::string &text) {
-    uint64_t size = 0;
-    get(size);
-    text = take(size);
+    if (std::ranges::find(kStepParts, static_cast<StepPart>(part)) ==
+        std::end(kStepParts))
+      fail();
+    shape.part = failed() ? StepPart::Body : static_cast<StepPart>(part);
   }
   void get(std::vector<PageCopy> &copies) {
     uint64_t count = 0;
     get(count);
-    for (uint64_t i = 0; i < count && !bad; ++i) {
+    for (uint64_t i = 0; i < count && !failed(); ++i) {
       PageCopy copy;
       get(copy.from);
       get(copy.to);
       copies.push_back(copy);
     }
   }
-
-private:
-  /// The next `count` bytes; none where there are fewer.
-  std::string_view take(uint64_t count) {
-    if (count > rest.size()) {
-      bad = true;
-      rest = {};
-      return {};
-    }
-    const std::string_view taken = rest.substr(0, count);
-    rest.remove_prefix(count);
-    return taken;
-  }
-
-  std::string_view rest;
-  bool bad = false;
 };
 
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,140 @@
+//===- SocketGroup.cpp - Collectives over connections ---------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/collective/SocketGroup.h"
+
+#include "runtime/collective/CollectiveCall.h"
+#include "runtime/collective/MessageBytes.h"
+#include "runtime/core/Exceptions.h"
+
+#include <cstring>
+#include <optional>
+
+using namespace kf;
+
+namespace {
+
+bool isSummed(DataType type) {
+  return type == DataType::F32 || type == DataType::F16 ||
+         type == DataType::BF16;
+}
+
+/// What stands in front of a rank's bytes: the call.
+std::string encode(const CollectiveCall &call) {
+  std::string message;
+  MessageWriter writer(message);
+  writer.put(static_cast<uint8_t>(call.kind));
+  writer.put(static_cast<uint8_t>(call.type));
+  writer.put(call.count);
+  if (call.bytes() > 0)
+    message.append(reinterpret_cast<const char *>(call.source), call.bytes());
+  return message;
+}
+
+/// The call of a message, whose source is in it; nothing: it is none. The
+/// number of its bytes is right where the call is like `own`.
+std::optional<CollectiveCall> decode(const std::string &message,
+                                     const CollectiveCall &own) {
+  constexpr size_t header = 10; // bytes, of what is read here
+  MessageReader reader(message);
+  uint8_t kind = 0, type = 0;
+  CollectiveCall call;
+  reader.get(kind);
+  reader.get(type);
+  reader.get(call.count);
+  call.kind = static_cast<CollectiveSpec::Kind>(kind);
+  call.type = static_cast<DataType>(type);
+  if (reader.failed() || kind > uint8_t(CollectiveSpec::Kind::AllGather) ||
+      !(isSummed(call.type) || call.type == DataType::U8) ||
+      (call.isLike(own) && message.size() - header != own.bytes()))
+    return std::nullopt;
+  call.source = reinterpret_cast<const std::byte *>(message.data()) + header;
+  return call;
+}
+
+class SocketRank final : public Group {
+public:
+  SocketRank(int64_t rank, int64_t size, RankLinks &links)
+      : Group(rank, size), links(links) {}
+
+  Status allReduce(DataType type, const void *source, void *target,
+                   uint64_t elements) override {
+    return call({CollectiveSpec::Kind::AllReduce, type, elements,
+                 static_cast<const std::byte *>(source)},
+                static_cast<std::byte *>(target));
+  }
+
+  Status allGather(const void *source, void *target, uint64_t bytes) override {
+    return call({CollectiveSpec::Kind::AllGather, DataType::U8, bytes,
+                 static_cast<const std::byte *>(source)},
+                static_cast<std::byte *>(target));
+  }
+
+  void abort(std::string_view reason) override { links.abort(reason); }
+
+  Status failure() const override { return links.failure(); }
+
+private:
+  Status call(const CollectiveCall &own, std::byte *target) {
+    Status status = catchExceptions(
+        [&] { return rank() == 0 ? lead(own, target) : follow(own, target); });
+    // Others wait for what does not come.
+    if (!status.ok())
+      links.abort(status.message());
+    return status;
+  }
+
+  uint64_t resultBytes(const CollectiveCall &own) const {
+    return own.kind == CollectiveSpec::Kind::AllReduce
+               ? own.bytes()
+               : own.bytes() * static_cast<uint64_t>(size());
+  }
+
+  Status lead(const CollectiveCall &own, std::byte *target) {
+    std::vector<std::string> messages(links.size());
+    std::vector<CollectiveCall> calls = {own};
+    for (size_t i = 0; i < links.size(); ++i) {
+      KF_ASSIGN_OR_RETURN(messages[i], links.receiveData(i));
+      const std::optional<CollectiveCall> call = decode(messages[i], own);
+      if (!call)
+        return Status::error(nameOf(links.facts(i)) +
+                                 " sends what is no part of a collective",
+                             StatusCode::Internal);
+      calls.push_back(*call);
+    }
+    KF_RETURN_IF_ERROR(checkAlike(calls));
+    KF_RETURN_IF_ERROR(putTogether(calls, target));
+    const std::string_view result(reinterpret_cast<const char *>(target),
+                                  resultBytes(own));
+    for (size_t i = 0; i < links.size(); ++i)
+      KF_RETURN_IF_ERROR(links.sendData(i, result));
+    return Status();
+  }
+
+  Status follow(const CollectiveCall &own, std::byte *target) {
+    KF_RETURN_IF_ERROR(links.sendData(0, encode(own)));
+    KF_ASSIGN_OR_RETURN(const std::string result, links.receiveData(0));
+    if (result.size() != resultBytes(own))
+      return Status::error(nameOf(links.facts(0)) + " sends " +
+                               std::to_string(result.size()) + " bytes where " +
+                               std::to_string(resultBytes(own)) + " are due",
+                           StatusCode::Internal);
+    if (!result.empty())
+      std::memcpy(target, result.data(), result.size());
+    return Status();
+  }
+
+  RankLinks &links;
+};
+
+} // namespace
+
+std::unique_ptr<Group> kf::createSocketGroup(int64_t rank, int64_t size,
+                                             RankLinks &links) {
+  return std::make_unique<SocketRank>(rank, size, links);
+}
