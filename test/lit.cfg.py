@@ -9,6 +9,7 @@
 #                weights of bf16
 
 import os
+import shutil
 
 import lit.formats
 
@@ -58,6 +59,14 @@ config.environment["XDG_STATE_HOME"] = os.path.join(config.kf_test_dir, "state")
 for name in ("HOME", "TMPDIR", "ASAN_OPTIONS", "UBSAN_OPTIONS", "VK_ICD_FILENAMES"):
     if name in os.environ:
         config.environment[name] = os.environ[name]
+
+# MPIs that there are a plugin and a launcher for, as Debian names it.
+for mpi in ("openmpi", "mpich"):
+    plugin = os.path.join(
+        os.path.dirname(config.kf_tools_dir), "lib", "kernelforge", f"kf_mpi_{mpi}.so"
+    )
+    if os.path.exists(plugin) and shutil.which("mpirun." + mpi):
+        config.available_features.add(mpi)
 
 # What takes too long with sanitizers, or looks at released programs.
 if config.kf_sanitize:

@@ -15,11 +15,11 @@
 
 using namespace kf;
 
-static std::string nameOfRank(size_t index) {
-  return "rank " + std::to_string(index + 1);
+std::string RankLeader::nameOfRank(size_t index) const {
+  return names.empty() ? "rank " + std::to_string(index + 1) : names[index];
 }
 
-static Status hasEnded(size_t index) {
+Status RankLeader::hasEnded(size_t index) const {
   return Status::error(nameOfRank(index) + " has ended",
                        StatusCode::Unavailable);
 }
@@ -28,7 +28,7 @@ static Status hasEnded(size_t index) {
 Result<RankAnswer> RankLeader::receive(size_t index) {
   const Result<std::optional<std::string>> message = channels[index]->receive();
   if (!message.ok())
-    return message.status().in(nameOfRank(index));
+    return message.status();
   if (!*message)
     return hasEnded(index);
   Result<RankAnswer> answer = decodeAnswer(**message);

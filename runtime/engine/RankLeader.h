@@ -29,9 +29,11 @@ namespace kf {
 /// so do all later calls.
 class RankLeader {
 public:
-  /// `channels` lead to ranks 1, 2, ...
-  explicit RankLeader(std::vector<std::unique_ptr<RankChannel>> channels)
-      : channels(std::move(channels)) {}
+  /// `channels` lead to ranks 1, 2, ..., which errors call `names`; "rank 1"
+  /// and so on without.
+  explicit RankLeader(std::vector<std::unique_ptr<RankChannel>> channels,
+                      std::vector<std::string> names = {})
+      : channels(std::move(channels)), names(std::move(names)) {}
 
   /// Waits until all ranks are ready to follow. Errors: one that is not, or
   /// whose model is another one than that with the key `model`.
@@ -48,13 +50,16 @@ public:
                   const std::function<Status()> &own);
 
 private:
+  std::string nameOfRank(size_t index) const;
+  Status hasEnded(size_t index) const;
   Result<RankAnswer> receive(size_t index);
   void findEnd(size_t index);
   Status endOfException();
 
   std::vector<std::unique_ptr<RankChannel>> channels;
-  std::string told; ///< commands that are not sent yet
-  Status end;       ///< the error of the first rank that has ended
+  std::vector<std::string> names; ///< of as many; none: their numbers
+  std::string told;               ///< commands that are not sent yet
+  Status end; ///< the error of the first rank that has ended
 };
 
 } // namespace kf

@@ -9,8 +9,7 @@
 #ifndef KF_RUNTIME_SESSION_LOCALRANKS_H
 #define KF_RUNTIME_SESSION_LOCALRANKS_H
 
-#include "runtime/collective/Group.h"
-#include "runtime/engine/RankLeader.h"
+#include "runtime/session/OtherRanks.h"
 
 #include <cstdint>
 #include <functional>
@@ -27,18 +26,16 @@ using RunRank = std::function<Status(Group &group, RankChannel &leader)>;
 
 /// Ranks 1, 2, ... as threads of this process, and the group that they are in
 /// with rank 0, which is the caller. One thread.
-class LocalRanks {
+class LocalRanks final : public OtherRanks {
 public:
   /// Begins `ranks` - 1 threads that do `run`. Errors: those of
   /// createThreadGroup(), threads that the system does not give.
   static Result<std::unique_ptr<LocalRanks>> start(int64_t ranks, RunRank run);
   /// Ends the others, and waits for them.
-  ~LocalRanks();
-  LocalRanks(const LocalRanks &) = delete;
-  LocalRanks &operator=(const LocalRanks &) = delete;
+  ~LocalRanks() override;
 
-  Group &group() { return *own; } ///< as rank 0
-  RankLeader &leader() { return *connections; }
+  Group &group() override { return *own; }
+  RankLeader &leader() override { return *connections; }
 
 private:
   LocalRanks() = default;

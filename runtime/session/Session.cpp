@@ -19,6 +19,7 @@
 #include "runtime/model/ModelWork.h"
 #include "runtime/model/RopeFactors.h"
 #include "runtime/model/Sharding.h"
+#include "runtime/session/LocalRanks.h"
 
 #include <algorithm>
 
@@ -70,7 +71,8 @@ createPackingPool(const Device &device, const DeviceChoice &choice) {
   return ThreadPool::create(static_cast<int>(choice.threads));
 }
 
-/// The device of the first of `ranks`, which share the threads of `all`.
+/// The device of each of `ranks`, which share the threads of `all`. Threads 0:
+/// as many as a rank has CPUs for.
 static Result<DeviceChoice> deviceOfRank(DeviceChoice all, int64_t ranks) {
   all.ranks = ranks;
   if (!all.device.starts_with("cpu") && all.device != "auto")
@@ -81,9 +83,16 @@ static Result<DeviceChoice> deviceOfRank(DeviceChoice all, int64_t ranks) {
                          std::to_string(ranks) +
                          " ranks, each of which takes one at least; raise -t, "
                          "or lower --tensor-parallel");
-  const int64_t threads = all.threads > 0 ? all.threads : usableThreads();
-  all.threads = std::max<int64_t>(threads / ranks, 1);
+  all.threads /= ranks;
   return all;
+}
+
+/// The same where `sharers` ranks may use the CPUs of this one.
+static DeviceChoice withThreads(DeviceChoice choice, int64_t sharers) {
+  if ((choice.device.starts_with("cpu") || choice.device == "auto") &&
+      choice.threads == 0)
+    choice.threads = std::max<int64_t>(usableThreads() / sharers, 1);
+  return choice;
 }
 
 /// Rank `rank`'s part of a model, which has to outlive it; without a tokenizer.
@@ -104,57 +113,77 @@ static Result<ModelFiles> partOf(const ModelFiles &whole, int64_t rank,
   return part;
 }
 
-/// What all ranks but the first do. `options` are those of all of them.
-static Status runRank(const SessionOptions &options, const OpenDevice &open,
-                      const OpenEmbedded &embedded, int64_t context,
+/// What all ranks but the first do.
+static Status runRank(const RankSetup &setup, CancelFlag cancelled,
+                      const OpenDevice &open, const OpenEmbedded &embedded,
                       Group &group, RankChannel &leader) {
   KF_ASSIGN_OR_RETURN(ModelFiles whole,
-                      openModel(options.model, /*withTokenizer=*/false,
-                                embedded, /*observer=*/nullptr));
-  settleContext(whole.config, context);
+                      openModel(setup.model, /*withTokenizer=*/false, embedded,
+                                /*observer=*/nullptr));
+  settleContext(whole.config, setup.context);
   KF_ASSIGN_OR_RETURN(const ModelFiles part,
                       partOf(whole, group.rank(), group.size()));
-  DeviceChoice choice = options.device;
+  DeviceChoice choice = setup.device;
   choice.rank = group.rank();
+  choice.ranks = group.size();
   KF_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
                       open(choice, /*observer=*/nullptr));
   KF_RETURN_IF_ERROR(device->join(group));
   KF_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadPool> pool,
-                      createPackingPool(*device, options.device));
+                      createPackingPool(*device, setup.device));
   RankFollower follower(part.config, *device, *part.weights,
-                        {part.name, pool.get(), options.cancelled});
+                        {part.name, pool.get(), cancelled});
   KF_RETURN_IF_ERROR(
       leader.send(encode(RankAnswer{Status(), modelKeyOf(part)})));
   return follower.follow(leader);
 }
 
-/// Takes this rank's part of the model and of the threads.
-Status Session::becomeFirstRank() {
-  KF_ASSIGN_OR_RETURN(options.device,
+Status kf::followSessions(RankProcesses &processes, const OpenDevice &device,
+                          const OpenEmbedded &embedded) {
+  return processes.follow([&](const RankSetup &setup, Group &group,
+                              RankChannel &leader) {
+    RankSetup own = setup;
+    own.device = withThreads(setup.device, processes.sharers());
+    return runRank(own, /*cancelled=*/nullptr, device, embedded, group, leader);
+  });
+}
+
+/// Takes this rank's part of the model and of the threads; what the others are
+/// to take.
+Result<RankSetup> Session::becomeFirstRank() {
+  RankSetup setup = {.model = options.model,
+                     .context =
+                         options.context ? options.context : kDefaultContext};
+  KF_ASSIGN_OR_RETURN(setup.device,
                       deviceOfRank(options.device, options.ranks));
   KF_ASSIGN_OR_RETURN(shared, partOf(opened, /*rank=*/0, options.ranks));
-  return Status();
+  options.device =
+      withThreads(setup.device, options.processes ? options.processes->sharers()
+                                                  : options.ranks);
+  return setup;
 }
 
 /// Begins with the other ranks, on devices of the kind that this one has.
-Status Session::startRanks(const SessionSources &sources) {
-  // They may end after the session's observer.
-  SessionOptions theirs = options;
-  if (theirs.device.device == "auto") {
-    theirs.device.device = target->name();
+Status Session::startRanks(RankSetup setup, const SessionSources &sources) {
+  if (!options.processes)
+    setup.device = options.device;
+  if (setup.device.device == "auto") {
+    setup.device.device = target->name();
     if (target->name() != "cpu") // whose threads these are
-      theirs.device.threads = 0;
+      setup.device.threads = 0;
   }
-  theirs.observer = nullptr;
-  theirs.profile = nullptr;
-  const int64_t context = options.context ? options.context : kDefaultContext;
-  KF_ASSIGN_OR_RETURN(
-      others,
-      LocalRanks::start(options.ranks, [theirs, open = sources.device,
-                                        embedded = sources.embedded, context](
-                                           Group &group, RankChannel &leader) {
-        return runRank(theirs, open, embedded, context, group, leader);
-      }));
+  if (options.processes) {
+    KF_ASSIGN_OR_RETURN(others, options.processes->lead(setup));
+  } else {
+    KF_ASSIGN_OR_RETURN(
+        others,
+        LocalRanks::start(
+            options.ranks,
+            [setup, cancelled = options.cancelled, open = sources.device,
+             embedded = sources.embedded](Group &group, RankChannel &leader) {
+              return runRank(setup, cancelled, open, embedded, group, leader);
+            }));
+  }
   return target->join(others->group());
 }
 
@@ -165,11 +194,13 @@ Status Session::openAll(const SessionSources &sources) {
     options.context = opened.config.maxPositions;
   mostContext = settleContext(opened.config, options.context ? options.context
                                                              : kDefaultContext);
-  if (options.ranks > 1)
-    KF_RETURN_IF_ERROR(becomeFirstRank());
+  std::optional<RankSetup> setup;
+  if (options.ranks > 1) {
+    KF_ASSIGN_OR_RETURN(setup, becomeFirstRank());
+  }
   KF_ASSIGN_OR_RETURN(target, sources.device(options.device, options.observer));
-  if (options.ranks > 1)
-    KF_RETURN_IF_ERROR(startRanks(sources));
+  if (setup)
+    KF_RETURN_IF_ERROR(startRanks(std::move(*setup), sources));
   KF_ASSIGN_OR_RETURN(pool, createPackingPool(*target, options.device));
   KF_ASSIGN_OR_RETURN(steps, sources.steps(part(), *target, options));
   return others ? others->leader().awaitReady(modelKeyOf(part())) : Status();

@@ -32,8 +32,8 @@
 #include "runtime/devices/OpenDevice.h"
 #include "runtime/engine/Engine.h"
 #include "runtime/measure/Profile.h"
-#include "runtime/session/LocalRanks.h"
 #include "runtime/session/OpenModel.h"
+#include "runtime/session/RankProcesses.h"
 
 #include <cstdint>
 #include <functional>
@@ -51,10 +51,13 @@ struct SessionOptions {
   ModelChoice model = {};
   bool withTokenizer = true; ///< and its chat template
   DeviceChoice device = {};
-  /// Ranks that run the model together, by Sharding.h, as threads of this
-  /// process: each with a device of its own, which gets a like part of the
-  /// threads. 1: the model is not shared out.
+  /// Ranks that run the model together, by Sharding.h: each with a device of
+  /// its own, which gets a like part of the threads. 1: the model is not shared
+  /// out.
   int64_t ranks = 1;
+  /// The processes that the others are, as many as `ranks`, which this leads;
+  /// null: they are threads of this process. Not owned.
+  RankProcesses *processes = nullptr;
   /// Positions that a sequence has room for; 0: what start() is told that it
   /// takes, and 4096 if that is more; more than the model's most in no case,
   /// nor, without it, than LongRoPE's original context of 4096 or more.
@@ -150,8 +153,8 @@ private:
   explicit Session(SessionOptions options) : options(std::move(options)) {}
 
   Status openAll(const SessionSources &sources);
-  Status becomeFirstRank();
-  Status startRanks(const SessionSources &sources);
+  Result<RankSetup> becomeFirstRank();
+  Status startRanks(RankSetup setup, const SessionSources &sources);
   /// What this rank has of the model.
   const ModelFiles &part() const { return shared ? *shared : opened; }
   Status makeModel();
@@ -160,7 +163,7 @@ private:
   Status checkMemory(int64_t pages) const;
 
   SessionOptions options;
-  std::unique_ptr<LocalRanks> others; ///< null: there is one rank
+  std::unique_ptr<OtherRanks> others; ///< null: there is one rank
   std::unique_ptr<Device> target;
   std::unique_ptr<ThreadPool> pool;    ///< packs weights; null for none
   std::optional<ObservedWork> packing; ///< while weights are packed
@@ -172,6 +175,11 @@ private:
   std::unique_ptr<Engine> running;
   double seconds = 0;
 };
+
+/// What a process does that is another rank than rank 0, with what rank 0's
+/// sessions are made with: follows them all. Errors: RankProcesses::follow()'s.
+Status followSessions(RankProcesses &processes, const OpenDevice &device,
+                      const OpenEmbedded &embedded);
 
 } // namespace kf
 

@@ -9,6 +9,7 @@
 #include "ModelFlags.h"
 
 #include "Interrupt.h"
+#include "Ranks.h"
 #include "TerminalObserver.h"
 
 #include "runtime/session/EmbeddedModel.h"
@@ -36,11 +37,22 @@ void ModelFlags::addTo(OptionParser &parser, bool withThreads) {
 }
 
 void ModelFlags::addRanksTo(OptionParser &parser) {
-  parser.integer({"tensor-parallel", 0, "N"}, ranks, 1, kMaxRanks,
+  parser.integer({"tensor-parallel", 0, "N"}, ranksGiven, 1, kMaxRanks,
                  "shares the model out among N ranks, which compute each step "
                  "together: each has some heads and columns of every layer, "
                  "and a GPU of its own or its part of the threads. 1, the "
-                 "default: it is whole");
+                 "default: it is whole. Processes that mpirun starts are ranks "
+                 "without it");
+  parser.addCheck([this] {
+    const RankProcesses *processes = ledProcesses();
+    ranks = ranksGiven.value_or(processes ? processes->size() : 1);
+    if (processes && ranks != processes->size())
+      return Status::error("--tensor-parallel " + std::to_string(ranks) +
+                           ", and the launcher has started " +
+                           std::to_string(processes->size()) +
+                           " ranks; leave it out");
+    return Status();
+  });
 }
 
 CompileChoice ModelFlags::compileChoice() const {

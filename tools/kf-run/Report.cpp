@@ -16,6 +16,7 @@
 #include "runtime/core/WriteFile.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <cmath>
@@ -78,9 +79,19 @@ std::string kf::rateText(double perSecond, std::string_view unit) {
   return buffer;
 }
 
+/// Whether printLastError() has said why the process ends.
+static std::atomic<bool> saidLast{false};
+
 void kf::printError(std::string_view message) {
+  if (saidLast)
+    return;
   const bool placed = message.find(": error: ") != std::string_view::npos;
   printLine(placed ? "" : "error: ", message);
+}
+
+void kf::printLastError(std::string_view message) {
+  if (!saidLast.exchange(true))
+    printLine("error: ", message);
 }
 
 void kf::printWarning(std::string_view message) {

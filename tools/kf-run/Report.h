@@ -40,6 +40,9 @@ std::string rateText(double perSecond, std::string_view unit);
 /// Prints "error: <message>". A diagnostic that begins with its position
 /// ("file:line:column: error: ...") is printed without another "error: ".
 void printError(std::string_view message);
+/// The same, of what ends the process: no error is printed after it, which
+/// would only say so again. Any thread.
+void printLastError(std::string_view message);
 /// Prints "warning: <message>", each message once.
 void printWarning(std::string_view message);
 /// Prints "note: <message>".

@@ -9,6 +9,7 @@
 #include "SessionFlags.h"
 
 #include "Interrupt.h"
+#include "Ranks.h"
 #include "TerminalObserver.h"
 
 using namespace kf;
@@ -63,6 +64,7 @@ SessionOptions SessionFlags::options(bool withTokenizer) const {
   options.withTokenizer = withTokenizer;
   options.device = device;
   options.ranks = ranks;
+  options.processes = ranks > 1 ? ledProcesses() : nullptr;
   options.context = context;
   options.wholeContext = wholeContext;
   if (ngram)

@@ -33,7 +33,8 @@ struct SessionFlags {
   Float8Flag float8;
   uint64_t cacheMemory = 0; ///< bytes of the KV cache at most; 0: any
   ProfileFlags profile;
-  int64_t ranks = 1;            ///< that run the model together
+  int64_t ranks = 1; ///< that run the model together: those of a launcher, or
+                     ///< threads
   std::optional<int64_t> ngram; ///< last tokens that guesses are made from
   int64_t draftTokens = 8;      ///< that are guessed at a time
 

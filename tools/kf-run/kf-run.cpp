@@ -13,13 +13,17 @@
 #include "OptionParser.h"
 #include "OutOfMemory.h"
 #include "Presets.h"
+#include "Ranks.h"
 #include "Report.h"
 
 #include "kf/Driver/Compiler.h"
 #include "runtime/core/Quote.h"
+#include "runtime/devices/OpenDevice.h"
 #include "runtime/model/NamedConfigs.h"
+#include "runtime/session/EmbeddedModel.h"
 
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <string>
 #include <string_view>
@@ -34,17 +38,18 @@ struct Command {
   std::string_view name;
   std::string_view summary;
   int (*run)(Arguments);
+  bool ranked = false; ///< by all ranks that a launcher has started
 };
 
 constexpr Command kCommands[] = {
-    {"generate", "continue a text; the default", runGenerate},
-    {"batch", "continue many texts at once", runBatch},
-    {"chat", "talk with a model", runChat},
-    {"serve", "answer requests of OpenAI's API by HTTP", runServe},
+    {"generate", "continue a text; the default", runGenerate, true},
+    {"batch", "continue many texts at once", runBatch, true},
+    {"chat", "talk with a model", runChat, true},
+    {"serve", "answer requests of OpenAI's API by HTTP", runServe, true},
     {"compare", "ask servers and a model the same, side by side", runCompare},
-    {"logits", "scores of the next token after given ids", runLogits},
-    {"perplexity", "how well a model predicts a text", runPerplexity},
-    {"embed", "embeddings of texts", runEmbed},
+    {"logits", "scores of the next token after given ids", runLogits, true},
+    {"perplexity", "how well a model predicts a text", runPerplexity, true},
+    {"embed", "embeddings of texts", runEmbed, true},
     {"tokenize", "token ids and pieces of a text", runTokenize},
     {"inspect", "show what a model is made of", runInspect},
     {"quantize", "write a model as a GGUF file of another type", runQuantize},
@@ -52,7 +57,7 @@ constexpr Command kCommands[] = {
     {"tune", "find the fastest schedules of a model's kernels", runTune},
     {"eval", "how near and how fast a device computes", runEval},
     {"emit-mlir", "print a model or a file at any phase", runEmitMlir},
-    {"bench", "how fast a model reads and generates", runBench},
+    {"bench", "how fast a model reads and generates", runBench, true},
     {"devices", "list the devices of this machine", runDevices},
     {"cache", "list or clear the cache of compiled programs", runCache},
 };
@@ -111,6 +116,21 @@ bool isModel(std::string_view argument) {
          std::filesystem::exists(argument, error);
 }
 
+const char *environmentVariable(const char *name) { return std::getenv(name); }
+
+/// Whether the ranks that a launcher has started run a model together for these
+/// arguments.
+bool isRanked(Arguments arguments) {
+  if (arguments.empty())
+    return false;
+  const std::string_view first = arguments.front();
+  for (const Command &command : kCommands)
+    if (command.name == first)
+      return command.ranked;
+  return first != "-h" && first != "--help" && first != "--version" &&
+         (first.starts_with('-') || isModel(first));
+}
+
 int dispatch(Arguments arguments) {
   setCommandNames(namesOfCommands());
   if (arguments.empty())
@@ -137,9 +157,27 @@ int dispatch(Arguments arguments) {
   return refuse("command or file", first);
 }
 
+/// Runs the command, as one of the ranks that a launcher has started, if one
+/// has; returns the exit code. What is not theirs together is rank 0's alone.
+int dispatchRank(Arguments arguments) {
+  const bool ranked = isRanked(arguments);
+  const Result<std::optional<LaunchedRank>> launched =
+      findLauncher(environmentVariable);
+  if (!launched.ok())
+    return ranked ? report(launched.status()) : dispatch(arguments);
+  if (!*launched)
+    return dispatch(arguments);
+  if (ranked)
+    return runRanked(**launched, dispatch, arguments,
+                     {.device = openDevice,
+                      .steps = nullptr,
+                      .embedded = openEmbeddedModel});
+  return (*launched)->rank == 0 ? dispatch(arguments) : ExitSuccess;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
   installCompilerErrorHandlers({exitOutOfMemory, endOnFatalError});
-  return runMain(argc, argv, dispatch);
+  return runMain(argc, argv, dispatchRank);
 }

@@ -1,0 +1,117 @@
+//===- RankSums.cpp - Collectives of processes, checked -------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Every rank of a job that a launcher has started runs this. Rank 0 says which
+// collectives had another result than they should, or "ok".
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/collective/Launcher.h"
+#include "runtime/core/Tensor.h"
+#include "runtime/session/RankProcesses.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <optional>
+#include <random>
+#include <vector>
+
+using namespace kf;
+
+namespace {
+
+const char *variable(const char *name) { return std::getenv(name); }
+
+/// What rank `rank` adds, so that sums of `type` are not exact.
+std::vector<float> valuesOf(DataType type, int64_t rank, size_t count) {
+  std::mt19937 random(static_cast<unsigned>(rank));
+  std::normal_distribution<float> normal;
+  std::vector<float> values(count);
+  for (float &value : values)
+    value = normal(random);
+  std::vector<std::byte> rounded(count * sizeOf(type));
+  const auto length = static_cast<int64_t>(count);
+  (void)convertFromFloat(type, values.data(), length, rounded.data());
+  (void)convertToFloat(type, rounded.data(), length, values.data());
+  return values;
+}
+
+Status wrong(DataType type, size_t count, const char *what) {
+  return Status::error("a sum of " + std::to_string(count) + " elements of " +
+                       std::string(nameOf(type)) + " " + what);
+}
+
+/// A sum is that of f32, rounded once, and has equal bits on all ranks.
+Status checkSum(Group &group, DataType type, size_t count) {
+  const auto length = static_cast<int64_t>(count);
+  std::vector<double> exact(count);
+  for (int64_t rank = 0; rank < group.size(); ++rank) {
+    const std::vector<float> values = valuesOf(type, rank, count);
+    for (size_t i = 0; i < count; ++i)
+      exact[i] += static_cast<double>(values[i]);
+  }
+  const std::vector<float> own = valuesOf(type, group.rank(), count);
+  std::vector<std::byte> source(count * sizeOf(type)), sum(source.size());
+  KF_RETURN_IF_ERROR(convertFromFloat(type, own.data(), length, source.data()));
+  KF_RETURN_IF_ERROR(group.allReduce(type, source.data(), sum.data(), count));
+  std::vector<float> found(count);
+  KF_RETURN_IF_ERROR(convertToFloat(type, sum.data(), length, found.data()));
+  // Half a unit in the last place, and what f32 leaves of it.
+  const double unit = type == DataType::F32   ? 1e-6
+                      : type == DataType::F16 ? 0.501 / 1024
+                                              : 0.501 / 128;
+  for (size_t i = 0; i < count; ++i)
+    if (std::abs(static_cast<double>(found[i]) - exact[i]) >
+        unit * std::max(std::abs(exact[i]), 1.0))
+      return wrong(type, count, "is not rounded once");
+  std::vector<std::byte> all(sum.size() * static_cast<size_t>(group.size()));
+  KF_RETURN_IF_ERROR(group.allGather(sum.data(), all.data(), sum.size()));
+  for (size_t at = 0; at < all.size(); at += sum.size())
+    if (std::memcmp(all.data() + at, sum.data(), sum.size()) != 0)
+      return wrong(type, count, "differs between ranks");
+  return Status();
+}
+
+Status check(Group &group) {
+  for (int round = 0; round < 20; ++round)
+    for (const DataType type : {DataType::F32, DataType::F16, DataType::BF16})
+      for (const size_t count : {1, 7, 2048, 5000, 100000})
+        KF_RETURN_IF_ERROR(checkSum(group, type, count));
+  return Status();
+}
+
+Status run(const LaunchedRank &launched) {
+  KF_ASSIGN_OR_RETURN(
+      const std::unique_ptr<RankProcesses> processes,
+      RankProcesses::meet({.launched = launched, .build = "test"}, variable));
+  if (launched.rank != 0)
+    return processes->follow([](const RankSetup &, Group &group,
+                                RankChannel &) { return check(group); });
+  KF_ASSIGN_OR_RETURN(const std::unique_ptr<OtherRanks> others,
+                      processes->lead(RankSetup()));
+  return check(others->group());
+}
+
+} // namespace
+
+int main() {
+  const Result<std::optional<LaunchedRank>> launched = findLauncher(variable);
+  if (!launched.ok() || !*launched) {
+    std::fputs("usage: mpirun -n N kf_rank_sums\n", stderr);
+    return 2;
+  }
+  const Status status = run(**launched);
+  if (!status.ok() && !status.isCancelled()) // else rank 0 says why
+    std::fprintf(stderr, "error: %s\n", status.message().c_str());
+  if (status.ok() && (*launched)->rank == 0)
+    std::puts("ok");
+  return status.ok() ? 0 : 1;
+}
