@@ -31,8 +31,13 @@ static llvm::Value *createMerge(llvm::IRBuilder<> &b, llvm::Value *x,
                      llvm::utohexstr(table) + ";";
   auto *type = llvm::FunctionType::get(b.getInt32Ty(), {b.getInt32Ty()},
                                        /*isVarArg=*/false);
-  return b.CreateCall(
+  llvm::CallInst *merged = b.CreateCall(
       llvm::InlineAsm::get(type, text, "=r,r", /*hasSideEffects=*/false), {x});
+  // Loads before and behind are joined as if it were an instruction.
+  merged->setDoesNotAccessMemory();
+  merged->setDoesNotThrow();
+  merged->addFnAttr(llvm::Attribute::WillReturn);
+  return merged;
 }
 
 /// What takes the place of `bits | other`; null: there is no mask in it.
