@@ -29,6 +29,16 @@ struct MachineRates {
   int64_t threads = 0;           ///< of the host; 0 for other devices
 };
 
+/// Of `count` machines, or devices of one, each of which has `rates`.
+inline MachineRates ratesOf(const MachineRates &rates, int64_t count) {
+  const auto times = static_cast<double>(count);
+  return {.readBytesPerSecond = times * rates.readBytesPerSecond,
+          .f32FlopsPerSecond = times * rates.f32FlopsPerSecond,
+          .i8OpsPerSecond = times * rates.i8OpsPerSecond,
+          .bf16FlopsPerSecond = times * rates.bf16FlopsPerSecond,
+          .threads = count * rates.threads};
+}
+
 } // namespace kf
 
 #endif // KF_RUNTIME_MEASURE_MACHINERATES_H

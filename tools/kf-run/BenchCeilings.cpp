@@ -42,14 +42,14 @@ Result<BenchCeilings> BenchCeilings::create(Device &device, int64_t ranks,
   const bool isReference = device.name() == "reference";
   if (device.name() != "cpu" && !isReference) {
     KF_ASSIGN_OR_RETURN(ceilings.rates, measureRates(device, measuring(0)));
+    ceilings.rates = ratesOf(ceilings.rates, ranks);
     return ceilings;
   }
   const uint64_t bytes = static_cast<uint64_t>(std::max(mostBytes, 1.0));
   KF_ASSIGN_OR_RETURN(
-      ceilings.host,
-      HostCeilings::create(
-          isReference ? 1 : device.workers() * static_cast<int>(ranks),
-          measuring(bytes)));
+      ceilings.host, HostCeilings::create((isReference ? 1 : device.workers()) *
+                                              static_cast<int>(ranks),
+                                          measuring(bytes)));
   return ceilings;
 }
 

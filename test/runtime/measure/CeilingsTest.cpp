@@ -195,6 +195,20 @@ TEST(MeasureRates, AreTheHostsForDevicesInItsMemory) {
   EXPECT_GT(reference->readBytesPerSecond, 0);
 }
 
+TEST(MeasureRates, OfSeveralDevicesAreAllTheirs) {
+  const MachineRates rates = ratesOf({.readBytesPerSecond = 1,
+                                      .f32FlopsPerSecond = 2,
+                                      .i8OpsPerSecond = 3,
+                                      .bf16FlopsPerSecond = 4,
+                                      .threads = 5},
+                                     3);
+  EXPECT_EQ(rates.readBytesPerSecond, 3);
+  EXPECT_EQ(rates.f32FlopsPerSecond, 6);
+  EXPECT_EQ(rates.i8OpsPerSecond, 9);
+  EXPECT_EQ(rates.bf16FlopsPerSecond, 12);
+  EXPECT_EQ(rates.threads, 15);
+}
+
 TEST(MeasureRates, OfAnotherDeviceAreThoseOfCopies) {
   FakeCuda driver;
   auto device = createCudaDevice({.device = {}, .driver = &driver.functions()});
