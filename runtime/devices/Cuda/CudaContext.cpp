@@ -40,6 +40,25 @@ std::string gibibytes(uint64_t bytes) {
   return text;
 }
 
+/// Whether devices 0 to `ranks` - 1 run the same kernels.
+Status checkRanks(const CudaFunctions &cu, int64_t ranks) {
+  CudaProperties first;
+  for (int index = 0; index < static_cast<int>(ranks); ++index) {
+    KF_ASSIGN_OR_RETURN(CudaProperties found, readCudaProperties(cu, index));
+    KF_RETURN_IF_ERROR(checkCapability(found).in(numbered(index)));
+    if (index == 0)
+      first = std::move(found);
+    else if (found.chip() != first.chip())
+      return Status::error(
+          "ranks need GPUs that run the same code: " + numbered(index) +
+              " is " + found.name + ", " + found.capability() +
+              ", and device 0 " + first.name + ", " + first.capability() +
+              ": name others in CUDA_VISIBLE_DEVICES",
+          StatusCode::Unsupported);
+  }
+  return {};
+}
+
 /// The device's number; `count` of them are there.
 Result<int> chooseDevice(const CudaFunctions &cu,
                          const CudaDeviceOptions &options, int count) {
@@ -52,6 +71,8 @@ Result<int> chooseDevice(const CudaFunctions &cu,
                              ": lower --tensor-parallel, or see "
                              "CUDA_VISIBLE_DEVICES",
                          StatusCode::Unavailable);
+  if (options.ranks > 1)
+    KF_RETURN_IF_ERROR(checkRanks(cu, options.ranks));
   if (!wanted.empty()) {
     int index = -1;
     const char *end = wanted.data() + wanted.size();
@@ -180,6 +201,9 @@ Status CudaContext::open(const CudaDeviceOptions &options) {
   KF_ASSIGN_OR_RETURN(int index, chooseDevice(cu, options, count));
   KF_ASSIGN_OR_RETURN(gpu, readCudaProperties(cu, index));
   KF_RETURN_IF_ERROR(checkCapability(gpu).in(numbered(index)));
+  // Before the first rank has made threads, those of the driver among them.
+  if (options.ranks > 1)
+    KF_RETURN_IF_ERROR(startNccl(options.nccl).status());
   KF_RETURN_IF_ERROR(check(cu.cuDeviceGet(&device, index), "cuDeviceGet"));
   const CUresult retained = cu.cuDevicePrimaryCtxRetain(&context, device);
   if (retained != CUDA_SUCCESS)

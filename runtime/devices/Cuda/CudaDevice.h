@@ -50,7 +50,8 @@ struct CudaDeviceOptions {
   std::string device;
   /// The driver's functions; null: those of the machine's driver.
   const CudaFunctions *driver = nullptr;
-  /// How many devices have to be there, one a rank.
+  /// How many devices have to be there, one a rank. The first one that is
+  /// opened for several sets the environment: see loadNcclFunctions().
   int64_t ranks = 1;
   /// NCCL's functions, which ranks need; null: those of the machine's library.
   const NcclFunctions *nccl = nullptr;
@@ -60,9 +61,10 @@ struct CudaDeviceOptions {
 bool hasCudaDriver();
 
 /// Opens a device, whose work is done in its primary context. Errors: no
-/// driver, a driver before CUDA 12, no such device, fewer than ranks, one below
-/// compute capability 8.0, one that others use alone. Its Device::join() waits
-/// for all ranks of the group, and fails where there is no NCCL.
+/// driver, a driver before CUDA 12, no such device, fewer than ranks, ranks of
+/// different chips, one below compute capability 8.0, one that others use
+/// alone; for several ranks, those of NCCL's library. Its Device::join() waits
+/// for all ranks of the group.
 Result<std::unique_ptr<Device>>
 createCudaDevice(const CudaDeviceOptions &options = {});
 

@@ -12,7 +12,7 @@
 
 #include <cstdlib>
 #include <dlfcn.h>
-#include <mutex>
+#include <string>
 
 using namespace kf;
 
@@ -48,29 +48,46 @@ void setEnvironment() {
   (void)setenv("NCCL_GRAPH_MIXING_SUPPORT", "0", /*overwrite=*/0);
 }
 
-/// Null if there is none. It is never closed: it leaves threads behind.
-void *openLibrary() {
-  static std::once_flag once;
-  static void *library = nullptr;
-  std::call_once(once, [] {
+/// It is never closed: it leaves threads behind.
+struct Library {
+  void *handle = nullptr; ///< null: it does not load
+  std::string reason;     ///< why it does not
+};
+
+const Library &openLibrary() {
+  static const Library library = [] {
     setEnvironment();
-    library = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
-  });
+    Library opened;
+    opened.handle = dlopen("libnccl.so.2", RTLD_NOW | RTLD_LOCAL);
+    if (!opened.handle) {
+      const char *reason = dlerror();
+      opened.reason = reason ? reason : "";
+    }
+    return opened;
+  }();
   return library;
 }
 
 } // namespace
 
+Status kf::ncclNotLoaded(const std::string &reason) {
+  const bool isMissing = reason.starts_with("libnccl.so.2: ") &&
+                         reason.ends_with("No such file or directory");
+  return Status::error(
+      (isMissing ? "no NCCL (libnccl.so.2)"
+                 : "NCCL does not load (" + oneLine(reason) + ")") +
+          ", which several CUDA devices need: install " + sources,
+      StatusCode::Unavailable);
+}
+
 Result<NcclFunctions> kf::loadNcclFunctions() {
-  void *library = openLibrary();
-  if (!library)
-    return Status::error(std::string("no NCCL (libnccl.so.2), which several "
-                                     "CUDA devices need: install ") +
-                             sources,
-                         StatusCode::Unavailable);
+  const Library &library = openLibrary();
+  if (!library.handle)
+    return ncclNotLoaded(library.reason);
   NcclFunctions nccl;
 #define KF_LOAD(name, result, parameters)                                      \
-  nccl.name = reinterpret_cast<decltype(nccl.name)>(dlsym(library, #name));    \
+  nccl.name =                                                                  \
+      reinterpret_cast<decltype(nccl.name)>(dlsym(library.handle, #name));     \
   if (!nccl.name)                                                              \
     return tooOld("libnccl.so.2 has no " #name);
   KF_NCCL_FUNCTIONS(KF_LOAD)

@@ -29,9 +29,7 @@ using ncclComm_t = struct ncclComm *;
 /// Those that are told apart; the library has more.
 enum ncclResult_t : int {
   ncclSuccess = 0,
-  ncclUnhandledCudaError = 1,
   ncclSystemError = 2,
-  ncclInternalError = 3,
   ncclInvalidArgument = 4,
   ncclInvalidUsage = 5,
   ncclRemoteError = 6,
@@ -95,9 +93,14 @@ struct NcclFunctions {
 constexpr int leastNcclVersion = 22700;
 
 /// Opens libnccl.so.2, once for the process, after setting what it reads from
-/// the environment and the user has not set. Any thread. Errors: none is
-/// installed, one that lacks functions.
+/// the environment and the user has not set. Threads: any, but the first call
+/// sets variables, which no other thread may read meanwhile. Errors: those of
+/// ncclNotLoaded(), one that lacks functions.
 Result<NcclFunctions> loadNcclFunctions();
+
+/// What is wrong where the dynamic linker says `reason` of libnccl.so.2: "no
+/// NCCL" if it is not there, else that it does not load and why.
+Status ncclNotLoaded(const std::string &reason);
 
 /// The functions, those of the machine's library where `library` is null.
 /// Errors: loadNcclFunctions()'s, a library that is too old.

@@ -58,6 +58,22 @@ TEST(NcclLibraryTest, RefusesOldLibraries) {
   EXPECT_TRUE(succeeds(startNccl(&nccl.functions()).status()));
 }
 
+TEST(NcclLibraryTest, TellsOneThatIsMissingFromOneThatDoesNotLoad) {
+  EXPECT_TRUE(failsWith(
+      ncclNotLoaded("libnccl.so.2: cannot open shared object file: No such "
+                    "file or directory"),
+      "no NCCL (libnccl.so.2), which several CUDA devices need: install "));
+  for (const std::string reason :
+       {"/opt/libnccl.so.2: file too short",
+        "libcudart.so.12: cannot open shared object file: No such file or "
+        "directory"}) {
+    const Status status = ncclNotLoaded(reason);
+    EXPECT_TRUE(failsWith(status, "NCCL does not load (" + reason +
+                                      "), which several CUDA devices need"));
+    EXPECT_EQ(status.message().find("no NCCL"), std::string::npos);
+  }
+}
+
 /// What its user has not set.
 TEST(NcclLibraryTest, SetsItsEnvironment) {
   (void)loadNcclFunctions();
@@ -279,11 +295,33 @@ TEST_P(NcclRanks, NeedAGpuEach) {
                     std::to_string(ranks() - 1) + ": lower --tensor-parallel"));
 }
 
-TEST_P(NcclRanks, OldLibrariesEndAll) {
+TEST_P(NcclRanks, NeedGpusThatRunTheSameCode) {
+  cuda.gpus.back().major = 8;
+  const std::string last = std::to_string(ranks() - 1);
+  for (int64_t rank = 0; rank < ranks(); ++rank)
+    EXPECT_TRUE(failsWith(
+        open(rank).status(),
+        "ranks need GPUs that run the same code: CUDA device " + last +
+            " is Fake GPU, compute capability 8.0, and device 0 Fake GPU, "
+            "compute capability 9.0: name others in CUDA_VISIBLE_DEVICES"));
+  for (FakeCuda::Gpu &gpu : cuda.gpus)
+    gpu.major = 8;
+  EXPECT_TRUE(succeeds(open(0).status()));
+  cuda.gpus.back().major = 7;
+  EXPECT_TRUE(failsWith(open(0).status(),
+                        "CUDA device " + last +
+                            ": Fake GPU has compute capability 7.0: kernels "
+                            "are made for 8.0"));
+}
+
+/// Before there is any rank that would have to end.
+TEST_P(NcclRanks, NeedALibraryFromTheFirstDeviceOn) {
   nccl.version = 22605;
-  for (const Status &status :
-       onEachRank([&](Group &group) { return start(group).status(); }))
-    EXPECT_TRUE(failsWith(status, "libnccl.so.2 is NCCL 2.26.5"));
+  EXPECT_TRUE(failsWith(open(0).status(), "libnccl.so.2 is NCCL 2.26.5"));
+  EXPECT_TRUE(succeeds(createCudaDevice({.device = {},
+                                         .driver = &cuda.functions(),
+                                         .nccl = &nccl.functions()})
+                           .status()));
 }
 
 //===----------------------------------------------------------------------===//
