@@ -11,10 +11,13 @@
 #include "runtime/core/Exceptions.h"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <system_error>
+#include <thread>
 #include <vector>
 
 using namespace kf;
@@ -57,23 +60,59 @@ struct NcclRank::Shared {
   ncclComm_t communicator = nullptr;
   CUevent last = nullptr; ///< behind the last run
   bool isRecorded = false;
+  /// When the group's end was seen.
+  std::optional<std::chrono::steady_clock::time_point> endSeen;
   Wish wish = Wish::GoOn;
   bool isOver = false; ///< the keeper has done as it should
 
-  /// Tells the group of work that has failed; under `guard`.
-  void look() {
-    if (!group->failure().ok())
-      return;
-    if (isRecorded) {
-      const CUresult result = cu.cuEventQuery(last);
-      if (result != CUDA_SUCCESS && result != CUDA_ERROR_NOT_READY)
-        group->abort(cudaStatus(cu, result, "a run").message());
-    }
+  // All of these under `guard`.
+
+  /// What the last call has come to; ncclInProgress: it is not done yet.
+  ncclResult_t state() const {
     ncclResult_t result = ncclSuccess;
-    if (communicator &&
-        nccl.ncclCommGetAsyncError(communicator, &result) == ncclSuccess &&
-        result != ncclSuccess && result != ncclInProgress)
+    const ncclResult_t asked =
+        nccl.ncclCommGetAsyncError(communicator, &result);
+    return asked == ncclSuccess ? result : asked;
+  }
+
+  /// Tells the group of what NCCL has found out.
+  void checkState() {
+    const ncclResult_t result = state();
+    if (result != ncclSuccess && result != ncclInProgress)
       group->abort(ncclStatus(nccl, result, "NCCL").message());
+  }
+
+  /// Whether what is not done by now is to be given up.
+  bool isLate() {
+    if (wish != Wish::GoOn)
+      return true;
+    if (group->failure().ok())
+      return false;
+    const auto now = std::chrono::steady_clock::now();
+    return now - endSeen.emplace(endSeen.value_or(now)) >= afterEnd;
+  }
+
+  /// Has the keeper abort the communicator: kernels that wait for other ranks
+  /// end.
+  void giveUp() {
+    if (wish == Wish::GoOn)
+      wish = Wish::Abort;
+    changed.notify_all();
+  }
+
+  /// Tells the group of work that has failed, and gives up what nobody waits
+  /// for.
+  void look() {
+    const CUresult run = isRecorded ? cu.cuEventQuery(last) : CUDA_SUCCESS;
+    if (!group->failure().ok()) {
+      if (isLate() && run == CUDA_ERROR_NOT_READY)
+        giveUp();
+      return;
+    }
+    if (run != CUDA_SUCCESS && run != CUDA_ERROR_NOT_READY)
+      group->abort(cudaStatus(cu, run, "a run").message());
+    else if (communicator)
+      checkState();
   }
 };
 
@@ -154,15 +193,6 @@ void NcclRank::keep(const std::shared_ptr<Shared> &shared) {
   shared->changed.notify_all();
 }
 
-/// Has the communicator aborted: kernels that wait for other ranks end.
-void NcclRank::giveUp() {
-  hasGivenUp = true;
-  std::lock_guard<std::mutex> lock(shared->guard);
-  if (shared->wish == Shared::Wish::GoOn)
-    shared->wish = Shared::Wish::Abort;
-  shared->changed.notify_all();
-}
-
 NcclRank::~NcclRank() {
   if (context.rank() == this)
     context.setRank(nullptr);
@@ -196,30 +226,27 @@ Status NcclRank::call(const char *what, const auto &function) {
   ncclResult_t result = ncclSuccess;
   {
     std::lock_guard<std::mutex> lock(shared->guard);
-    if (hasGivenUp)
-      return failure();
+    if (shared->wish != Shared::Wish::GoOn)
+      return group.failure();
     result = function(shared->communicator);
   }
   while (result == ncclInProgress) {
-    if (Status ended = group.failure(); !ended.ok()) {
-      giveUp();
-      // A thread of NCCL's may be at the call still.
-      std::unique_lock<std::mutex> lock(shared->guard);
-      shared->changed.wait_for(lock, lookEvery, [&] { return shared->isOver; });
-      return ended;
-    }
     std::this_thread::yield();
-    std::lock_guard<std::mutex> lock(shared->guard);
-    const ncclResult_t asked =
-        nccl.ncclCommGetAsyncError(shared->communicator, &result);
-    if (asked != ncclSuccess)
-      result = asked;
+    std::unique_lock<std::mutex> lock(shared->guard);
+    if (shared->isLate()) {
+      shared->giveUp();
+      // A thread of NCCL's may be at the call still.
+      shared->changed.wait_for(lock, lookEvery, [&] { return shared->isOver; });
+      return group.failure();
+    }
+    result = shared->state();
   }
   if (result == ncclSuccess)
     return {};
   Status status = ncclStatus(nccl, result, what);
   abort(status);
-  giveUp();
+  std::lock_guard<std::mutex> lock(shared->guard);
+  shared->giveUp();
   return status;
 }
 
@@ -232,34 +259,17 @@ Status NcclRank::watch(CUstream stream) {
 }
 
 void NcclRank::poll() {
-  if (hasGivenUp)
+  std::lock_guard<std::mutex> lock(shared->guard);
+  if (shared->wish != Shared::Wish::GoOn)
     return;
-  {
-    std::lock_guard<std::mutex> lock(shared->guard);
-    ncclResult_t result = ncclSuccess;
-    const ncclResult_t asked =
-        nccl.ncclCommGetAsyncError(shared->communicator, &result);
-    if (asked != ncclSuccess)
-      result = asked;
-    if (result != ncclSuccess && result != ncclInProgress)
-      abort(ncclStatus(nccl, result, "NCCL"));
-  }
-  if (group.failure().ok())
-    return;
-  const auto now = std::chrono::steady_clock::now();
-  if (now - endSeen.value_or(now) >= afterEnd)
-    giveUp();
-  else if (!endSeen)
-    endSeen = now;
+  shared->checkState();
+  if (shared->isLate())
+    shared->giveUp();
 }
 
 Status NcclRank::failure() const {
-  if (!hasGivenUp)
-    return {};
-  Status status = group.failure();
-  return status.ok() ? Status::error("the rank has given up its group",
-                                     StatusCode::Unavailable)
-                     : status;
+  std::lock_guard<std::mutex> lock(shared->guard);
+  return shared->wish == Shared::Wish::GoOn ? Status() : group.failure();
 }
 
 //===----------------------------------------------------------------------===//

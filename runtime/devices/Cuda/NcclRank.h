@@ -22,9 +22,7 @@
 #include "runtime/devices/Cuda/CudaContext.h"
 #include "runtime/devices/Cuda/NcclLibrary.h"
 
-#include <chrono>
 #include <memory>
-#include <optional>
 #include <thread>
 
 namespace kf {
@@ -55,7 +53,8 @@ public:
   CUstream recorder() const { return recording; }
 
   /// Called behind a run's launch in `stream`: whether it has failed is looked
-  /// at from then on, also where nobody waits for it.
+  /// at from then on, and it is given up after the group's end, also where
+  /// nobody waits for it.
   Status watch(CUstream stream);
   /// To be called again and again by who waits for the device: gives up what is
   /// not done soon after the group has ended.
@@ -74,7 +73,6 @@ private:
   Status begin();
   /// Calls `function` with the communicator, and waits until it is done.
   Status call(const char *what, const auto &function);
-  void giveUp();
   static void keep(const std::shared_ptr<Shared> &shared);
 
   CudaContext &context;
@@ -84,9 +82,6 @@ private:
   std::shared_ptr<CudaBuffer> largest; ///< scratch; null: none yet
   std::shared_ptr<Shared> shared;
   std::thread keeper;
-  /// When poll() has seen the group's end.
-  std::optional<std::chrono::steady_clock::time_point> endSeen;
-  bool hasGivenUp = false;
 };
 
 } // namespace kf

@@ -179,7 +179,7 @@ ncclResult_t FakeNccl::enqueue(ncclComm_t handle, const Meeting::Part &part,
             Meeting &meeting = clique->meetings[*number];
             meeting.parts[rank] = part;
             if (meeting.parts.size() == static_cast<size_t>(clique->ranks))
-              meet(*clique, meeting);
+              meet(meeting);
           }
           return clique->meetings[*number].isOver;
         }};
@@ -187,7 +187,7 @@ ncclResult_t FakeNccl::enqueue(ncclComm_t handle, const Meeting::Part &part,
   return ncclInProgress;
 }
 
-void FakeNccl::meet(Clique &clique, Meeting &meeting) {
+void FakeNccl::meet(Meeting &meeting) {
   meeting.isOver = true;
   const Meeting::Part &first = meeting.parts.begin()->second;
   const uint64_t bytes = first.count * sizeOf(typeOf(first.type));
@@ -200,9 +200,8 @@ void FakeNccl::meet(Clique &clique, Meeting &meeting) {
     const std::byte *source =
         cuda.memoryAt(part.source, bytes, part.kind.data());
     gathered.insert(gathered.end(), source, source + bytes);
-    (void)convertToFloat(
-        part.type == ncclFloat32 ? DataType::F32 : typeOf(part.type), source,
-        static_cast<int64_t>(part.count), addend.data());
+    (void)convertToFloat(typeOf(part.type), source,
+                         static_cast<int64_t>(part.count), addend.data());
     for (size_t i = 0; i < sum.size(); ++i)
       sum[i] += addend[i];
   }
@@ -215,7 +214,6 @@ void FakeNccl::meet(Clique &clique, Meeting &meeting) {
                              static_cast<int64_t>(part.count),
                              cuda.memoryAt(part.target, bytes, "a sum"));
   }
-  (void)clique;
 }
 
 ncclResult_t FakeNccl::end(ncclComm_t handle, bool aborts) {

@@ -74,7 +74,7 @@ private:
 
   ncclResult_t enqueue(ncclComm_t handle, const Meeting::Part &part,
                        CUstream stream);
-  void meet(Clique &clique, Meeting &meeting);
+  void meet(Meeting &meeting);
   ncclResult_t end(ncclComm_t handle, bool aborts);
 
   FakeCuda &cuda;

@@ -23,6 +23,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <thread>
 
 using namespace kf;
@@ -376,6 +377,59 @@ TEST_P(NcclRanks, ARankThatFailsToJoinEndsTheOthers) {
   expectFailures(results, 0, "no wish to");
 }
 
+/// A rank that follows waits for none of its runs.
+TEST_P(NcclRanks, RunsThatNobodyWaitsForAreGivenUp) {
+  std::atomic<int64_t> begun = 0, ended = 0;
+  const auto results = onEachRank([&](Group &group) -> Status {
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<RankRun> rank, startAndRun(group));
+    if (group.rank() == 0) { // does not come, and is there until others end
+      while (begun < ranks() - 1)
+        std::this_thread::yield();
+      group.abort("had enough");
+      while (ended < ranks() - 1)
+        std::this_thread::yield();
+      return group.failure();
+    }
+    KF_ASSIGN_OR_RETURN(auto stream, rank->device->createStream());
+    EXPECT_TRUE(succeeds(stream->enqueue(*rank->instance, scalarsFor(3))));
+    ++begun;
+    const auto begin = std::chrono::steady_clock::now();
+    auto aborts = [&] {
+      std::lock_guard<std::recursive_mutex> lock(cuda.mutex);
+      return nccl.calls["ncclCommAbort"];
+    };
+    while (aborts() < ranks() - 1 &&
+           std::chrono::steady_clock::now() - begin < std::chrono::seconds(5))
+      std::this_thread::yield();
+    EXPECT_EQ(aborts(), ranks() - 1);
+    ++ended;
+    return stream->synchronize();
+  });
+  for (const Status &status : results)
+    EXPECT_EQ(status.message(), "rank 0: had enough");
+}
+
+/// Nor of asking for its state.
+TEST_P(NcclRanks, AStateThatCannotBeHadEndsAll) {
+  const auto results = onEachRank([&](Group &group) -> Status {
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<RankRun> rank, startAndRun(group));
+    {
+      std::lock_guard<std::recursive_mutex> lock(cuda.mutex);
+      nccl.answer = [](const std::string &function) {
+        return function == "ncclCommGetAsyncError" ? ncclSystemError
+                                                   : ncclSuccess;
+      };
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    while (group.failure().ok() &&
+           std::chrono::steady_clock::now() - begin < std::chrono::seconds(5))
+      std::this_thread::yield();
+    return group.failure();
+  });
+  for (const Status &status : results)
+    EXPECT_TRUE(failsWith(status, "NCCL: unhandled system error"));
+}
+
 /// What NCCL finds out by itself.
 TEST_P(NcclRanks, AsynchronousErrorsEndAll) {
   const auto results = onEachRank([&](Group &group) -> Status {
@@ -429,7 +483,7 @@ TEST_P(NcclRanks, EveryCallThatFailsEndsAll) {
       "cuMemcpy2DAsync",        "cuLaunchKernel",
       "cuGraphInstantiate",     "cuGraphLaunch",
       "cuEventCreate",          "cuEventRecord",
-      "cuStreamQuery",          "cuEventQuery"};
+      "cuStreamQuery"};
   for (const std::string function : functions) {
     const bool isNccl = function.starts_with("nccl");
     for (int number = 0; number < 8; ++number) {
@@ -452,6 +506,8 @@ TEST_P(NcclRanks, EveryCallThatFailsEndsAll) {
           onEachRank([&](Group &group) { return startAndRun(group).status(); });
       nccl.answer = nullptr;
       cuda.answer = nullptr;
+      if (number == 0)
+        EXPECT_TRUE(hasFailed) << "it is never called";
       // One that has done all it had to is not concerned any more.
       if (hasFailed)
         EXPECT_TRUE(std::ranges::any_of(results, [&](const Status &status) {
