@@ -67,6 +67,44 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
 
 // -----
 
+// What finds the scales of q4_k is divided among the four lanes of a group, each
+// of which reads those of one of a tile's four steps, and has the others' words
+// in that step.
+// CHECK-LABEL: gpu.func @scales(
+// CHECK:         scf.for {{.*}} step %c256
+// CHECK:           llvm.load {{.*}} {alignment = 2 : i64} : !llvm.ptr<3> -> i16
+// CHECK:           llvm.load {{.*}} {alignment = 8 : i64} : !llvm.ptr<3> -> vector<2xi32>
+// CHECK-NOT:       {alignment = 2 : i64}
+// CHECK-NOT:       {alignment = 8 : i64}
+// CHECK:         "wgmma.wait_group.sync.aligned 0;", "=f,
+// UNITS-LABEL: gpu.func @scales(
+// UNITS:         scf.for
+// UNITS-NOT:       nvvm.shfl
+// UNITS-COUNT-4:   nvvm.shfl.sync  idx %c-1_i32, %{{.*}}, %c0_i32, %c7199_i32
+// UNITS-NOT:       nvvm.shfl
+// UNITS:           wgmma.mma_async
+// UNITS-NOT:       nvvm.shfl
+// UNITS-COUNT-4:   nvvm.shfl.sync  idx %c-1_i32, %{{.*}}, %c1_i32, %c7199_i32
+// UNITS-NOT:       nvvm.shfl
+// UNITS:           wgmma.mma_async
+// UNITS-NOT:       nvvm.shfl
+// UNITS-COUNT-4:   nvvm.shfl.sync  idx %c-1_i32, %{{.*}}, %c2_i32, %c7199_i32
+// UNITS-NOT:       nvvm.shfl
+// UNITS:           wgmma.mma_async
+// UNITS-NOT:       nvvm.shfl
+// UNITS-COUNT-4:   nvvm.shfl.sync  idx %c-1_i32, %{{.*}}, %c3_i32, %c7199_i32
+// UNITS-NOT:       nvvm.shfl
+// UNITS:           wgmma.mma_async
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  kf.kernel @scales(%x: tensor<?x512xf16>, %w: tensor<96x512x!kf.quant<q4_k>, #kf.fragments>) -> tensor<?x96xf32>
+      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 3, unit = wgmma>} {
+    %0 = kf.matmul %x, %w wide : tensor<?x512xf16>, tensor<96x512x!kf.quant<q4_k>, #kf.fragments>
+    kf.yield %0 : tensor<?x96xf32>
+  }
+}
+
+// -----
+
 // Chips without warpgroups multiply the same tile by units of a warp.
 // CHECK-LABEL: gpu.func @others(
 // CHECK-NOT:     wgmma

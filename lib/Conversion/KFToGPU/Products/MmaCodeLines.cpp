@@ -200,8 +200,11 @@ public:
   SmallVector<Value> load(const MmaStep &step, int64_t unit,
                           int64_t sixteen) override {
     const int64_t half = sixteen % 2;
-    if (dividesScales && step.number == 0 && sixteen == 0)
-      ofLane = findPackedScales(scalesAt(step.k, unit), lanes.inGroup);
+    if (dividesScales && sixteen == 0) {
+      if (step.number == 0)
+        ofLane = findPackedScales(scalesAt(step.k, unit), lanes.inGroup);
+      ofStep = scalesOfLane(step.number);
+    }
     const Span &span =
         readSpan(step.k, unit, spanOf(*e.shape.mma, step, sixteen));
     SmallVector<Value> words(4);
@@ -288,9 +291,8 @@ private:
       return {ofSpan, ofSpan};
     }
     case ::kf::SubScales::Packed6: {
-      PackedScales both = dividesScales
-                              ? scalesOfLane(span / 2)
-                              : findPackedScales(scales, e.index(span / 2));
+      PackedScales both =
+          dividesScales ? ofStep : findPackedScales(scales, e.index(span / 2));
       for (int64_t row = 0; row < 2; ++row)
         ofSpan[row] = {twice(both.scales[row], span % 2),
                        twice(both.rests[row], span % 2)};
@@ -384,7 +386,7 @@ private:
   // Warpgroups take a tile's steps in turn, each of two spans: lane i of four
   // finds the scales of step number i for all of them.
   const bool dividesScales;
-  PackedScales ofLane;
+  PackedScales ofLane, ofStep;
 };
 
 } // namespace
