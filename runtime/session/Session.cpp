@@ -62,13 +62,19 @@ Session::open(SessionOptions options, const SessionSources &sources) try {
 // Opening
 //===----------------------------------------------------------------------===//
 
-/// Weights are packed on the CPU, whatever computes with them. Null: by the
-/// caller alone.
+/// Weights are packed on the CPU, whatever computes with them, by this rank's
+/// share of its threads where `sharers` ranks may use them and `choice` gives
+/// none. Null: by the caller alone.
 static Result<std::unique_ptr<ThreadPool>>
-createPackingPool(const Device &device, const DeviceChoice &choice) {
-  if (device.name() == "reference" || choice.threads == 1)
+createPackingPool(const Device &device, const DeviceChoice &choice,
+                  int64_t sharers) {
+  const int64_t threads = choice.threads != 0
+                              ? choice.threads
+                              : std::clamp<int64_t>(usableThreads() / sharers,
+                                                    1, ThreadPool::maxThreads);
+  if (device.name() == "reference" || threads == 1)
     return std::unique_ptr<ThreadPool>();
-  return ThreadPool::create(static_cast<int>(choice.threads));
+  return ThreadPool::create(static_cast<int>(threads));
 }
 
 /// The device of each of `ranks`, which share the threads of `all`. Threads 0:
@@ -113,10 +119,12 @@ static Result<ModelFiles> partOf(const ModelFiles &whole, int64_t rank,
   return part;
 }
 
-/// What all ranks but the first do.
-static Status runRank(const RankSetup &setup, CancelFlag cancelled,
-                      const OpenDevice &open, const OpenEmbedded &embedded,
-                      Group &group, RankChannel &leader) {
+/// What all ranks but the first do, `sharers` of which may use the CPUs of this
+/// one, itself and the first included.
+static Status runRank(const RankSetup &setup, int64_t sharers,
+                      CancelFlag cancelled, const OpenDevice &open,
+                      const OpenEmbedded &embedded, Group &group,
+                      RankChannel &leader) {
   KF_ASSIGN_OR_RETURN(ModelFiles whole,
                       openModel(setup.model, /*withTokenizer=*/false, embedded,
                                 /*observer=*/nullptr));
@@ -130,7 +138,7 @@ static Status runRank(const RankSetup &setup, CancelFlag cancelled,
                       open(choice, /*observer=*/nullptr));
   KF_RETURN_IF_ERROR(device->join(group));
   KF_ASSIGN_OR_RETURN(const std::unique_ptr<ThreadPool> pool,
-                      createPackingPool(*device, setup.device));
+                      createPackingPool(*device, setup.device, sharers));
   RankFollower follower(part.config, *device, *part.weights,
                         {part.name, pool.get(), cancelled});
   KF_RETURN_IF_ERROR(
@@ -140,12 +148,18 @@ static Status runRank(const RankSetup &setup, CancelFlag cancelled,
 
 Status kf::followSessions(RankProcesses &processes, const OpenDevice &device,
                           const OpenEmbedded &embedded) {
-  return processes.follow([&](const RankSetup &setup, Group &group,
-                              RankChannel &leader) {
-    RankSetup own = setup;
-    own.device = withThreads(setup.device, processes.sharers());
-    return runRank(own, /*cancelled=*/nullptr, device, embedded, group, leader);
-  });
+  return processes.follow(
+      [&](const RankSetup &setup, Group &group, RankChannel &leader) {
+        RankSetup own = setup;
+        own.device = withThreads(setup.device, processes.sharers());
+        return runRank(own, processes.sharers(), /*cancelled=*/nullptr, device,
+                       embedded, group, leader);
+      });
+}
+
+/// How many ranks may use the CPUs of this one.
+int64_t Session::sharers() const {
+  return options.processes ? options.processes->sharers() : options.ranks;
 }
 
 /// Takes this rank's part of the model and of the threads; what the others are
@@ -157,9 +171,7 @@ Result<RankSetup> Session::becomeFirstRank() {
   KF_ASSIGN_OR_RETURN(setup.device,
                       deviceOfRank(options.device, options.ranks));
   KF_ASSIGN_OR_RETURN(shared, partOf(opened, /*rank=*/0, options.ranks));
-  options.device =
-      withThreads(setup.device, options.processes ? options.processes->sharers()
-                                                  : options.ranks);
+  options.device = withThreads(setup.device, sharers());
   return setup;
 }
 
@@ -181,7 +193,8 @@ Status Session::startRanks(RankSetup setup, const SessionSources &sources) {
             options.ranks,
             [setup, cancelled = options.cancelled, open = sources.device,
              embedded = sources.embedded](Group &group, RankChannel &leader) {
-              return runRank(setup, cancelled, open, embedded, group, leader);
+              return runRank(setup, group.size(), cancelled, open, embedded,
+                             group, leader);
             }));
   }
   return target->join(others->group());
@@ -201,7 +214,8 @@ Status Session::openAll(const SessionSources &sources) {
   KF_ASSIGN_OR_RETURN(target, sources.device(options.device, options.observer));
   if (setup)
     KF_RETURN_IF_ERROR(startRanks(std::move(*setup), sources));
-  KF_ASSIGN_OR_RETURN(pool, createPackingPool(*target, options.device));
+  KF_ASSIGN_OR_RETURN(pool,
+                      createPackingPool(*target, options.device, sharers()));
   KF_ASSIGN_OR_RETURN(steps, sources.steps(part(), *target, options));
   return others ? others->leader().awaitReady(modelKeyOf(part())) : Status();
 }

@@ -153,6 +153,7 @@ private:
   explicit Session(SessionOptions options) : options(std::move(options)) {}
 
   Status openAll(const SessionSources &sources);
+  int64_t sharers() const;
   Result<RankSetup> becomeFirstRank();
   Status startRanks(RankSetup setup, const SessionSources &sources);
   /// What this rank has of the model.
