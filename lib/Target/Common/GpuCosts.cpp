@@ -32,8 +32,8 @@ constexpr const ChipCosts *measured[] = {&sm90};
 constexpr const ChipCosts &model = sm90;
 
 /// Bytes that come to a multiprocessor's workgroup memory in a cycle. With it,
-/// cyclesOf() is within an eighth of the costs of `model`, but a fifth below
-/// that of 32 rows by warpgroups.
+/// cyclesOf() is within an eighth of the costs of `model`, but up to a fifth
+/// below those of 32 rows.
 constexpr double copiedBytesPerCycle = 53;
 
 /// Cycles of a multiprocessor for a multiply-add of a tile: its unit's, and
