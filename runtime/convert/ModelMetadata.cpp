@@ -17,6 +17,7 @@
 #include "runtime/model/SamplingDefaults.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 using namespace kf;
@@ -90,6 +91,8 @@ Status checkRopes(const ModelConfig &config) {
   if (rope->scaling == RopeConfig::Scaling::LongRope &&
       config.architecture != Architecture::Phi3)
     return inexpressible("RoPE is scaled by longrope");
+  if (rope->scaling == RopeConfig::Scaling::Proportional)
+    return inexpressible("RoPE is scaled by proportional");
   for (auto [name, value] :
        {std::pair("theta", rope->theta), std::pair("factor", rope->factor),
         std::pair("theta", ropes.sliding->theta)})
@@ -219,6 +222,9 @@ void addRope(const ModelConfig &config, MetadataAdder &add) {
   switch (rope.scaling) {
   case RopeConfig::Scaling::None:
   case RopeConfig::Scaling::Llama3: // the tensor rope_freqs.weight
+    return;
+  case RopeConfig::Scaling::Proportional:
+    assert(false && "checkRopes() has refused it");
     return;
   case RopeConfig::Scaling::Linear:
     add.text("rope.scaling.type", "linear");

@@ -815,6 +815,10 @@ TEST(Convert, NamesWhatIsWrongWithAModel) {
             }),
             "a GGUF file cannot say that RoPE is scaled by longrope");
   EXPECT_EQ(errorOf([](ModelConfig &config, MapWeights &) {
+              setScaling(config, RopeConfig::Scaling::Proportional);
+            }),
+            "a GGUF file cannot say that RoPE is scaled by proportional");
+  EXPECT_EQ(errorOf([](ModelConfig &config, MapWeights &) {
               changeRope(config, [](RopeConfig &rope) { rope.theta = 1e39; });
             }),
             "a GGUF file cannot say that the RoPE's theta is a number beyond "
