@@ -136,11 +136,14 @@ Result<RopeConfig> RopeReader::readObject(const json &object,
       {"yarn", ofYarn}, {"longrope", ofLongRope}, {"proportional", {}}};
   const auto *found =
       std::ranges::find(types, type, &std::pair<const char *, Names>::first);
-  if (found == std::end(types))
-    return Status::error("'" + name + "' has rope_type " + inQuotes(type) +
-                             ", which is not supported (supported: default, "
-                             "linear, llama3, yarn, longrope, proportional)",
-                         StatusCode::Unsupported);
+  if (found == std::end(types) ||
+      (type == "proportional" && !family.proportionalRope))
+    return Status::error(
+        "'" + name + "' has rope_type " + inQuotes(type) +
+            ", which is not supported (supported: default, "
+            "linear, llama3, yarn, longrope" +
+            (family.proportionalRope ? ", proportional)" : ")"),
+        StatusCode::Unsupported);
   for (const auto &[key, value] : object.items())
     if (!value.is_null() && std::ranges::find(ofAll, key) == std::end(ofAll) &&
         std::ranges::find(found->second, key) == found->second.end())

@@ -454,6 +454,7 @@ static constexpr Family families[] = {
      .defaultWindow = 512,
      .fullLayers = 6,
      .lastIsFull = true,
+     .proportionalRope = true,
      .defaultRope = R"({"sliding_attention": {"rope_type": "default",
                                               "rope_theta": 10000.0},
                         "full_attention": {"rope_type": "proportional",

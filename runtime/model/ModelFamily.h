@@ -190,6 +190,8 @@ struct Family {
   TurnedLayers turned = TurnedLayers::All;
   bool interleavedRope = false;
   bool partialRotary = false; ///< reads partial_rotary_factor
+  /// Has RopeConfig::Scaling::Proportional.
+  bool proportionalRope = false;
   /// rope_parameters where a file says nothing of RoPE, as JSON; null: plain.
   const char *defaultRope = nullptr;
   /// Layers with a window have a RoPE of their own: rope_scaling is not for

@@ -438,13 +438,12 @@ TEST(ModelConfig, FieldsOfOtherArchitectures) {
 }
 
 TEST(ModelConfig, RopeErrors) {
-  for (const char *type : {"dynamic", "mrope", "axial"}) {
+  for (const char *type : {"dynamic", "mrope", "axial", "proportional"}) {
     expectContains(
         errorOf({{"rope_scaling", {{"type", type}, {"factor", 2.0}}}}),
         "rope_type '" + std::string(type) + "', which is not supported");
     expectContains(errorOf({{"rope_parameters", {{"rope_type", type}}}}),
-                   "(supported: default, linear, llama3, yarn, longrope, "
-                   "proportional)");
+                   "(supported: default, linear, llama3, yarn, longrope)");
   }
   expectContains(
       errorOf({{"rope_parameters",
