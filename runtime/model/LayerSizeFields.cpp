@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <charconv>
 #include <optional>
+#include <utility>
 
 using namespace kf;
 using nlohmann::json;
@@ -36,6 +37,7 @@ private:
   Status readWidths(const json &list);
   Status checkHeads(size_t layer) const;
   Status checkKinds() const;
+  void dropModelSizes();
 
   const ConfigReader &reader;
   const LayerSizeFields &fields;
@@ -197,6 +199,18 @@ Status LayerSizeReader::readWidths(const json &list) {
   return Status();
 }
 
+/// Sizes that are the model's are no layer's own: where ranks share the model,
+/// they change with it.
+void LayerSizeReader::dropModelSizes() {
+  for (LayerConfig &layer : config.layerConfigs)
+    for (auto [own, size] :
+         {std::pair(&layer.headDim, config.headDim),
+          std::pair(&layer.kvHeads, config.kvHeads),
+          std::pair(&layer.intermediateSize, config.intermediateSize)})
+      if (*own == size)
+        *own = 0;
+}
+
 Status LayerSizeReader::read() {
   if (const json *width = reader.find("intermediate_size");
       fields.listsWidths && width && width->is_array())
@@ -217,6 +231,7 @@ Status LayerSizeReader::read() {
     for (size_t i = 0; i < slides.size(); ++i)
       config.layerConfigs[i].valuesAreKeys = ofKeys && !slides[i];
   }
+  dropModelSizes();
   return Status();
 }
 

@@ -302,6 +302,23 @@ TEST(Sharding, RefusesExperts) {
       "them");
 }
 
+/// Sizes of layers that fields state are shared as the model's, where they are
+/// the same.
+TEST(Sharding, SharesLayersThatStateTheModelsSizes) {
+  auto config = parseModelConfig(
+      R"({"model_type": "gemma4_text", "num_hidden_layers": 2,
+          "hidden_size": 64, "intermediate_size": 64, "vocab_size": 307,
+          "num_attention_heads": 4, "num_key_value_heads": 4, "head_dim": 16,
+          "global_head_dim": 16, "hidden_size_per_layer_input": 0})");
+  ASSERT_TRUE(config.ok()) << config.message();
+  const Shards shards(*config, DataType::BF16, 2);
+  EXPECT_EQ(shards.local().layer(1).kvHeads, 2);
+  for (const std::string layer : {"model.layers.0.", "model.layers.1."}) {
+    shards.expectRows(layer + "self_attn.k_proj.weight");
+    shards.expectColumns(layer + "mlp.down_proj.weight");
+  }
+}
+
 TEST(Sharding, RefusesLayersOfOtherSizes) {
   ModelConfig config = llama(R"("vocab_size": 307, "intermediate_size": 64)");
   ASSERT_GT(possibleRanks(config).size(), 1u);
