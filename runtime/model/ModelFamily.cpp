@@ -95,6 +95,9 @@ static constexpr StatedField starcoder2States[] = {
     {"mlp_type", "\"default\""}, {"norm_type", "\"layer_norm\""}};
 // Their classes know no other periods than the usual ones.
 static constexpr StatedField gemma2States[] = {{"sliding_window_pattern", "2"}};
+// Coefficients of corrections are bounded to this in transformers, and not
+// here: a bound that is the usual one leaves trained ones as they are.
+static constexpr StatedField gemma3nStates[] = {{"altup_coef_clip", "120.0"}};
 // What tokens of an image see of one another is not of texts.
 static constexpr StatedField gemma4States[] = {
     {"use_bidirectional_attention", "\"vision\""}};
@@ -381,6 +384,7 @@ static constexpr Family families[] = {
      .tokenInputWidth = "hidden_size_per_layer_input",
      .tokenInputVocab = "vocab_size_per_layer_input",
      .reads = gemma3nReads,
+     .states = gemma3nStates,
      .defaultActivation = "gelu_pytorch_tanh",
      .defaultMaxPositions = 32768,
      .defaultHiddenSize = 2048,

@@ -652,6 +652,8 @@ TEST(ModelFamily, FieldsOfGemma3n) {
   expectContains(error({{"altup_num_inputs", 17}}), "'altup_num_inputs' is 17");
   expectContains(error({{"altup_active_idx", 4}}), "'altup_active_idx' is 4");
   expectContains(error({{"laurel_rank", 0}}), "'laurel_rank' is 0");
+  expectContains(error({{"altup_coef_clip", 0.5}}),
+                 "'altup_coef_clip' is 0.5, but 120.0 is expected");
   for (const json &sparsity :
        {json(1.0), json(-0.5), json("x"), json(std::vector<double>(19, 0.5)),
         json(std::vector<double>(20, 1.5))})
