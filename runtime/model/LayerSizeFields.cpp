@@ -151,10 +151,10 @@ Status LayerSizeReader::checkKinds() const {
 
 Status LayerSizeReader::readSharing() {
   const auto layers = static_cast<int64_t>(slides.size());
-  KF_ASSIGN_OR_RETURN(
-      const int64_t sharing,
-      reader.integer(fields.sharing, 0, layers - 1,
-                     std::min(fields.defaultSharing, layers - 1)));
+  const int64_t otherwise =
+      layers > fields.defaultSharing ? fields.defaultSharing : 0;
+  KF_ASSIGN_OR_RETURN(const int64_t sharing,
+                      reader.integer(fields.sharing, 0, layers - 1, otherwise));
   bool isDouble = false;
   if (fields.doubleWidth) {
     KF_ASSIGN_OR_RETURN(isDouble, reader.boolean(fields.doubleWidth, false));

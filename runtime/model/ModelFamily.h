@@ -96,7 +96,8 @@ struct LayerSizeFields {
   const char *doubleWidth = nullptr;
   /// intermediate_size may be a list, a width for each layer.
   bool listsWidths = false;
-  int64_t defaultFullHeadDim = 0, defaultSharing = 0;
+  int64_t defaultFullHeadDim = 0;
+  int64_t defaultSharing = 0; ///< of models that have more layers; else none
 };
 
 /// What fields say of streams and of gates (StreamFields.h). Names are null

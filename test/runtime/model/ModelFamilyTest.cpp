@@ -632,6 +632,11 @@ TEST(ModelFamily, FieldsOfGemma3n) {
   EXPECT_EQ(config->layer(4).keysOf, std::nullopt);
   EXPECT_EQ(config->layer(5).keysOf, 3);
   EXPECT_EQ(config->layer(9).keysOf, 4);
+  // Of as few, none does.
+  auto shallow = parse(with(small, {{"num_hidden_layers", 15}}));
+  ASSERT_TRUE(shallow.ok()) << shallow.message();
+  for (int64_t i = 0; i < 15; ++i)
+    EXPECT_FALSE(shallow->layer(i).keysOf) << i;
   std::vector<int64_t> widths(20, 100);
   widths[7] = 30;
   auto wide = parse(with(small, {{"intermediate_size", widths}}));
