@@ -20,8 +20,9 @@ inline constexpr int64_t kMaxHeadDim = 1 << 16;
 inline constexpr int64_t kMaxLayers = 1024;
 /// Experts of a layer, and of all layers together: each has names in the IR.
 inline constexpr int64_t kMaxExperts = 4096, kMaxModelExperts = 1 << 16;
-/// Hidden rows of a token: each layer mixes all with all.
-inline constexpr int64_t kMaxStreams = 16;
+/// Hidden rows of a token, and the pairs of them in all layers, of which each
+/// has ops in the IR: a layer mixes all with all.
+inline constexpr int64_t kMaxStreams = 8, kMaxStreamPairs = 4096;
 inline constexpr int64_t kMaxPositions = 1 << 30;
 inline constexpr int64_t kMaxId = INT32_MAX;
 

@@ -158,6 +158,13 @@ Status LayerSizeReader::readSharing() {
   bool isDouble = false;
   if (fields.doubleWidth) {
     KF_ASSIGN_OR_RETURN(isDouble, reader.boolean(fields.doubleWidth, false));
+    if (isDouble && sharing > 0 && 2 * config.intermediateSize > kMaxSize)
+      return Status::error(
+          "'intermediate_size' is " + std::to_string(config.intermediateSize) +
+          " and " + reader.quoted(fields.doubleWidth) +
+          ", but blocks of twice the width have " +
+          std::to_string(2 * config.intermediateSize) + " columns; at most " +
+          std::to_string(kMaxSize) + " is possible");
   }
   const auto first = static_cast<size_t>(layers - sharing);
   for (size_t i = first; i < slides.size(); ++i) {

@@ -67,6 +67,14 @@ Status kf::readStreams(const ConfigReader &reader, const Family &family,
   KF_ASSIGN_OR_RETURN(
       streams.count,
       reader.integer(fields.count, 2, kMaxStreams, fields.defaultCount));
+  if (const int64_t pairs = streams.count * streams.count * config.layers;
+      pairs > kMaxStreamPairs)
+    return Status::error("'" + std::string(fields.count) + "' is " +
+                         std::to_string(streams.count) +
+                         ", whose square times 'num_hidden_layers' " +
+                         std::to_string(config.layers) + " is " +
+                         std::to_string(pairs) + "; at most " +
+                         std::to_string(kMaxStreamPairs) + " is possible");
   KF_ASSIGN_OR_RETURN(streams.active,
                       reader.integer(fields.active, 0, streams.count - 1, 0));
   KF_ASSIGN_OR_RETURN(streams.scaled, reader.boolean(fields.scaled, true));

@@ -553,6 +553,14 @@ TEST(ModelFamily, ErrorsOfGemma4) {
   expectContains(
       error({{"attention_k_eq_v", true}, {"num_global_key_value_heads", 3}}),
       "layer 5 has 3 KV heads, of which 'num_attention_heads' 8");
+  expectContains(
+      error({{"layer_types", std::vector<std::string>(6, "full_attention")},
+             {"num_kv_shared_layers", 2},
+             {"use_double_wide_mlp", true},
+             {"intermediate_size", (1 << 23) + 1}}),
+      "'intermediate_size' is 8388609 and 'use_double_wide_mlp' is "
+      "true, but blocks of twice the width have 16777218 columns; "
+      "at most 16777216 is possible");
   expectContains(error({{"num_kv_shared_layers", 6}}),
                  "'num_kv_shared_layers' is 6");
   expectContains(error({{"num_kv_shared_layers", 1}}),
@@ -654,7 +662,10 @@ TEST(ModelFamily, FieldsOfGemma3n) {
        {json(widths), json::array({100, "x"}), json::array({0})})
     expectContains(error({{"intermediate_size", list}}), "'intermediate_size'");
   expectContains(error({{"altup_num_inputs", 1}}), "'altup_num_inputs' is 1");
-  expectContains(error({{"altup_num_inputs", 17}}), "'altup_num_inputs' is 17");
+  expectContains(error({{"altup_num_inputs", 9}}), "'altup_num_inputs' is 9");
+  expectContains(error({{"altup_num_inputs", 8}, {"num_hidden_layers", 65}}),
+                 "'altup_num_inputs' is 8, whose square times "
+                 "'num_hidden_layers' 65 is 4160; at most 4096 is possible");
   expectContains(error({{"altup_active_idx", 4}}), "'altup_active_idx' is 4");
   expectContains(error({{"laurel_rank", 0}}), "'laurel_rank' is 0");
   expectContains(error({{"altup_coef_clip", 0.5}}),
