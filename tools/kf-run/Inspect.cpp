@@ -149,7 +149,7 @@ std::string expertsText(const ModelConfig &config) {
 std::string configText(const ModelConfig &config) {
   std::string text = std::to_string(config.layers) + " layers, hidden size " +
                      std::to_string(config.hiddenSize);
-  if (layersWithExperts(config) < config.layers)
+  if (layersWithExperts(config) < config.layers || config.experts.besideBlock)
     text += ", feed-forward " + std::to_string(config.intermediateSize);
   text += ", " + std::to_string(config.heads) + " heads of " +
           std::to_string(config.headDim);

@@ -33,11 +33,23 @@ size_t periodOf(const std::vector<LayerConfig> &layers) {
   return layers.size();
 }
 
+/// Whether nothing of a layer has to be said: it has no window, and what of
+/// isAlike() may be the model's is.
+bool isPlain(const LayerConfig &layer, const ModelConfig &config) {
+  return layer.window == 0 && layer.headDim == config.headDim &&
+         layer.kvHeads == config.kvHeads;
+}
+
 /// "with a window of 512", and what else is not the model's.
 std::string textOf(const LayerConfig &layer, const ModelConfig &config) {
+  const bool someHaveOne =
+      std::ranges::any_of(config.layerConfigs, [](const LayerConfig &other) {
+        return other.window > 0;
+      });
   std::string text = layer.window
                          ? "with a window of " + std::to_string(layer.window)
-                         : "without";
+                     : someHaveOne ? "without"
+                                   : "without a window";
   if (!layer.rope && config.layerConfigs.front().rope)
     text += " or RoPE";
   if (layer.headDim != config.headDim)
@@ -58,7 +70,7 @@ std::vector<std::string> kf::layerPattern(const ModelConfig &config) {
   };
   std::vector<std::string> lines;
   const size_t period = periodOf(layers);
-  if (period > 1 || layers.front().window > 0) {
+  if (period > 1 || !isPlain(layers.front(), config)) {
     std::string text;
     for (size_t i = 0; i < period;) {
       size_t end = i;
