@@ -246,10 +246,6 @@ void ModelOps::setRows(Value argument) {
   rows = tensor::getMixedSize(b, loc, argument, 0);
 }
 
-RankedTensorType ModelOps::rowsOf(int64_t size) {
-  return RankedTensorType::get({rowCount, size}, activation);
-}
-
 Value ModelOps::toHeads(Value x, int64_t heads, int64_t dim) {
   Type element = cast<RankedTensorType>(x.getType()).getElementType();
   auto type = RankedTensorType::get({rowCount, heads, dim}, element);

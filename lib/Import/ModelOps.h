@@ -93,8 +93,6 @@ public:
 
   //===--- Shapes ---------------------------------------------------------===//
 
-  /// [T, size] of what layers hand on.
-  RankedTensorType rowsOf(int64_t size);
   /// [T, heads * dim] -> [T, heads, dim].
   Value toHeads(Value x, int64_t heads, int64_t dim);
   /// [T, heads, dim] -> [T, heads * dim].

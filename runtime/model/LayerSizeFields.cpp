@@ -47,13 +47,13 @@ private:
 
 std::string nameOf(size_t layer) { return "layer " + std::to_string(layer); }
 
-/// The layer that `text` is the number of; nothing where it is none.
+/// The layer that `text` is the number of, as numbers are written; nothing
+/// where it is none.
 std::optional<size_t> parseLayer(std::string_view text, size_t layers) {
   size_t layer = 0;
-  const auto [end, error] =
-      std::from_chars(text.data(), text.data() + text.size(), layer);
-  if (error != std::errc() || end != text.data() + text.size() ||
-      layer >= layers)
+  const std::errc error =
+      std::from_chars(text.data(), text.data() + text.size(), layer).ec;
+  if (error != std::errc() || text != std::to_string(layer) || layer >= layers)
     return std::nullopt;
   return layer;
 }

@@ -499,8 +499,13 @@ bool isOfUnusedKeys(const ModelConfig &config, std::string_view name) {
     if (!rest.starts_with(layer))
       continue;
     rest.remove_prefix(layer.size());
-    rest = rest.substr(0, rest.rfind('.'));
-    return rest == names.key || rest == names.value || rest == names.keyNorm;
+    for (const std::string_view kind : {".weight", ".bias"})
+      if (rest.ends_with(kind)) {
+        rest.remove_suffix(kind.size());
+        return rest == names.key || rest == names.value ||
+               rest == names.keyNorm;
+      }
+    return false;
   }
   return false;
 }

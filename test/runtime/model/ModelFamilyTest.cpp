@@ -569,8 +569,10 @@ TEST(ModelFamily, ErrorsOfGemma4) {
   expectContains(error({{"per_layer_config", {{"6", json::object()}}}}),
                  "'per_layer_config' has a layer '6', but the model has "
                  "layers 0 to 5");
-  expectContains(error({{"per_layer_config", {{"x", json::object()}}}}),
-                 "'per_layer_config' has a layer 'x'");
+  for (const char *layer : {"x", "02", "-1", ""})
+    expectContains(error({{"per_layer_config", {{layer, json::object()}}}}),
+                   "'per_layer_config' has a layer '" + std::string(layer) +
+                       "'");
   expectContains(error({{"per_layer_config", {{"1", 7}}}}),
                  "'per_layer_config.1' is 7, but an object is expected");
   expectContains(error({{"per_layer_config", 3}}), "'per_layer_config' is 3");

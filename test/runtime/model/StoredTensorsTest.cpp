@@ -156,6 +156,10 @@ TEST(StoredTensors, Gemma4) {
     tensors.add("model.layers.3.self_attn." + std::string(part) + ".weight",
                 {8}, std::vector<float>(8));
   EXPECT_EQ(findTensors(config, tensors).status().message(), "");
+  MemoryTensors others = tensors;
+  others.add("model.layers.3.self_attn.k_proj.other", {1}, {1.0f});
+  EXPECT_NE(findTensors(config, others).status().message().find("k_proj.other"),
+            std::string::npos);
   tensors.add("model.layers.3.self_attn.z_proj.weight", {1}, {1.0f});
   EXPECT_NE(findTensors(config, tensors).message().find("z_proj"),
             std::string::npos);
