@@ -472,7 +472,7 @@ TEST(ModelFamily, Gemma4) {
   EXPECT_EQ(config->layer(4).keysOf, 1);
   EXPECT_EQ(config->layer(2).intermediateSize, 24);
   EXPECT_EQ(config->layer(4).intermediateSize, 48);
-  const RopeConfig &full = *config->layer(1).rope;
+  const RopeConfig full = *config->layer(1).rope;
   EXPECT_EQ(full.scaling, RopeConfig::Scaling::Proportional);
   EXPECT_EQ(full.dim, 16);
   EXPECT_EQ(full.turnedShare, 0.25);
