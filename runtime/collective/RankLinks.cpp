@@ -218,16 +218,22 @@ bool RankLinks::fail(const Status &status, bool isLoss) {
 
 /// The other end of a link is gone, or as good as gone.
 void RankLinks::lose(Link &link, const std::string &how) {
-  link.closed = true;
-  ::shutdown(link.peer.socket.get(), SHUT_RDWR);
+  auto close = [&] {
+    link.closed = true;
+    ::shutdown(link.peer.socket.get(), SHUT_RDWR);
+  };
   if (saidBye || link.hasLeft) {
+    close();
     link.messages.close();
     link.data.close();
     return;
   }
   const Status status = Status::error(nameOf(link.peer.facts) + " " + how,
                                       StatusCode::Unavailable);
-  if (!fail(status, /*isLoss=*/true))
+  // Who finds the link closed finds the reason, too.
+  const bool isFirst = fail(status, /*isLoss=*/true);
+  close();
+  if (!isFirst)
     return;
   for (const auto &other : links)
     sendIfFree(*other, FrameKind::Abort, status.message());

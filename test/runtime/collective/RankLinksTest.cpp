@@ -35,7 +35,7 @@ std::pair<Descriptor, Descriptor> connect() {
 RankTimes shortTimes() {
   RankTimes times;
   times.heartbeat = 20ms;
-  times.silence = 400ms;
+  times.silence = 1500ms; // a busy machine's threads pause for less
   times.end = 100ms;
   return times;
 }
@@ -188,15 +188,15 @@ TEST(RankLinks, NameRanksThatAreSilent) {
   Job job; // nobody is at the other end
   EXPECT_EQ(job.heard.await(),
             "rank 1 on host1 does not answer: it is stopped, or cut off\n");
-  EXPECT_GE(Clock::now() - begin, 350ms);
-  EXPECT_LT(Clock::now() - begin, 3s);
+  EXPECT_GE(Clock::now() - begin, 1400ms);
+  EXPECT_LT(Clock::now() - begin, 15s);
 }
 
 // A rank that computes, and looks at no message, is there all the same.
 TEST(RankLinks, WaitForLongSteps) {
   Job job;
   const auto follower = job.follow(1);
-  std::this_thread::sleep_for(1200ms);
+  std::this_thread::sleep_for(3s);
   EXPECT_FALSE(job.leader->hasFailed()) << job.leader->failure().message();
   EXPECT_FALSE(follower->hasFailed()) << follower->failure().message();
 }

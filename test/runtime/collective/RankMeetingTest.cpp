@@ -128,12 +128,12 @@ TEST_F(RankMeetingTest, DoesNotWaitForStrangers) {
   std::thread other([&] { EXPECT_TRUE(follow(facts(1, 2)).ok()); });
   EXPECT_TRUE(lead(2).ok());
   other.join();
-  EXPECT_LT(Clock::now() - begin, 5s);
+  EXPECT_LT(Clock::now() - begin, 15s);
 }
 
 TEST_F(RankMeetingTest, NamesRanksThatHaveNotCome) {
   RankTimes times = shortTimes();
-  times.meeting = 300ms;
+  times.meeting = 2s;
   std::thread other([&] { EXPECT_FALSE(follow(facts(2, 4)).ok()); });
   std::thread stranger([&] {
     EXPECT_FALSE(follow(facts(1, 4), "some key of another job").ok());
