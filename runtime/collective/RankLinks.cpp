@@ -144,8 +144,13 @@ Status RankLinks::send(Link &link, FrameKind kind, std::string_view payload) {
       if (link.closed)
         return hasFailed() ? failure() : isClosed();
       const Result<size_t> count = writeSome(socket, rest);
-      if (!count.ok()) // the thread sees it, too, and says it
+      if (!count.ok()) {
+        // The thread sees it, too, and says why.
+        const Clock::time_point end = Clock::now() + times.silence;
+        while (!hasFailed() && !link.closed && Clock::now() < end)
+          std::this_thread::sleep_for(std::chrono::milliseconds(1));
         return hasFailed() ? failure() : isClosed();
+      }
       rest.remove_prefix(*count);
       if (*count == 0)
         awaitWritable(socket, Clock::now() + times.heartbeat);
