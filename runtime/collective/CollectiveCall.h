@@ -9,7 +9,7 @@
 #ifndef KF_RUNTIME_COLLECTIVE_COLLECTIVECALL_H
 #define KF_RUNTIME_COLLECTIVE_COLLECTIVECALL_H
 
-#include "runtime/program/Executable.h"
+#include "runtime/collective/Group.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -35,6 +35,26 @@ struct CollectiveCall {
     return kind == CollectiveSpec::Kind::AllReduce ? count * sizeOf(type)
                                                    : count;
   }
+};
+
+/// A group that makes calls alike, whatever they are for.
+class CallingGroup : public Group {
+public:
+  Status allReduce(DataType type, const void *source, void *target,
+                   uint64_t elements) final {
+    return call({CollectiveSpec::Kind::AllReduce, type, elements,
+                 static_cast<const std::byte *>(source)},
+                static_cast<std::byte *>(target));
+  }
+  Status allGather(const void *source, void *target, uint64_t bytes) final {
+    return call({CollectiveSpec::Kind::AllGather, DataType::U8, bytes,
+                 static_cast<const std::byte *>(source)},
+                static_cast<std::byte *>(target));
+  }
+
+protected:
+  using Group::Group;
+  virtual Status call(const CollectiveCall &own, std::byte *target) = 0;
 };
 
 /// Of all ranks' calls, by rank: an error, Internal, that names the first that

@@ -57,30 +57,17 @@ std::optional<CollectiveCall> decode(const std::string &message,
   return call;
 }
 
-class SocketRank final : public Group {
+class SocketRank final : public CallingGroup {
 public:
   SocketRank(int64_t rank, int64_t size, RankLinks &links)
-      : Group(rank, size), links(links) {}
-
-  Status allReduce(DataType type, const void *source, void *target,
-                   uint64_t elements) override {
-    return call({CollectiveSpec::Kind::AllReduce, type, elements,
-                 static_cast<const std::byte *>(source)},
-                static_cast<std::byte *>(target));
-  }
-
-  Status allGather(const void *source, void *target, uint64_t bytes) override {
-    return call({CollectiveSpec::Kind::AllGather, DataType::U8, bytes,
-                 static_cast<const std::byte *>(source)},
-                static_cast<std::byte *>(target));
-  }
+      : CallingGroup(rank, size), links(links) {}
 
   void abort(std::string_view reason) override { links.abort(reason); }
 
   Status failure() const override { return links.failure(); }
 
 private:
-  Status call(const CollectiveCall &own, std::byte *target) {
+  Status call(const CollectiveCall &own, std::byte *target) override {
     Status status = catchExceptions(
         [&] { return rank() == 0 ? lead(own, target) : follow(own, target); });
     // Others wait for what does not come.

@@ -93,25 +93,12 @@ private:
   EventCount progress;
 };
 
-class ThreadRank final : public Group {
+class ThreadRank final : public CallingGroup {
 public:
   ThreadRank(int64_t rank, std::shared_ptr<Meeting> meeting)
-      : Group(rank, static_cast<int64_t>(meeting->shown().size())),
+      : CallingGroup(rank, static_cast<int64_t>(meeting->shown().size())),
         meeting(std::move(meeting)) {}
   ~ThreadRank() override { meeting->fail(name() + " has ended"); }
-
-  Status allReduce(DataType type, const void *source, void *target,
-                   uint64_t elements) override {
-    return call({CollectiveSpec::Kind::AllReduce, type, elements,
-                 static_cast<const std::byte *>(source)},
-                static_cast<std::byte *>(target));
-  }
-
-  Status allGather(const void *source, void *target, uint64_t bytes) override {
-    return call({CollectiveSpec::Kind::AllGather, DataType::U8, bytes,
-                 static_cast<const std::byte *>(source)},
-                static_cast<std::byte *>(target));
-  }
 
   void abort(std::string_view reason) override {
     meeting->fail(name() + ": " + std::string(reason));
@@ -122,7 +109,7 @@ public:
 private:
   std::string name() const { return "rank " + std::to_string(rank()); }
 
-  Status call(const CollectiveCall &own, std::byte *target) {
+  Status call(const CollectiveCall &own, std::byte *target) override {
     ++number;
     KF_RETURN_IF_ERROR(meeting->meet(static_cast<size_t>(rank()), own, number));
     const Status status = catchExceptions([&] { return read(target); });

@@ -72,10 +72,10 @@ Engine::create(Model &model, const EngineOptions &wanted) try {
   if (options.ngrams) {
     KF_RETURN_IF_ERROR(checkRange("n-grams of",
                                   static_cast<int64_t>(options.ngrams->longest),
-                                  kMostGuesses));
-    KF_RETURN_IF_ERROR(checkRange("a number of guessed tokens of",
+                                  kMostDraftTokens));
+    KF_RETURN_IF_ERROR(checkRange("a number of drafted tokens of",
                                   static_cast<int64_t>(options.ngrams->most),
-                                  kMostGuesses));
+                                  kMostDraftTokens));
   }
   if (!options.runsAhead)
     options.runsAhead = model.device().runsAlone();

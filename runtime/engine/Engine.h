@@ -56,11 +56,11 @@ struct EngineOptions {
   std::optional<double> longestStep = std::nullopt;
   /// Whether sequences take over what the cache has of their first tokens.
   bool reusesPrefixes = true;
-  /// How texts guess tokens that they have had before, which are read together
+  /// How texts draft tokens that they have had before, which are read together
   /// and kept as far as they are those that would have been chosen: few steps
   /// for a text that repeats itself. Not those with penalties, a constraint, or
-  /// probabilities that are wanted. A step chooses behind as many guesses of
-  /// each sequence; none: nothing is guessed.
+  /// probabilities that are wanted. A step chooses behind as many drafts of
+  /// each sequence; none: nothing is drafted.
   std::optional<NgramOptions> ngrams = std::nullopt;
   /// Whether a step begins while the host learns what the one before has
   /// chosen; none: where the device works by itself.
@@ -97,8 +97,8 @@ struct EngineCounts {
   int64_t chosen = 0;      ///< tokens that samplers chose
   int64_t mostPages = 0;   ///< that sequences had at once
   int64_t ahead = 0;       ///< steps that began before their ids were known
-  int64_t guessed = 0;     ///< tokens that were guessed and chosen behind
-  int64_t agreed = 0;      ///< of them, those that were chosen
+  int64_t drafted = 0;     ///< tokens that were drafted and chosen behind
+  int64_t accepted = 0;    ///< of them, those that were chosen
   int64_t preemptions = 0; ///< of sequences whose pages others needed
 };
 
@@ -196,12 +196,12 @@ private:
     size_t count;
     size_t logits = 0;      ///< rows, the last ones, whose logits are wanted
     bool isChosen = false;  ///< a token is chosen behind the last one
-    size_t guessed = 0;     ///< and behind so many before it: the last ids
+    size_t drafted = 0;     ///< and behind so many before it: the last ids
     bool isFetched = false; ///< and its logits come to the host, too
     size_t embedded = 0;    ///< as `logits`: those whose embeddings are wanted
 
     /// Tokens that are chosen.
-    size_t choices() const { return isChosen ? 1 + guessed : 0; }
+    size_t choices() const { return isChosen ? 1 + drafted : 0; }
   };
   struct Plan {
     std::vector<Piece> pieces;
@@ -276,13 +276,14 @@ private:
   int64_t rowsOfPrompts() const;
   void makePlan();
   Status tryAddPiece(Sequence &sequence, int64_t rows);
-  void keepGuesses(Sequence &sequence, int64_t rows, const Choice &choice);
+  void keepDrafts(Sequence &sequence, int64_t rows, const Choice &choice);
   Choice choiceOf(const Reading &reading) const;
   Result<std::span<const uint32_t>>
   allowedBy(TokenConstraint *constraint) const;
   int64_t adjustmentLimit() const;
 
   // Which programs it runs.
+  int64_t mostChoices() const;
   int64_t headRows(int64_t chosen) const;
   int64_t rowsForHost(StepPart part, int64_t rows) const;
   Status preparePrograms();

@@ -42,9 +42,9 @@ bool Engine::mayBeginAhead() {
   if (!*options.runsAhead || options.profile || isCancelled() ||
       !plan.batch.logitRows.empty() || !plan.batch.embeddedRows.empty())
     return false;
-  // Of guesses, the host says which are read.
+  // Of drafts, the host says which are read.
   auto isWhole = [](const Piece &piece) {
-    return !piece.sequence || (piece.sequence->isWhole() && piece.guessed == 0);
+    return !piece.sequence || (piece.sequence->isWhole() && piece.drafted == 0);
   };
   auto isInPlan = [&](const ScheduledReading *reading) {
     return std::ranges::find(plan.pieces,

@@ -69,6 +69,13 @@ bool kf::isForGenerating(int64_t rows) {
   return rows > kFewRows && rows < kPromptRows;
 }
 
+/// Rows behind which a step may choose a token, whatever there is room for.
+int64_t Engine::mostChoices() const {
+  const auto drafts =
+      static_cast<int64_t>(options.ngrams ? options.ngrams->most : 0);
+  return options.parallel * (1 + drafts);
+}
+
 /// The most rows behind which a step chooses a token: of a program whose logits
 /// the device can have in one tensor.
 int64_t Engine::chosenPerStep() const {
@@ -80,15 +87,12 @@ int64_t Engine::chosenPerStep() const {
     const uint64_t room =
         decoder.device().mostTensorBytes() /
         (sizeof(float) * static_cast<uint64_t>(config.vocabSize));
-    for (int64_t size :
-         programRows(kMostChosenPerStep, parallel(), config, decoder.device()))
+    for (int64_t size : programRows(kMostChosenPerStep, mostChoices(), config,
+                                    decoder.device()))
       if (static_cast<uint64_t>(size) <= room)
         most = size;
   }
-  const auto guesses =
-      static_cast<int64_t>(options.ngrams ? options.ngrams->most : 0);
-  return std::min({most, kMostChosenPerStep, options.parallel * (1 + guesses),
-                   rowsPerStep()});
+  return std::min({most, kMostChosenPerStep, mostChoices(), rowsPerStep()});
 }
 
 /// The smallest body for a step. Sequences that generate take many steps alike,
@@ -125,7 +129,7 @@ int64_t Engine::bodyRows(int64_t rows, size_t sequences) const {
 int64_t Engine::headRows(int64_t chosen) const {
   if (const StepShape *given = decoder.smallestShape(StepPart::Choose, chosen))
     return given->rows;
-  return sizeFor(chosen, parallel(), decoder.device());
+  return sizeFor(chosen, mostChoices(), decoder.device());
 }
 
 /// The program of `part` for `rows` rows whose logits or embeddings the host
@@ -169,7 +173,7 @@ std::vector<StepShape> Engine::shapesToPrepare() const {
                    static_cast<size_t>(std::min(sequences, options.parallel))));
   }
   for (StepPart part : {StepPart::Head, StepPart::Choose})
-    for (int64_t rows : programRows(chosenPerStep(), parallel(),
+    for (int64_t rows : programRows(chosenPerStep(), mostChoices(),
                                     decoder.config(), decoder.device()))
       add(part, headRows(std::min(rows, chosenPerStep())));
   return shapes;

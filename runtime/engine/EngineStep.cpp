@@ -51,17 +51,17 @@ Engine::allowedBy(TokenConstraint *constraint) const {
   return allowed;
 }
 
-/// Drops the guesses of `sequence` that a step with `rows` rows for it, and the
+/// Drops the drafts of `sequence` that a step with `rows` rows for it, and the
 /// batch's other choices, has no room for.
-void Engine::keepGuesses(Sequence &sequence, int64_t rows,
-                         const Choice &choice) {
+void Engine::keepDrafts(Sequence &sequence, int64_t rows,
+                        const Choice &choice) {
   const StepPlan &batch = plan.batch;
   int64_t room =
-      std::min(rows - static_cast<int64_t>(sequence.rest() - sequence.guessed),
+      std::min(rows - static_cast<int64_t>(sequence.rest() - sequence.drafted),
                chosenPerStep() - batch.wanted() - 1);
   if (const int64_t each = choice.adjustmentCount(); each > 0)
     room = std::min(room, (adjustmentLimit() - batch.adjustments()) / each - 1);
-  sequence.keepGuesses(static_cast<size_t>(std::max<int64_t>(room, 0)));
+  sequence.keepDrafts(static_cast<size_t>(std::max<int64_t>(room, 0)));
 }
 
 /// Adds as much of what `sequence` reads as `rows` rows hold.
@@ -69,9 +69,9 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
   const Reading &reading = *sequence.reading;
   StepPlan &batch = plan.batch;
   Choice choice;
-  if (reading.sampler && sequence.guessed > 0) {
+  if (reading.sampler && sequence.drafted > 0) {
     choice = choiceOf(reading);
-    keepGuesses(sequence, rows, choice);
+    keepDrafts(sequence, rows, choice);
   }
   const size_t rest = sequence.rest();
   Piece piece = {&sequence, std::min(rest, static_cast<size_t>(rows))};
@@ -91,7 +91,7 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
       KF_ASSIGN_OR_RETURN(allowed, allowedBy(reading.constraint));
     }
     piece.isFetched = piece.isChosen && choice.isFetched;
-    piece.guessed = piece.isChosen ? sequence.guessed : 0;
+    piece.drafted = piece.isChosen ? sequence.drafted : 0;
   }
   if (piece.count == 0)
     return Status();
@@ -121,7 +121,7 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
   }
   for (size_t i = 0; i < piece.choices(); ++i) {
     choice.addTo(batch, allowed);
-    ++choice.settings.counter; // as if what is guessed were chosen
+    ++choice.settings.counter; // as if what is drafted were chosen
   }
   return Status();
 }
@@ -408,22 +408,22 @@ void Engine::giveChosen(std::span<const int32_t> chosen) {
 }
 
 /// Hands out what was chosen behind the last id that `sequence` was to read, or
-/// behind the last guess that is what was chosen before it. Keys and values of
-/// later guesses are nobody's.
+/// behind the last draft that is what was chosen before it. Keys and values of
+/// later drafts are nobody's.
 void Engine::giveChoices(Sequence &sequence, std::span<const int32_t> ids) {
-  const std::span<const int32_t> guesses =
+  const std::span<const int32_t> drafts =
       std::span<const int32_t>(sequence.ids).last(ids.size() - 1);
-  const auto agreed = static_cast<size_t>(
-      std::ranges::mismatch(guesses, ids).in1 - guesses.begin());
-  const int32_t id = ids[agreed];
-  if (agreed < guesses.size()) // else a step ahead may have pages behind it
+  const auto accepted = static_cast<size_t>(
+      std::ranges::mismatch(drafts, ids).in1 - drafts.begin());
+  const int32_t id = ids[accepted];
+  if (accepted < drafts.size()) // else a step ahead may have pages behind it
     sequence.pages.truncate(sequence.position() -
-                            static_cast<int64_t>(guesses.size() - agreed));
+                            static_cast<int64_t>(drafts.size() - accepted));
   if (id < 0) // whatever gave them must not go on to others
     sequence.pages.forget();
-  counters.guessed += static_cast<int64_t>(guesses.size());
-  counters.agreed += static_cast<int64_t>(agreed);
-  counters.chosen += static_cast<int64_t>(agreed) + (id >= 0);
+  counters.drafted += static_cast<int64_t>(drafts.size());
+  counters.accepted += static_cast<int64_t>(accepted);
+  counters.chosen += static_cast<int64_t>(accepted) + (id >= 0);
   end(sequence, outcomeOf(id, *sequence.reading, decoder));
 }
 

@@ -77,7 +77,7 @@ private:
   Status readForEmbedding(std::span<const int32_t> prompt);
   void onRead(const Reading::Outcome &outcome);
   Status goOn(std::optional<int32_t> id);
-  Result<bool> takeGuesses();
+  Result<bool> takeDrafts();
   Status accept(int32_t id);
   Result<std::vector<int32_t>> takeForced(int64_t position);
   std::optional<StopReason> reasonBehind(std::span<const int32_t> ids);
@@ -110,9 +110,9 @@ private:
   bool hasStarted = false;
   bool isTold = false;                  ///< by the engine, at the moment
   bool isAbandoned = false;             ///< nobody wants to know any more
-  std::optional<NgramDrafter> drafter;  ///< where tokens are guessed
-  size_t guessed = 0;                   ///< that are being read
-  int64_t guessesBegin = 0;             ///< position of the first of them
+  std::optional<NgramDrafter> drafter;  ///< where tokens are drafted
+  size_t drafted = 0;                   ///< that are being read
+  int64_t draftsBegin = 0;              ///< position of the first of them
   std::optional<StreamDecoder> decoder; ///< none: no text
   std::optional<Pooler> pooler;         ///< where an embedding is wanted
   std::string held;                     ///< may begin a stop text
@@ -273,15 +273,15 @@ Status Generation::Text::read(std::vector<int32_t> ids) {
       std::min(options.maxTokens -
                    static_cast<int64_t>(result.ids.size() + first.size()) - 1,
                sequence.contextLength() - last);
-  // What is read next may be guesses as well.
+  // What is read next may be drafts as well.
   reading.goesOn = choose && room > 0 && !drafter;
-  guessed = 0;
+  drafted = 0;
   if (choose && drafter && hasStarted && room > 0) {
-    const std::span<const int32_t> guesses =
-        drafter->guess(static_cast<size_t>(room));
-    reading.ids.insert(reading.ids.end(), guesses.begin(), guesses.end());
-    reading.guessed = guessed = guesses.size();
-    guessesBegin = last;
+    const std::span<const int32_t> drafts =
+        drafter->draft(static_cast<size_t>(room));
+    reading.ids.insert(reading.ids.end(), drafts.begin(), drafts.end());
+    reading.drafted = drafted = drafts.size();
+    draftsBegin = last;
   }
   if (choose && options.onLogProbs) {
     reading.topLogProbs = options.topLogProbs;
@@ -350,8 +350,8 @@ Status Generation::Text::goOn(std::optional<int32_t> id) {
   } else {
     result.decodedTokens += beingRead;
   }
-  if (guessed > 0) {
-    KF_ASSIGN_OR_RETURN(const bool goesOn, takeGuesses());
+  if (drafted > 0) {
+    KF_ASSIGN_OR_RETURN(const bool goesOn, takeDrafts());
     if (!goesOn)
       return Status();
   }
@@ -385,23 +385,23 @@ Status Generation::Text::goOn(std::optional<int32_t> id) {
   return read(std::move(ids));
 }
 
-/// What was guessed and is read belongs to the text. Returns whether that goes
+/// What was drafted and is read belongs to the text. Returns whether that goes
 /// on: where it ends, its last token is not read, as that of any other one.
-Result<bool> Generation::Text::takeGuesses() {
-  const int64_t begin = guessesBegin;
+Result<bool> Generation::Text::takeDrafts() {
   const std::span<const int32_t> read =
-      sequence.tokens().subspan(static_cast<size_t>(begin));
-  const std::vector<int32_t> agreed(read.begin(), read.end());
-  drafter->learn(agreed.size());
-  result.guessedTokens += static_cast<int64_t>(guessed);
-  result.agreedTokens += static_cast<int64_t>(agreed.size());
-  for (size_t i = 0; i < agreed.size(); ++i) {
-    KF_RETURN_IF_ERROR(accept(agreed[i]));
-    const std::optional<StopReason> reason = push(agreed[i]);
+      sequence.tokens().subspan(static_cast<size_t>(draftsBegin));
+  const std::vector<int32_t> accepted(read.begin(), read.end());
+  drafter->learn(accepted.size());
+  result.draftTokens += static_cast<int64_t>(drafted);
+  result.acceptedDraftTokens += static_cast<int64_t>(accepted.size());
+  for (size_t i = 0; i < accepted.size(); ++i) {
+    KF_RETURN_IF_ERROR(accept(accepted[i]));
+    const std::optional<StopReason> reason = push(accepted[i]);
     if (isAbandoned)
       return false;
     if (reason) {
-      KF_RETURN_IF_ERROR(sequence.rewind(begin + static_cast<int64_t>(i)));
+      KF_RETURN_IF_ERROR(
+          sequence.rewind(draftsBegin + static_cast<int64_t>(i)));
       finish(*reason);
       return false;
     }

@@ -89,9 +89,9 @@ struct GenerationResult {
   int64_t reusedTokens = 0;  ///< of them, those that were in the cache
   double prefillSeconds = 0; ///< until it was read and a token chosen
   int64_t decodedTokens = 0; ///< that were read behind the prompt
-  int64_t guessedTokens = 0; ///< that were guessed, and tokens chosen behind
-  int64_t agreedTokens = 0;  ///< of these, those that were chosen
-  double decodeSeconds = 0;  ///< in that, steps of others included
+  int64_t draftTokens = 0;   ///< that were drafted, and tokens chosen behind
+  int64_t acceptedDraftTokens = 0; ///< of these, those that were chosen
+  double decodeSeconds = 0;        ///< in that, steps of others included
   /// Parts of the two that went into making programs ready.
   double prefillReadying = 0, decodeReadying = 0;
 };

@@ -1,4 +1,4 @@
-//===- NgramDrafter.cpp - Guesses from what a text has said ---------------===//
+//===- NgramDrafter.cpp - Drafts from what a text has said ----------------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -13,11 +13,11 @@
 
 using namespace kf;
 
-/// The most tokens to rest for after guesses that were all wrong.
+/// The most tokens to rest for after drafts that were all wrong.
 static constexpr size_t kLongestRest = 32;
 
 NgramDrafter::NgramDrafter(const NgramOptions &wanted) : options(wanted) {
-  assert(options.longest > 0 && options.most > 0 && "nothing can be guessed");
+  assert(options.longest > 0 && options.most > 0 && "nothing can be drafted");
   options.shortest = std::clamp<size_t>(options.shortest, 1, options.longest);
   followers.resize(options.longest - options.shortest + 1);
   worth = options.most;
@@ -54,31 +54,31 @@ size_t NgramDrafter::followerOf(size_t length) const {
              : 0;
 }
 
-std::span<const int32_t> NgramDrafter::guess(size_t most) {
-  guesses.clear();
+std::span<const int32_t> NgramDrafter::draft(size_t most) {
+  drafts.clear();
   most = std::min(most, worth);
   if (resting > 0 || most == 0)
-    return guesses;
+    return drafts;
   size_t next = 0;
   for (size_t length = std::min(options.longest, tokens.size());
        next == 0 && length >= options.shortest; --length)
     next = followerOf(length);
-  // What has been said ends with the last token; guesses go on with guesses.
-  for (; next > 0 && guesses.size() < most; ++next)
-    guesses.push_back(next < tokens.size() ? tokens[next]
-                                           : guesses[next - tokens.size()]);
-  return guesses;
+  // What has been said ends with the last token; drafts go on with drafts.
+  for (; next > 0 && drafts.size() < most; ++next)
+    drafts.push_back(next < tokens.size() ? tokens[next]
+                                          : drafts[next - tokens.size()]);
+  return drafts;
 }
 
-/// Twice as many after guesses that were all right, one more than were right
+/// Twice as many after drafts that were all right, one more than were right
 /// after others.
-void NgramDrafter::learn(size_t agreed) {
-  if (agreed == guesses.size()) {
-    worth = std::min(std::max(worth, 2 * agreed), options.most);
+void NgramDrafter::learn(size_t accepted) {
+  if (accepted == drafts.size()) {
+    worth = std::min(std::max(worth, 2 * accepted), options.most);
   } else {
-    worth = std::min(agreed + 1, options.most);
+    worth = std::min(accepted + 1, options.most);
   }
-  misses = agreed > 0 ? 0 : misses + 1;
+  misses = accepted > 0 ? 0 : misses + 1;
   if (misses > 1)
     resting = std::min(size_t(1) << std::min<size_t>(misses, 8), kLongestRest);
 }

@@ -1,4 +1,4 @@
-//===- NgramDrafter.h - Guesses from what a text has said -------*- C++ -*-===//
+//===- NgramDrafter.h - Drafts from what a text has said --------*- C++ -*-===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -17,18 +17,18 @@
 
 namespace kf {
 
-/// The most tokens that are looked up, and that are guessed at a time.
-inline constexpr int64_t kMostGuesses = 64;
+/// The most tokens that are looked up, and that are drafted at a time.
+inline constexpr int64_t kMostDraftTokens = 64;
 
-/// How a text's next tokens are guessed (prompt lookup decoding: Saxena, 2023).
+/// How a text's next tokens are drafted (prompt lookup decoding: Saxena, 2023).
 struct NgramOptions {
   /// The most last tokens that are looked up, 1 or more, and the fewest.
   size_t longest = 3, shortest = 2;
-  /// The most tokens that are guessed at a time, 1 or more.
+  /// The most tokens that are drafted at a time, 1 or more.
   size_t most = 8;
 };
 
-/// Guesses what follows a text's last tokens by what followed them where they
+/// Drafts what follows a text's last tokens by what followed them where they
 /// stood last: quotations, code and lists repeat what has been said. One
 /// thread.
 class NgramDrafter {
@@ -38,11 +38,11 @@ public:
   /// The text goes on with `id`.
   void accept(int32_t id);
   /// At most `most` tokens that may come next, as many as it has been worth to
-  /// guess lately; none where the last tokens are new. Valid until the next
+  /// draft lately; none where the last tokens are new. Valid until the next
   /// call.
-  std::span<const int32_t> guess(size_t most);
-  /// Of the last guesses, of which there were some, `agreed` came true.
-  void learn(size_t agreed);
+  std::span<const int32_t> draft(size_t most);
+  /// Of the last drafts, of which there were some, `accepted` came true.
+  void learn(size_t accepted);
 
 private:
   size_t followerOf(size_t length) const;
@@ -53,10 +53,10 @@ private:
   /// For each length from the shortest on: where the token behind those last
   /// ones is, by a hash of them.
   std::vector<std::unordered_map<uint64_t, size_t>> followers;
-  std::vector<int32_t> guesses;
-  size_t worth = 0;   ///< tokens to guess
-  size_t misses = 0;  ///< guesses one after another of which none came true
-  size_t resting = 0; ///< tokens that nothing is guessed behind
+  std::vector<int32_t> drafts;
+  size_t worth = 0;   ///< tokens to draft
+  size_t misses = 0;  ///< drafts one after another of which none came true
+  size_t resting = 0; ///< tokens that nothing is drafted behind
 };
 
 } // namespace kf

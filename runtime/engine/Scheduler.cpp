@@ -27,11 +27,11 @@ void ScheduledReading::commit(size_t count) {
   next += count;
 }
 
-void ScheduledReading::keepGuesses(size_t count) {
-  if (guessed <= count)
+void ScheduledReading::keepDrafts(size_t count) {
+  if (drafted <= count)
     return;
-  ids.resize(ids.size() - (guessed - count));
-  guessed = count;
+  ids.resize(ids.size() - (drafted - count));
+  drafted = count;
 }
 
 /// The ids up to the first of which something is to be known.
@@ -207,9 +207,9 @@ void Scheduler::decide(int64_t rows) {
     (reading->hasBegun ? begun : others).push_back(reading);
   int64_t promised = 0;             // pages of this step
   uint64_t firstLoser = UINT64_MAX; // the arrival of the first of them
-  // For guesses, nobody loses pages, nor waits for some.
+  // For drafts, nobody loses pages, nor waits for some.
   auto sure = [](const ScheduledReading &reading) {
-    return static_cast<int64_t>(reading.rest() - reading.guessed);
+    return static_cast<int64_t>(reading.rest() - reading.drafted);
   };
   auto give = [&](ScheduledReading &reading, bool isFirst) {
     const int64_t wanted =

@@ -63,7 +63,7 @@ struct ScheduledReading {
   /// be taken over from others.
   size_t firstWanted = 0;
   /// How many of `ids`, the last ones, may be dropped.
-  size_t guessed = 0;
+  size_t drafted = 0;
   /// How many of `ids`, the first ones, had been read before they were asked
   /// for: it has lost its pages.
   size_t readAgain = 0;
@@ -71,12 +71,12 @@ struct ScheduledReading {
   int64_t reused = 0;
 
   size_t rest() const { return ids.size() - next; }
-  bool isGenerating() const { return rest() == 1 + guessed; }
+  bool isGenerating() const { return rest() == 1 + drafted; }
   bool isWhole() const { return next == ids.size(); }
   /// The step has read `count` of them.
   void commit(size_t count);
-  /// Keeps the first `count` of what is guessed, if there are more.
-  void keepGuesses(size_t count);
+  /// Keeps the first `count` of what is drafted, if there are more.
+  void keepDrafts(size_t count);
   /// Whether it has pages, or gets the first ones in the step that is planned.
   bool begun() const { return hasBegun; }
 

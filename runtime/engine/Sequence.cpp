@@ -48,11 +48,11 @@ Status Sequence::read(Reading wanted) try {
   if (owner.isFollowingCancelled(*this))
     return Status::cancelled();
   KF_RETURN_IF_ERROR(checkIds(wanted.ids, owner.model().config().vocabSize));
-  if (wanted.guessed > 0 &&
-      (wanted.guessed >= wanted.ids.size() || !wanted.sampler ||
+  if (wanted.drafted > 0 &&
+      (wanted.drafted >= wanted.ids.size() || !wanted.sampler ||
        wanted.sampler->dependsOnTokens() || wanted.constraint ||
        wanted.onLogProbs))
-    return Status::error("guesses follow a token, and are for samplers that do "
+    return Status::error("drafts follow a token, and are for samplers that do "
                          "not depend on tokens, alone",
                          StatusCode::Internal);
   const int64_t context = owner.contextLength();
@@ -72,10 +72,10 @@ Status Sequence::read(Reading wanted) try {
   reading = std::move(wanted);
   ids = std::move(reading->ids);
   next = readAgain = 0;
-  guessed = reading->guessed;
+  drafted = reading->drafted;
   firstWanted = reading->onLogits      ? reading->firstLogits
                 : reading->onEmbedding ? reading->firstEmbedding
-                : guessed > 0          ? ids.size() - guessed - 1
+                : drafted > 0          ? ids.size() - drafted - 1
                                        : ids.size();
   before = position();
   if (before == 0)

@@ -54,13 +54,13 @@ struct Reading {
   /// Which tokens the sampler chooses among; null: all. It has accepted those
   /// of its text up to there. As the sampler, not owned.
   TokenConstraint *constraint = nullptr;
-  /// How many of `ids`, the last ones, are guesses of what is chosen behind the
+  /// How many of `ids`, the last ones, are drafts of what is chosen behind the
   /// others; not all of them. The sampler chooses behind each, and those are
   /// read that it would have chosen, up to the first other one: `done` is
   /// called with the token behind these, and position() says how many there
-  /// are. Where a step has no room for guesses, none is read. For samplers that
+  /// are. Where a step has no room for drafts, none is read. For samplers that
   /// do not depend on tokens, without a constraint and `onLogProbs`.
-  size_t guessed = 0;
+  size_t drafted = 0;
   /// The caller means to read the token that is chosen next, alone, by the same
   /// sampler, which has accepted it then: from `done` of this reading. The
   /// engine may begin with that before the token is known to the host.

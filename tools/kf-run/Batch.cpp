@@ -56,7 +56,7 @@ void BatchOptions::addTo(OptionParser &parser) {
   parser.flag({"quiet"}, quiet, "prints results and errors alone");
   model.addTo(parser);
   model.addRanksTo(parser);
-  model.addGuessesTo(parser);
+  model.addDraftsTo(parser);
 }
 
 namespace {

@@ -336,7 +336,7 @@ int kf::runChat(Arguments arguments) {
   options.format.addTo(parser);
   options.model.addTo(parser);
   options.model.addRanksTo(parser);
-  options.model.addGuessesTo(parser);
+  options.model.addDraftsTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
   Result<std::unique_ptr<ChatSession>> chat = ChatSession::open(options);

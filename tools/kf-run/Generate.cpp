@@ -61,10 +61,10 @@ std::string summary(Session &run, const GenerationResult &result,
          formatted("%.1f ms", times.compile * 1e3) + " (" + run.origin() +
          "), " + phase("prefill", result.promptTokens, times.prefill) + ", " +
          phase("decode", result.decodedTokens, times.decode) +
-         (result.guessedTokens > 0
-              ? ", of " + std::to_string(result.guessedTokens) +
-                    " guessed tokens " + std::to_string(result.agreedTokens) +
-                    " were right"
+         (result.draftTokens > 0
+              ? ", of " + std::to_string(result.draftTokens) +
+                    " drafted tokens " +
+                    std::to_string(result.acceptedDraftTokens) + " were right"
               : "") +
          ", peak memory " +
          formatted("%.1f MB", static_cast<double>(peakMemory()) / 1e6) + ", " +
@@ -75,33 +75,34 @@ std::string jsonReport(Session &run, const std::string &prompt,
                        std::span<const int32_t> promptIds,
                        const GenerationResult &result, const Times &times) {
   const EngineMemory memory = run.engine().memory();
-  nlohmann::ordered_json json = {{"model", run.files().name},
-                                 {"device", run.device().name()},
-                                 {"ranks", run.ranks()},
-                                 {"prompt", toValidUtf8(prompt)},
-                                 {"prompt_ids", promptIds},
-                                 {"ids", result.ids},
-                                 {"text", result.text},
-                                 {"stop_reason", nameOf(result.reason)},
-                                 {"context", run.engine().contextLength()},
-                                 {"guessed_tokens", result.guessedTokens},
-                                 {"agreed_tokens", result.agreedTokens},
-                                 {"timings",
-                                  {{"load", times.load},
-                                   {"pack", times.pack},
-                                   {"compile", times.compile},
-                                   {"prefill", times.prefill},
-                                   {"prefill_tokens", result.promptTokens},
-                                   {"first_token", times.firstToken},
-                                   {"decode", times.decode},
-                                   {"decode_tokens", result.decodedTokens},
-                                   {"total", times.total}}},
-                                 {"memory",
-                                  {{"weights", memory.weights},
-                                   {"cache", memory.cache},
-                                   {"arenas", memory.arenas},
-                                   {"io", memory.io},
-                                   {"peak", peakMemory()}}}};
+  nlohmann::ordered_json json = {
+      {"model", run.files().name},
+      {"device", run.device().name()},
+      {"ranks", run.ranks()},
+      {"prompt", toValidUtf8(prompt)},
+      {"prompt_ids", promptIds},
+      {"ids", result.ids},
+      {"text", result.text},
+      {"stop_reason", nameOf(result.reason)},
+      {"context", run.engine().contextLength()},
+      {"draft_tokens", result.draftTokens},
+      {"accepted_draft_tokens", result.acceptedDraftTokens},
+      {"timings",
+       {{"load", times.load},
+        {"pack", times.pack},
+        {"compile", times.compile},
+        {"prefill", times.prefill},
+        {"prefill_tokens", result.promptTokens},
+        {"first_token", times.firstToken},
+        {"decode", times.decode},
+        {"decode_tokens", result.decodedTokens},
+        {"total", times.total}}},
+      {"memory",
+       {{"weights", memory.weights},
+        {"cache", memory.cache},
+        {"arenas", memory.arenas},
+        {"io", memory.io},
+        {"peak", peakMemory()}}}};
   return documentText(json) + "\n";
 }
 

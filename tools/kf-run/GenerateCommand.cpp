@@ -75,7 +75,7 @@ void CommandOptions::addTo(OptionParser &parser) {
               "terminal without a prompt, where it would chat");
   model.addTo(parser);
   model.addRanksTo(parser);
-  model.addGuessesTo(parser);
+  model.addDraftsTo(parser);
   parser.texts({"program", 0, "FILE"}, programs,
                "a step of the model, as 'emit-mlir --compile-to=binary' wrote "
                "it, and again for others: these run, and nothing is compiled");

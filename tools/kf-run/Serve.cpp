@@ -89,7 +89,7 @@ struct ServeOptions {
                    "default");
     model.addTo(parser);
     model.addRanksTo(parser);
-    model.addGuessesTo(parser);
+    model.addDraftsTo(parser);
   }
 };
 

@@ -48,14 +48,14 @@ void SessionFlags::addTo(OptionParser &parser, bool withEmbedded,
   profile.addTo(parser);
 }
 
-void SessionFlags::addGuessesTo(OptionParser &parser) {
-  parser.integer({"ngram", 0, "N"}, ngram, 1, kMostGuesses,
-                 "guess what comes next by what has followed the last tokens, "
-                 "N or two at least, before: the same text in fewer steps "
-                 "where it repeats itself. Not with penalties, grammars, or "
-                 "probabilities");
-  parser.integer({"draft-tokens", 0, "N"}, draftTokens, 1, kMostGuesses,
-                 "guess at most N tokens at a time; 8 by default");
+void SessionFlags::addDraftsTo(OptionParser &parser) {
+  parser.integer({"ngram", 0, "N"}, ngram, 1, kMostDraftTokens,
+                 "speculative decoding by prompt lookup: drafts what followed "
+                 "the last N tokens, or fewer, down to two, where the text had "
+                 "them before. The same text in fewer steps where it repeats "
+                 "itself. Not with penalties, grammars, or probabilities");
+  parser.integer({"draft-tokens", 0, "N"}, draftTokens, 1, kMostDraftTokens,
+                 "draft at most N tokens at a time; 8 by default");
 }
 
 SessionOptions SessionFlags::options(bool withTokenizer) const {

@@ -35,15 +35,15 @@ struct SessionFlags {
   ProfileFlags profile;
   int64_t ranks = 1; ///< that run the model together: those of a launcher, or
                      ///< threads
-  std::optional<int64_t> ngram; ///< last tokens that guesses are made from
-  int64_t draftTokens = 8;      ///< that are guessed at a time
+  std::optional<int64_t> ngram; ///< last tokens that drafts are made from
+  int64_t draftTokens = 8;      ///< that are drafted at a time
 
   /// Adds MODEL, which stands for the embedded one where it is left out, or has
   /// to be given, and the options to `parser`; `-t` only with `withThreads`.
   void addTo(OptionParser &parser, bool withEmbedded, bool withThreads = true);
 
   /// Adds `--ngram` and `--draft-tokens`, of commands that generate.
-  void addGuessesTo(OptionParser &parser);
+  void addDraftsTo(OptionParser &parser);
 
   /// What they say of the model.
   ModelChoice modelChoice() const {

@@ -1,4 +1,4 @@
-//===- EngineGuessTest.cpp - Texts whose tokens are guessed ---------------===//
+//===- EngineDraftTest.cpp - Texts whose tokens are drafted ---------------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -15,13 +15,13 @@ using namespace kf::test;
 
 namespace {
 
-constexpr NgramOptions kGuesses = {.longest = 2, .shortest = 1, .most = 6};
+constexpr NgramOptions kDrafts = {.longest = 2, .shortest = 1, .most = 6};
 /// What the fake model chooses where it does not vary.
 constexpr int32_t kAnswer = kVocab - 1;
 
 /// One of many texts.
-struct Guessed {
-  Guessed(Fixture &fixture, const SamplerOptions &sampling,
+struct Drafted {
+  Drafted(Fixture &fixture, const SamplerOptions &sampling,
           GenerationOptions options)
       : sequence(fixture.sequence()), sampler(*Sampler::create(sampling)),
         generation(*sequence, sampler, nullptr, std::move(options)) {}
@@ -31,27 +31,27 @@ struct Guessed {
   Generation generation;
 };
 
-/// Penalties are of every other one, and guess nothing.
-TEST(EngineGuess, TextsAreThoseWithoutGuesses) {
+/// Penalties are of every other one, and draft nothing.
+TEST(EngineDraft, TextsAreThoseWithoutDrafts) {
   for (const int64_t rows : {4, 20, 512})
     for (const int64_t pages : {0, 6}) {
       SCOPED_TRACE(std::to_string(rows) + " rows, " + std::to_string(pages));
       Fixture fixture({.parallel = 8,
                        .pages = pages,
                        .rowsPerStep = rows,
-                       .ngrams = kGuesses});
+                       .ngrams = kDrafts});
       fixture.device.behavior.varies = true;
       auto prompt = [](size_t i) { return tokens(1 + i * 13 % 90, i); };
       auto count = [](size_t i) { return 40 + i * 53 % 200; };
-      std::vector<std::unique_ptr<Guessed>> texts;
+      std::vector<std::unique_ptr<Drafted>> texts;
       for (size_t i = 0; i < 12; ++i) {
         GenerationOptions options;
         options.maxTokens = static_cast<int64_t>(count(i));
-        texts.push_back(std::make_unique<Guessed>(fixture, optionsOf(i),
+        texts.push_back(std::make_unique<Drafted>(fixture, optionsOf(i),
                                                   std::move(options)));
         ASSERT_TRUE(texts.back()->generation.start(prompt(i)).ok());
       }
-      int64_t guessed = 0, agreed = 0;
+      int64_t drafted = 0, accepted = 0;
       size_t done = 0;
       while (done < texts.size()) {
         fixture.engine->step();
@@ -67,19 +67,19 @@ TEST(EngineGuess, TextsAreThoseWithoutGuesses) {
           EXPECT_EQ(texts[i]->sequence->position(),
                     static_cast<int64_t>(prompt(i).size() + count(i)) - 1);
           if (texts[i]->sampler.dependsOnTokens())
-            EXPECT_EQ(result->guessedTokens, 0);
-          guessed += result->guessedTokens;
-          agreed += result->agreedTokens;
+            EXPECT_EQ(result->draftTokens, 0);
+          drafted += result->draftTokens;
+          accepted += result->acceptedDraftTokens;
           texts[i].reset(); // others need its pages
           ++done;
         }
       }
       const EngineCounts counts = fixture.engine->counts();
-      EXPECT_EQ(agreed, counts.agreed);
-      EXPECT_GE(guessed, counts.guessed); // some had no room
+      EXPECT_EQ(accepted, counts.accepted);
+      EXPECT_GE(drafted, counts.drafted); // some had no room
       if (rows > 4) {
-        EXPECT_GT(counts.agreed, 0);
-        EXPECT_LT(counts.agreed, counts.guessed);
+        EXPECT_GT(counts.accepted, 0);
+        EXPECT_LT(counts.accepted, counts.drafted);
       }
       if (pages > 0)
         EXPECT_GT(counts.preemptions, 0);
@@ -87,17 +87,18 @@ TEST(EngineGuess, TextsAreThoseWithoutGuesses) {
     }
 }
 
-/// Keys and values of guesses that were wrong are nobody's: what follows, and
+/// Keys and values of drafts that were wrong are nobody's: what follows, and
 /// what others find of it, is as if they had never been.
-TEST(EngineGuess, WhatWasReadGoesOn) {
-  Fixture fixture({.parallel = 2, .ngrams = kGuesses});
+TEST(EngineDraft, WhatWasReadGoesOn) {
+  Fixture fixture({.parallel = 2, .ngrams = kDrafts});
   fixture.device.behavior.varies = true;
   GenerationOptions options;
   options.maxTokens = 120;
-  Guessed text(fixture, {}, options);
+  Drafted text(fixture, {}, options);
   ASSERT_TRUE(text.generation.start(tokens(70)).ok());
   fixture.runAll();
-  ASSERT_GT(fixture.engine->counts().guessed, fixture.engine->counts().agreed);
+  ASSERT_GT(fixture.engine->counts().drafted,
+            fixture.engine->counts().accepted);
   fixture.device.behavior.varies = false; // what expectLogits() knows
   const std::vector<int32_t> more = {1, 2, 3};
   EXPECT_TRUE(expectLogits(*text.sequence, more).ok());
@@ -108,30 +109,30 @@ TEST(EngineGuess, WhatWasReadGoesOn) {
   EXPECT_GE(other->reusedTokens(), 128);
 }
 
-TEST(EngineGuess, FewStepsWhereGuessesComeTrue) {
+TEST(EngineDraft, FewStepsWhereDraftsAreAccepted) {
   Fixture fixture({.parallel = 1, .ngrams = NgramOptions{.most = 7}});
   GenerationOptions options;
   options.maxTokens = 100;
-  Guessed text(fixture, {}, options);
+  Drafted text(fixture, {}, options);
   ASSERT_TRUE(text.generation.start(tokens(5)).ok());
   fixture.runAll();
   const auto result = text.generation.take();
   ASSERT_TRUE(result.ok()) << result.message();
   EXPECT_EQ(result->ids, std::vector<int32_t>(100, kAnswer));
-  EXPECT_EQ(result->agreedTokens, result->guessedTokens);
+  EXPECT_EQ(result->acceptedDraftTokens, result->draftTokens);
   EXPECT_LT(fixture.engine->counts().steps, 20);
   EXPECT_EQ(fixture.engine->counts().chosen, 100);
 }
 
-/// It is not read, as where nothing is guessed, nor is what follows it told.
-TEST(EngineGuess, StopTokenAmongGuesses) {
-  Fixture fixture({.parallel = 1, .ngrams = kGuesses});
+/// It is not read, as where nothing is drafted, nor is what follows it told.
+TEST(EngineDraft, StopTokenAtOnce) {
+  Fixture fixture({.parallel = 1, .ngrams = kDrafts});
   std::vector<int32_t> told;
   GenerationOptions options;
   options.onToken = [&](int32_t id) { told.push_back(id); };
   options.stopIds = {kAnswer};
   options.maxTokens = 50;
-  Guessed text(fixture, {}, options);
+  Drafted text(fixture, {}, options);
   // A text of what is always chosen: the first one ends it.
   ASSERT_TRUE(
       text.generation.start(std::vector<int32_t>{1, kAnswer, kAnswer}).ok());
@@ -139,17 +140,17 @@ TEST(EngineGuess, StopTokenAmongGuesses) {
   EXPECT_EQ(told, std::vector<int32_t>({kAnswer}));
   EXPECT_EQ(text.sequence->position(), 3);
 
-  // Stop at the fourth, where three and more are guessed at once.
+  // Stop at the fourth, where three and more are drafted at once.
   told.clear();
   GenerationOptions later;
-  std::unique_ptr<Guessed> other;
+  std::unique_ptr<Drafted> other;
   later.maxTokens = 50;
   later.onToken = [&](int32_t id) {
     told.push_back(id);
     if (told.size() == 6)
       other->sequence->cancel();
   };
-  other = std::make_unique<Guessed>(fixture, SamplerOptions(), later);
+  other = std::make_unique<Drafted>(fixture, SamplerOptions(), later);
   ASSERT_TRUE(
       other->generation.start(std::vector<int32_t>{kAnswer, kAnswer}).ok());
   fixture.runAll();
@@ -160,13 +161,64 @@ TEST(EngineGuess, StopTokenAmongGuesses) {
   EXPECT_GE(told.size(), 6u);
 }
 
+/// A stop token among drafts that are accepted ends the text as it does without
+/// drafts: it is not read, and nothing is told of what follows it.
+TEST(EngineDraft, StopTokenAmongDrafts) {
+  int64_t amongDrafts = 0;
+  for (int32_t stop = 0; stop < kVocab; ++stop)
+    for (size_t seed = 0; seed < 8; ++seed) {
+      SamplerOptions sampling;
+      for (int32_t id : {1, 2, 3, 4}) // which come again and again
+        sampling.logitBias.push_back({id, 5.0});
+      struct {
+        std::vector<int32_t> ids, told;
+        StopReason reason = StopReason::Cancelled;
+        int64_t position = 0;
+      } texts[2];
+      for (int drafts = 0; drafts < 2; ++drafts) {
+        Fixture fixture(
+            {.ngrams = drafts ? std::optional(kDrafts) : std::nullopt});
+        fixture.device.behavior.varies = true;
+        auto &text = texts[drafts];
+        GenerationOptions options;
+        options.maxTokens = 80;
+        options.stopIds = {stop};
+        options.onToken = [&](int32_t id) { text.told.push_back(id); };
+        Drafted drafted(fixture, sampling, options);
+        ASSERT_TRUE(drafted.generation.start(tokens(9, seed)).ok());
+        fixture.runAll();
+        const auto result = drafted.generation.take();
+        ASSERT_TRUE(result.ok()) << result.message();
+        text.ids = result->ids;
+        text.reason = result->reason;
+        text.position = drafted.sequence->position();
+        amongDrafts += fixture.engine->counts().chosen >
+                       static_cast<int64_t>(result->ids.size());
+      }
+      EXPECT_EQ(texts[1].ids, texts[0].ids) << stop << " " << seed;
+      EXPECT_EQ(texts[1].told, texts[0].told);
+      EXPECT_EQ(texts[1].reason, texts[0].reason);
+      EXPECT_EQ(texts[1].position, texts[0].position);
+    }
+  EXPECT_GT(amongDrafts, 0);
+}
+
+/// Heads are for as many tokens as there may be, not for those of prompts.
+TEST(EngineDraft, HeadsForDraftsOfManySequences) {
+  Fixture fixture({.parallel = 16, .ngrams = NgramOptions{.most = 8}});
+  EXPECT_EQ(fixture.engine->chosenPerStep(), 144);
+  for (const StepShape &shape : fixture.engine->shapesToPrepare())
+    if (shape.part != StepPart::Body)
+      EXPECT_LE(shape.rows, 256) << nameOf(shape);
+}
+
 /// Up to the last position, and not beyond.
-TEST(EngineGuess, ContextFull) {
+TEST(EngineDraft, ContextFull) {
   for (int64_t context : {9, 10, 11, 12, 13, 64, 65}) {
-    Fixture fixture({.contextLength = context, .ngrams = kGuesses});
+    Fixture fixture({.contextLength = context, .ngrams = kDrafts});
     GenerationOptions options;
     options.maxTokens = 1000;
-    Guessed text(fixture, {}, options);
+    Drafted text(fixture, {}, options);
     ASSERT_TRUE(text.generation.start(tokens(4)).ok());
     fixture.runAll();
     const auto result = text.generation.take();
@@ -177,16 +229,16 @@ TEST(EngineGuess, ContextFull) {
   }
 }
 
-TEST(EngineGuess, LogitsThatAreNotFinite) {
-  Fixture fixture({.ngrams = kGuesses});
+TEST(EngineDraft, LogitsThatAreNotFinite) {
+  Fixture fixture({.ngrams = kDrafts});
   fixture.device.behavior.varies = true;
   fixture.device.behavior.poison = 3;
   const std::unique_ptr<Sequence> sequence = fixture.sequence();
   Sampler sampler = *Sampler::create({});
   Answer answer;
   Reading reading;
-  reading.ids = {1, 2, 3, 4}; // 3 is wrong as a guess, or ends it
-  reading.guessed = 2;
+  reading.ids = {1, 2, 3, 4}; // 3 is wrong as a draft, or ends it
+  reading.drafted = 2;
   reading.sampler = &sampler;
   reading.done = answer.take();
   ASSERT_TRUE(sequence->read(std::move(reading)).ok());
@@ -203,8 +255,8 @@ TEST(EngineGuess, LogitsThatAreNotFinite) {
   }
 }
 
-TEST(EngineGuess, WhatIsNotForGuesses) {
-  Fixture fixture({.ngrams = kGuesses});
+TEST(EngineDraft, WhatIsNotForDrafts) {
+  Fixture fixture({.ngrams = kDrafts});
   const std::unique_ptr<Sequence> sequence = fixture.sequence();
   SamplerOptions penalties;
   penalties.presencePenalty = 1;
@@ -214,14 +266,14 @@ TEST(EngineGuess, WhatIsNotForGuesses) {
   auto errorOf = [&](auto change) {
     Reading reading;
     reading.ids = {1, 2};
-    reading.guessed = 1;
+    reading.drafted = 1;
     reading.sampler = &plain;
     change(reading);
     return sequence->read(std::move(reading)).message();
   };
-  const std::string refused = "guesses follow a token, and are for samplers "
+  const std::string refused = "drafts follow a token, and are for samplers "
                               "that do not depend on tokens, alone";
-  EXPECT_EQ(errorOf([](Reading &reading) { reading.guessed = 2; }), refused);
+  EXPECT_EQ(errorOf([](Reading &reading) { reading.drafted = 2; }), refused);
   EXPECT_EQ(errorOf([](Reading &reading) { reading.sampler = nullptr; }),
             refused);
   EXPECT_EQ(errorOf([&](Reading &reading) { reading.sampler = &penalized; }),
@@ -241,7 +293,7 @@ TEST(EngineGuess, WhatIsNotForGuesses) {
       "n-grams of 65 is not possible; 1 to 64 are");
   EXPECT_EQ(Engine::create(*fixture.model, {.ngrams = NgramOptions{.most = 0}})
                 .message(),
-            "a number of guessed tokens of 0 is not possible; 1 to 64 are");
+            "a number of drafted tokens of 0 is not possible; 1 to 64 are");
 }
 
 } // namespace
