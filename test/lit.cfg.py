@@ -71,3 +71,5 @@ for mpi in ("openmpi", "mpich"):
 # What takes too long with sanitizers, or looks at released programs.
 if config.kf_sanitize:
     config.available_features.add("sanitizers")
+    # UCX, of MPICH, would patch the code of functions that they intercept.
+    config.environment["UCX_MEM_MMAP_HOOK_MODE"] = "none"
