@@ -72,10 +72,19 @@ Engine::create(Model &model, const EngineOptions &wanted) try {
   if (options.ngrams) {
     KF_RETURN_IF_ERROR(checkRange("n-grams of",
                                   static_cast<int64_t>(options.ngrams->longest),
-                                  kMostDraftTokens));
+                                  kMostNgram));
     KF_RETURN_IF_ERROR(checkRange("a number of drafted tokens of",
                                   static_cast<int64_t>(options.ngrams->most),
                                   kMostDraftTokens));
+  }
+  if (options.draftModel) {
+    KF_RETURN_IF_ERROR(
+        checkRange("a number of drafted tokens of",
+                   static_cast<int64_t>(options.draftModel->mostTokens()),
+                   kMostDraftTokens));
+    if (options.ngrams)
+      return Status::error("tokens are drafted by n-grams or by a model, not "
+                           "by both");
   }
   if (!options.runsAhead)
     options.runsAhead = model.device().runsAlone();

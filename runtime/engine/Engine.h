@@ -17,6 +17,7 @@
 #ifndef KF_RUNTIME_ENGINE_ENGINE_H
 #define KF_RUNTIME_ENGINE_ENGINE_H
 
+#include "runtime/engine/DraftModel.h"
 #include "runtime/engine/KVCache.h"
 #include "runtime/engine/Model.h"
 #include "runtime/engine/NgramDrafter.h"
@@ -62,6 +63,9 @@ struct EngineOptions {
   /// probabilities that are wanted. A step chooses behind as many drafts of
   /// each sequence; none: nothing is drafted.
   std::optional<NgramOptions> ngrams = std::nullopt;
+  /// The same by a model that drafts them, in place of `ngrams`; null: none.
+  /// Not owned; its engine has room for as many sequences.
+  DraftModel *draftModel = nullptr;
   /// Whether a step begins while the host learns what the one before has
   /// chosen; none: where the device works by itself.
   std::optional<bool> runsAhead = std::nullopt;
@@ -158,6 +162,10 @@ public:
   int64_t contextLength() const { return options.contextLength; }
   /// EngineOptions'.
   const std::optional<NgramOptions> &ngrams() const { return options.ngrams; }
+  /// That of the model that drafts; null: there is none.
+  Engine *draftEngine() const {
+    return options.draftModel ? &options.draftModel->owner() : nullptr;
+  }
   /// The same, or fewer where the cache has fewer positions.
   int64_t textLimit() const {
     return std::min(options.contextLength, pool->total() * kCachePage);
@@ -273,6 +281,7 @@ private:
   void tell();
 
   // What a step is made of.
+  void draft();
   int64_t rowsOfPrompts() const;
   void makePlan();
   Status tryAddPiece(Sequence &sequence, int64_t rows);

@@ -42,9 +42,12 @@ bool Engine::mayBeginAhead() {
   if (!*options.runsAhead || options.profile || isCancelled() ||
       !plan.batch.logitRows.empty() || !plan.batch.embeddedRows.empty())
     return false;
-  // Of drafts, the host says which are read.
+  // Of drafts, the host says which are read, and there may be some behind what
+  // is chosen here.
   auto isWhole = [](const Piece &piece) {
-    return !piece.sequence || (piece.sequence->isWhole() && piece.drafted == 0);
+    return !piece.sequence ||
+           (piece.sequence->isWhole() && piece.drafted == 0 &&
+            !piece.sequence->reading->draftsNext);
   };
   auto isInPlan = [&](const ScheduledReading *reading) {
     return std::ranges::find(plan.pieces,

@@ -71,9 +71,10 @@ bool kf::isForGenerating(int64_t rows) {
 
 /// Rows behind which a step may choose a token, whatever there is room for.
 int64_t Engine::mostChoices() const {
-  const auto drafts =
-      static_cast<int64_t>(options.ngrams ? options.ngrams->most : 0);
-  return options.parallel * (1 + drafts);
+  const size_t drafts = options.ngrams       ? options.ngrams->most
+                        : options.draftModel ? options.draftModel->mostTokens()
+                                             : 0;
+  return options.parallel * static_cast<int64_t>(1 + drafts);
 }
 
 /// The most rows behind which a step chooses a token: of a program whose logits

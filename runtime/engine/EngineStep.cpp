@@ -20,6 +20,40 @@ using namespace kf;
 // Planning
 //===----------------------------------------------------------------------===//
 
+/// Has tokens drafted behind what sequences that generate read next.
+void Engine::draft() {
+  if (!options.draftModel || ahead)
+    return;
+  std::vector<Sequence *> sequences;
+  for (ScheduledReading *reading : scheduler.queue()) {
+    auto *sequence = static_cast<Sequence *>(reading);
+    if (reading->begun() && reading->rest() == 1 &&
+        sequence->reading->mostDrafts > 0)
+      sequences.push_back(sequence);
+  }
+  if (sequences.empty())
+    return;
+  const auto room = static_cast<size_t>(chosenPerStep()) / sequences.size();
+  for (Sequence *sequence : sequences) {
+    if (!sequence->draftText)
+      sequence->draftText = std::make_unique<DraftText>(*options.draftModel);
+    Reading &reading = *sequence->reading;
+    const size_t most = std::exchange(reading.mostDrafts, 0);
+    sequence->draftText->begin(
+        sequence->tokens(), sequence->ids.back(), *reading.sampler,
+        std::min(most, std::max<size_t>(room, 1) - 1), sequences.size());
+  }
+  options.draftModel->run();
+  for (Sequence *sequence : sequences) {
+    const Result<std::span<const int32_t>> drafts =
+        sequence->draftText->drafts();
+    if (drafts.ok())
+      sequence->addDrafts(*drafts);
+    else
+      end(*sequence, drafts.status());
+  }
+}
+
 /// The most adjustments of logits of a step that chooses tokens.
 int64_t Engine::adjustmentLimit() const {
   return mostAdjustments(decoder.config().vocabSize, chosenPerStep());
@@ -161,6 +195,7 @@ Status Engine::runStep() {
   settleAhead(); // sequences may have been cancelled or destroyed
   if (!ahead) {
     const Status planned = catchExceptions([&] {
+      draft();
       makePlan();
       return Status();
     });
@@ -244,8 +279,11 @@ Status Engine::runPlan() {
   giveChosen(*chosen);
   KF_RETURN_IF_ERROR(giveRows(StepPart::Head, seconds));
   KF_RETURN_IF_ERROR(giveRows(StepPart::Embed, seconds));
-  if (watch) // else the host has done other things meanwhile
+  if (watch) { // else the host has done other things meanwhile
     pace.add(plan.batch.rows(), seconds);
+    if (options.draftModel && plan.batch.wanted() == plan.batch.rows())
+      options.draftModel->addStep(plan.batch.rows(), seconds);
+  }
   return Status();
 }
 
@@ -421,6 +459,8 @@ void Engine::giveChoices(Sequence &sequence, std::span<const int32_t> ids) {
                             static_cast<int64_t>(drafts.size() - accepted));
   if (id < 0) // whatever gave them must not go on to others
     sequence.pages.forget();
+  if (sequence.draftText && !drafts.empty())
+    sequence.draftText->learn(drafts.size(), accepted);
   counters.drafted += static_cast<int64_t>(drafts.size());
   counters.accepted += static_cast<int64_t>(accepted);
   counters.chosen += static_cast<int64_t>(accepted) + (id >= 0);

@@ -77,12 +77,13 @@ private:
   Status readForEmbedding(std::span<const int32_t> prompt);
   void onRead(const Reading::Outcome &outcome);
   Status goOn(std::optional<int32_t> id);
+  bool draftsNext() const;
   Result<bool> takeDrafts();
   Status accept(int32_t id);
   Result<std::vector<int32_t>> takeForced(int64_t position);
   std::optional<StopReason> reasonBehind(std::span<const int32_t> ids);
   void finish(StopReason reason);
-  double readied() const { return sequence.engine().timings().total(); }
+  double readied() const;
 
   // What was generated. Callbacks may abandon the text.
   std::optional<StopReason> push(int32_t id);
@@ -108,11 +109,12 @@ private:
   std::vector<int32_t> first;
   int64_t beingRead = 0; ///< tokens
   bool hasStarted = false;
-  bool isTold = false;                  ///< by the engine, at the moment
-  bool isAbandoned = false;             ///< nobody wants to know any more
-  std::optional<NgramDrafter> drafter;  ///< where tokens are drafted
-  size_t drafted = 0;                   ///< that are being read
-  int64_t draftsBegin = 0;              ///< position of the first of them
+  bool isTold = false;                 ///< by the engine, at the moment
+  bool isAbandoned = false;            ///< nobody wants to know any more
+  std::optional<NgramDrafter> drafter; ///< where n-grams draft tokens
+  bool hasDraftModel = false;          ///< where a model does
+  int64_t draftsBegin = 0;             ///< position of the first one
+  bool isAhead = false; ///< the step that reads the last token may have begun
   std::optional<StreamDecoder> decoder; ///< none: no text
   std::optional<Pooler> pooler;         ///< where an embedding is wanted
   std::string held;                     ///< may begin a stop text
@@ -233,13 +235,15 @@ Status Generation::Text::start(std::span<const int32_t> prompt) try {
     decoder.emplace(*tokenizer, /*skipSpecial=*/true, prompt);
   for (int32_t id : prompt)
     sampler.acceptPrompt(id);
-  if (const auto &ngrams = sequence.engine().ngrams();
-      ngrams && !options.constraint && !options.onLogProbs &&
+  if (!options.constraint && !options.onLogProbs &&
       !sampler.dependsOnTokens()) {
-    drafter.emplace(*ngrams);
+    hasDraftModel = sequence.engine().draftEngine() != nullptr;
+    if (const auto &ngrams = sequence.engine().ngrams())
+      drafter.emplace(*ngrams);
+  }
+  if (drafter)
     for (int32_t id : prompt)
       drafter->accept(id);
-  }
   std::vector<int32_t> ids(prompt.begin(), prompt.end());
   if (promptCount > 0) {
     KF_ASSIGN_OR_RETURN(first, takeForced(sequence.position() + promptCount));
@@ -259,6 +263,13 @@ void Generation::Text::abandon() {
     sequence.cancel();
 }
 
+/// Seconds that programs have taken to be made ready, so far.
+double Generation::Text::readied() const {
+  const Engine &engine = sequence.engine();
+  const Engine *drafts = engine.draftEngine();
+  return engine.timings().total() + (drafts ? drafts->timings().total() : 0);
+}
+
 /// Reads `ids`, and has a token chosen behind them if there can be one.
 Status Generation::Text::read(std::vector<int32_t> ids) {
   const bool choose = options.maxTokens > 0 &&
@@ -273,15 +284,21 @@ Status Generation::Text::read(std::vector<int32_t> ids) {
       std::min(options.maxTokens -
                    static_cast<int64_t>(result.ids.size() + first.size()) - 1,
                sequence.contextLength() - last);
-  // What is read next may be drafts as well.
-  reading.goesOn = choose && room > 0 && !drafter;
-  drafted = 0;
-  if (choose && drafter && hasStarted && room > 0) {
+  // Where a step may have begun that reads the last token alone, nothing is
+  // drafted; where something can be, none begins before the next one.
+  const bool mayDraft = choose && hasStarted && room > 0 &&
+                        !(isAhead && sequence.engine().runsAhead());
+  reading.draftsNext = choose && room > 0 && draftsNext();
+  reading.goesOn = choose && room > 0 && !reading.draftsNext;
+  isAhead = reading.goesOn;
+  draftsBegin = last;
+  if (mayDraft && drafter) {
     const std::span<const int32_t> drafts =
         drafter->draft(static_cast<size_t>(room));
     reading.ids.insert(reading.ids.end(), drafts.begin(), drafts.end());
-    reading.drafted = drafted = drafts.size();
-    draftsBegin = last;
+    reading.drafted = drafts.size();
+  } else if (mayDraft && hasDraftModel) {
+    reading.mostDrafts = static_cast<size_t>(room);
   }
   if (choose && options.onLogProbs) {
     reading.topLogProbs = options.topLogProbs;
@@ -294,6 +311,12 @@ Status Generation::Text::read(std::vector<int32_t> ids) {
     self->onRead(outcome);
   };
   return sequence.read(std::move(reading));
+}
+
+/// Whether tokens may be drafted behind the one that is chosen next.
+bool Generation::Text::draftsNext() const {
+  return drafter ? drafter->hasDrafts()
+                 : hasDraftModel && !sequence.restsFromDrafts();
 }
 
 /// Up to the last token whose row is needed: none depends on those behind it.
@@ -350,7 +373,7 @@ Status Generation::Text::goOn(std::optional<int32_t> id) {
   } else {
     result.decodedTokens += beingRead;
   }
-  if (drafted > 0) {
+  if (sequence.draftedTokens() > 0) {
     KF_ASSIGN_OR_RETURN(const bool goesOn, takeDrafts());
     if (!goesOn)
       return Status();
@@ -391,8 +414,9 @@ Result<bool> Generation::Text::takeDrafts() {
   const std::span<const int32_t> read =
       sequence.tokens().subspan(static_cast<size_t>(draftsBegin));
   const std::vector<int32_t> accepted(read.begin(), read.end());
-  drafter->learn(accepted.size());
-  result.draftTokens += static_cast<int64_t>(drafted);
+  if (drafter)
+    drafter->learn(accepted.size());
+  result.draftTokens += static_cast<int64_t>(sequence.draftedTokens());
   result.acceptedDraftTokens += static_cast<int64_t>(accepted.size());
   for (size_t i = 0; i < accepted.size(); ++i) {
     KF_RETURN_IF_ERROR(accept(accepted[i]));

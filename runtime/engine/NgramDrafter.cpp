@@ -54,19 +54,24 @@ size_t NgramDrafter::followerOf(size_t length) const {
              : 0;
 }
 
+/// Where the token is that follows the last ones; 0: they are new.
+size_t NgramDrafter::next() const {
+  size_t place = 0;
+  for (size_t length = std::min(options.longest, tokens.size());
+       place == 0 && length >= options.shortest; --length)
+    place = followerOf(length);
+  return place;
+}
+
 std::span<const int32_t> NgramDrafter::draft(size_t most) {
   drafts.clear();
-  most = std::min(most, worth);
-  if (resting > 0 || most == 0)
+  if (!hasDrafts())
     return drafts;
-  size_t next = 0;
-  for (size_t length = std::min(options.longest, tokens.size());
-       next == 0 && length >= options.shortest; --length)
-    next = followerOf(length);
+  most = std::min(most, worth);
   // What has been said ends with the last token; drafts go on with drafts.
-  for (; next > 0 && drafts.size() < most; ++next)
-    drafts.push_back(next < tokens.size() ? tokens[next]
-                                          : drafts[next - tokens.size()]);
+  for (size_t place = next(); drafts.size() < most; ++place)
+    drafts.push_back(place < tokens.size() ? tokens[place]
+                                           : drafts[place - tokens.size()]);
   return drafts;
 }
 

@@ -17,8 +17,8 @@
 
 namespace kf {
 
-/// The most tokens that are looked up, and that are drafted at a time.
-inline constexpr int64_t kMostDraftTokens = 64;
+/// The most last tokens that are looked up.
+inline constexpr int64_t kMostNgram = 64;
 
 /// How a text's next tokens are drafted (prompt lookup decoding: Saxena, 2023).
 struct NgramOptions {
@@ -41,10 +41,13 @@ public:
   /// draft lately; none where the last tokens are new. Valid until the next
   /// call.
   std::span<const int32_t> draft(size_t most);
+  /// Whether draft() would draft some.
+  bool hasDrafts() const { return resting == 0 && next() > 0; }
   /// Of the last drafts, of which there were some, `accepted` came true.
   void learn(size_t accepted);
 
 private:
+  size_t next() const;
   size_t followerOf(size_t length) const;
   uint64_t keyOf(size_t length) const;
 

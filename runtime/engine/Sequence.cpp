@@ -48,7 +48,7 @@ Status Sequence::read(Reading wanted) try {
   if (owner.isFollowingCancelled(*this))
     return Status::cancelled();
   KF_RETURN_IF_ERROR(checkIds(wanted.ids, owner.model().config().vocabSize));
-  if (wanted.drafted > 0 &&
+  if ((wanted.drafted > 0 || wanted.mostDrafts > 0) &&
       (wanted.drafted >= wanted.ids.size() || !wanted.sampler ||
        wanted.sampler->dependsOnTokens() || wanted.constraint ||
        wanted.onLogProbs))
@@ -92,6 +92,19 @@ void Sequence::cancel() {
     owner.cancelFollowing(*this);
   if (isReading()) // its end is not told yet
     owner.tell();
+}
+
+/// What is read is one token, and then `drafts`.
+void Sequence::addDrafts(std::span<const int32_t> drafts) {
+  if (drafts.empty())
+    return;
+  ids.insert(ids.end(), drafts.begin(), drafts.end());
+  drafted = drafts.size();
+  firstWanted = ids.size() - drafted - 1;
+}
+
+bool Sequence::restsFromDrafts() const {
+  return draftText && draftText->isResting(static_cast<size_t>(position()) + 2);
 }
 
 int64_t Sequence::contextLength() const { return owner.contextLength(); }

@@ -25,6 +25,7 @@
 
 namespace kf {
 
+class DraftText;
 class Engine;
 
 /// Called with the number of an id among those that are read, and the logits
@@ -65,6 +66,11 @@ struct Reading {
   /// sampler, which has accepted it then: from `done` of this reading. The
   /// engine may begin with that before the token is known to the host.
   bool goesOn = false;
+  /// How many tokens the engine's draft model may draft behind the last id, as
+  /// if they were `drafted`, where that is the only one that is left to read.
+  size_t mostDrafts = 0;
+  /// The next reading may have drafts: no step begins before it.
+  bool draftsNext = false;
 
   /// Beside a token: how likely the model finds it, and the `topLogProbs` most
   /// likely ones; called before `done`. Logits come to the host for it.
@@ -123,6 +129,12 @@ public:
   /// How many tokens were read, and which.
   int64_t position() const { return pages.length(); }
   std::span<const int32_t> tokens() const { return pages.ids(); }
+  /// Drafts of what was read last, whether they came true or not; the engine's
+  /// included.
+  size_t draftedTokens() const { return drafted; }
+  /// Whether the engine's draft model drafts nothing behind the second token
+  /// that it is to read next.
+  bool restsFromDrafts() const;
   /// How many of them were found in the cache when the first were read.
   int64_t reusedTokens() const { return reused; }
 
@@ -136,11 +148,14 @@ public:
 private:
   friend class Engine;
   Sequence(Engine &owner, PagedSequence pages);
+  void addDrafts(std::span<const int32_t> drafts);
 
   Engine &owner;
   /// Whose `ids` are the scheduler's.
   std::optional<Reading> reading;
   int64_t before = 0; ///< position when the reading began
+  /// What a draft model has of it; null: none has drafted.
+  std::unique_ptr<DraftText> draftText;
 };
 
 } // namespace kf

@@ -146,13 +146,16 @@ Status Service::Loop::prepare() {
     return inbox->stopAt &&
            (inbox->queue.empty() || *inbox->stopAt <= Clock::now());
   };
-  if (options.preparesPrograms)
-    for (const StepShape &shape : engine.shapesToPrepare()) {
+  for (Engine *each : {&engine, engine.draftEngine()}) {
+    if (!each || !options.preparesPrograms)
+      continue;
+    for (const StepShape &shape : each->shapesToPrepare()) {
       endQueued(Clock::now());
       if (isOver())
         return Status();
-      KF_RETURN_IF_ERROR(engine.prepare(shape));
+      KF_RETURN_IF_ERROR(each->prepare(shape));
     }
+  }
   std::unique_lock lock(inbox->mutex);
   if (inbox->state == ServiceState::Loading)
     inbox->state = ServiceState::Ready;

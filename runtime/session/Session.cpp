@@ -20,13 +20,12 @@
 #include "runtime/model/RopeFactors.h"
 #include "runtime/model/Sharding.h"
 #include "runtime/session/LocalRanks.h"
+#include "runtime/session/SessionDraft.h"
 
 #include <algorithm>
 
 using namespace kf;
 
-/// Positions that a session has room for unless more or fewer are asked for.
-static constexpr int64_t kDefaultContext = 4096;
 /// Sequences at once, for which pages are counted at most.
 static constexpr int64_t kMostParallel = int64_t(1) << 24;
 
@@ -45,6 +44,10 @@ OpenSteps kf::stepsFromFiles(std::vector<std::string> paths) {
         .origin = [] { return std::string("from files"); }};
   };
 }
+
+Session::Session(SessionOptions options) : options(std::move(options)) {}
+
+Session::~Session() = default;
 
 Result<std::unique_ptr<Session>>
 Session::open(SessionOptions options, const SessionSources &sources) try {
@@ -217,6 +220,10 @@ Status Session::openAll(const SessionSources &sources) {
   KF_ASSIGN_OR_RETURN(pool,
                       createPackingPool(*target, options.device, sharers()));
   KF_ASSIGN_OR_RETURN(steps, sources.steps(part(), *target, options));
+  if (options.draft) {
+    KF_ASSIGN_OR_RETURN(draft,
+                        SessionDraft::open(options, sources, opened, *target));
+  }
   return others ? others->leader().awaitReady(modelKeyOf(part())) : Status();
 }
 
@@ -224,9 +231,15 @@ Status Session::openAll(const SessionSources &sources) {
 // The cache's memory
 //===----------------------------------------------------------------------===//
 
-/// Bytes of a page of the KV caches.
+/// Bytes of a page of the KV caches, the draft model's included, which has as
+/// many.
 Result<int64_t> Session::pageBytes() const {
-  return LayerCaches(part().config, steps.cacheType).bytes(1);
+  KF_ASSIGN_OR_RETURN(const int64_t own,
+                      LayerCaches(part().config, steps.cacheType).bytes(1));
+  if (!draft)
+    return own;
+  KF_ASSIGN_OR_RETURN(const int64_t drafted, draft->pageBytes());
+  return own + drafted;
 }
 
 /// Pages that a cache has where those of all ranks have `bytes` bytes.
@@ -254,11 +267,16 @@ Status Session::checkMemory(int64_t pages) const {
   KF_ASSIGN_OR_RETURN(const int64_t page, pageBytes());
   KF_ASSIGN_OR_RETURN(const DeviceMemory memory, target->memory());
   const bool hasWeights = model && model->weights().bytes() > 0;
-  const ModelNeeds needs = {.weights = hasWeights ? 0 : work->tensorBytes(),
-                            .parameters = work->parameters(),
-                            .page = static_cast<uint64_t>(page),
-                            .pages = pages,
-                            .pagePositions = kCachePage};
+  ModelNeeds needs = {.weights = hasWeights ? 0 : work->tensorBytes(),
+                      .parameters = work->parameters(),
+                      .page = static_cast<uint64_t>(page),
+                      .pages = pages,
+                      .pagePositions = kCachePage};
+  if (draft) {
+    KF_ASSIGN_OR_RETURN(const ModelNeeds drafted, draft->needs());
+    needs.weights += drafted.weights;
+    needs.parameters += drafted.parameters;
+  }
   return nameModel(opened, kf::checkFits(needs, memory));
 }
 
@@ -287,6 +305,8 @@ Status Session::makeModel() {
 
 Status Session::start(const StartOptions &needs) try {
   running.reset(); // its cache makes room for the next one's
+  if (draft)
+    draft->stop();
   EngineOptions settings;
   settings.contextLength = options.context;
   if (!options.context)
@@ -314,6 +334,11 @@ Status Session::start(const StartOptions &needs) try {
     }
   settings.cancelled = options.cancelled;
   settings.profile = options.profile.get();
+  if (draft) {
+    KF_RETURN_IF_ERROR(draft->start(
+        settings, settings.pages ? settings.pages : wholePages, pool.get()));
+    settings.draftModel = &draft->drafts();
+  }
   KF_ASSIGN_OR_RETURN(running, Engine::create(*model, settings));
   return Status();
 } catch (...) {

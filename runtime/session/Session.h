@@ -46,6 +46,17 @@
 
 namespace kf {
 
+class SessionDraft;
+
+/// Positions that a session has room for unless more or fewer are asked for.
+inline constexpr int64_t kDefaultContext = 4096;
+
+/// A model that drafts for another one, of the same vocabulary.
+struct DraftChoice {
+  ModelChoice model = {};
+  size_t mostTokens = 8; ///< that are drafted at a time
+};
+
 /// What to open, and how.
 struct SessionOptions {
   ModelChoice model = {};
@@ -68,6 +79,9 @@ struct SessionOptions {
   uint64_t cacheMemory = 0;
   /// EngineOptions'.
   std::optional<NgramOptions> ngrams = std::nullopt;
+  /// What drafts on the same device, in place of n-grams; not with several
+  /// ranks.
+  std::optional<DraftChoice> draft = std::nullopt;
   /// Where the times of all steps' kernels go; null: they are not measured.
   std::shared_ptr<Profile> profile = nullptr;
   /// Ends whatever goes on, compiling, packing and steps, when it is set; may
@@ -120,6 +134,8 @@ public:
   static Result<std::unique_ptr<Session>> open(SessionOptions options,
                                                const SessionSources &sources);
 
+  ~Session();
+
   /// Makes the engine. Another call makes another engine of the same programs
   /// and weights; sequences of the one before must be gone. Errors: a cache or
   /// weights that the device has no room for, steps that it cannot load.
@@ -150,7 +166,7 @@ public:
   double openSeconds() const { return seconds; }
 
 private:
-  explicit Session(SessionOptions options) : options(std::move(options)) {}
+  explicit Session(SessionOptions options);
 
   Status openAll(const SessionSources &sources);
   int64_t sharers() const;
@@ -173,6 +189,7 @@ private:
   int64_t mostContext = 0; ///< positions that its configuration is right for
   SessionSteps steps;
   std::unique_ptr<Model> model;
+  std::unique_ptr<SessionDraft> draft; ///< null: none
   std::unique_ptr<Engine> running;
   double seconds = 0;
 };

@@ -22,8 +22,11 @@ using enum ForeignFlag::Takes;
 constexpr std::string_view kSamplers =
     "is not supported: tokens are chosen by --temp, --top-k, --top-p, --min-p, "
     "penalties and --logit-bias";
-constexpr std::string_view kNoDrafts =
-    "is not supported: there is no speculative decoding";
+constexpr std::string_view kOtherDrafts =
+    "is not supported: tokens are drafted by --draft-model MODEL, on the "
+    "device "
+    "and in the context of the other one, or by --ngram N, at most "
+    "--draft-tokens at a time and as many as are worth it";
 /// Among values that ask for nothing: all numbers below 0.
 constexpr std::string_view kAnyNegative = "<0";
 
@@ -53,6 +56,8 @@ constexpr ForeignFlag kFlags[] = {
     {"-jf --json-schema-file --guided-json", "", Same, Value, "json-schema"},
     {"-dev", "", Same, Value, "device"},
     {"--tensor-parallel-size -tp", "", Same, Value, "tensor-parallel"},
+    {"-md --model-draft", "", Same, Value, "draft-model"},
+    {"--draft --draft-n --draft-max", "", Same, Value, "draft-tokens"},
     {"--model-name-or-path --model-path --pretrained", "", Same, Value,
      "model"},
     {"-cnv --conversation -i --interactive -if --interactive-first", "", Same,
@@ -275,14 +280,13 @@ constexpr ForeignFlag kFlags[] = {
      "", Refused, Value,
      "is not supported: taskset, numactl and nice say where and how a process "
      "runs, and -t with how many threads"},
-    {"-md --model-draft --draft --draft-n --draft-max --draft-min "
-     "--draft-n-min --draft-p-min -cd --ctx-size-draft -ngld "
+    {"--draft-min --draft-n-min --draft-p-min -cd --ctx-size-draft -ngld "
      "--gpu-layers-draft "
      "--n-gpu-layers-draft -devd --device-draft -td --threads-draft -tbd "
      "--threads-batch-draft -hfd --hf-repo-draft -lcs --lookup-cache-static "
      "-lcd --lookup-cache-dynamic --speculative-config",
-     "", Refused, Value, kNoDrafts},
-    {"--spec-type", "", Refused, Value, kNoDrafts, "none"},
+     "", Refused, Value, kOtherDrafts},
+    {"--spec-type", "", Refused, Value, kOtherDrafts, "none"},
     {"--lora --lora-scaled --control-vector --control-vector-scaled "
      "--control-vector-layer-range --lora-modules",
      "", Refused, Value,
@@ -390,8 +394,8 @@ constexpr FlagFamily kFamilies[] = {
      {"", "", Refused, Switch,
       "is of kf-opt, which runs passes on a file as mlir-opt does; 'kf-run "
       "emit-mlir --compile-to=PHASE' prints a phase"}},
-    {"--spec-", "", {"", "", Refused, Switch, kNoDrafts}},
-    {"--", "-draft", {"", "", Refused, Switch, kNoDrafts}},
+    {"--spec-", "", {"", "", Refused, Switch, kOtherDrafts}},
+    {"--", "-draft", {"", "", Refused, Switch, kOtherDrafts}},
 };
 
 struct ForeignCommand {

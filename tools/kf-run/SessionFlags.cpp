@@ -54,8 +54,19 @@ void SessionFlags::addDraftsTo(OptionParser &parser) {
                  "the last N tokens, or fewer, down to two, where the text had "
                  "them before. The same text in fewer steps where it repeats "
                  "itself. Not with penalties, grammars, or probabilities");
+  parser.text(
+      {"draft-model", 0, "MODEL"}, draftModel,
+      "speculative decoding by a smaller model with the same tokenizer, "
+      "which drafts tokens on the same device: the same text in fewer "
+      "steps. As --ngram, in place of which it is given");
   parser.integer({"draft-tokens", 0, "N"}, draftTokens, 1, kMostDraftTokens,
                  "draft at most N tokens at a time; 8 by default");
+  parser.addCheck([this] {
+    return ngram && draftModel
+               ? Status::error("--ngram and --draft-model both draft tokens; "
+                               "give one of them")
+               : Status();
+  });
 }
 
 SessionOptions SessionFlags::options(bool withTokenizer) const {
@@ -70,6 +81,9 @@ SessionOptions SessionFlags::options(bool withTokenizer) const {
   if (ngram)
     options.ngrams = {.longest = static_cast<size_t>(*ngram),
                       .most = static_cast<size_t>(draftTokens)};
+  if (draftModel)
+    options.draft = {.model = {.path = *draftModel, .dummy = dummy},
+                     .mostTokens = static_cast<size_t>(draftTokens)};
   options.cacheMemory = cacheMemory;
   options.profile = profile.make();
   options.cancelled = &interruptFlag();

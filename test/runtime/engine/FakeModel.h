@@ -44,6 +44,7 @@ inline ModelConfig fakeConfig(int64_t maxPositions = 1200) {
 struct FakeBehavior {
   std::function<void()> onRun; ///< called by each body's run; may be empty
   bool varies = false;         ///< logits are as good as random
+  uint64_t errs = 0;           ///< of 1024 texts, those with others' logits
   int32_t poison = -1;         ///< a token behind which logits are NaN
   Status failure;              ///< what runs end with
   int runs = 0;                ///< of all bodies
@@ -62,8 +63,14 @@ inline std::array<float, 2> fakeHidden(std::span<const int32_t> tokens,
   return {sum, static_cast<float>(tokens.size())};
 }
 
-inline float fakeLogitOf(float sum, float count, int64_t v, bool varies) {
-  if (!varies || std::isnan(sum))
+inline float fakeLogitOf(float sum, float count, int64_t v,
+                         const FakeBehavior &behavior) {
+  if (!std::isnan(sum) &&
+      randomBits(static_cast<uint64_t>(sum), static_cast<uint32_t>(count)) %
+              1024 <
+          behavior.errs)
+    v = (v + 1) % kVocab;
+  if (!behavior.varies || std::isnan(sum))
     return sum + static_cast<float>(v);
   const uint64_t bits =
       randomBits(static_cast<uint64_t>(sum),
@@ -85,7 +92,7 @@ fakeEmbedding(std::span<const int32_t> tokens) {
 inline float fakeLogit(std::span<const int32_t> tokens, int64_t v,
                        const FakeBehavior &behavior = {}) {
   const auto [sum, count] = fakeHidden(tokens, behavior);
-  return fakeLogitOf(sum, count, v, behavior.varies);
+  return fakeLogitOf(sum, count, v, behavior);
 }
 
 /// Runs a part of a step.
@@ -173,7 +180,7 @@ private:
       const float *hidden = reals(kStepHidden) + row * kHidden;
       for (int64_t v = 0; v < kVocab; ++v)
         floats(table.outputs[0])[i * kVocab + v] =
-            fakeLogitOf(hidden[0], hidden[1], v, behavior.varies);
+            fakeLogitOf(hidden[0], hidden[1], v, behavior);
     }
     return Status();
   }

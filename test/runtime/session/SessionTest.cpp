@@ -11,10 +11,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/session/Session.h"
+#include "runtime/session/SessionDraft.h"
 
 #include "runtime/engine/Generation.h"
 #include "runtime/model/DummyWeights.h"
+#include "runtime/model/LayerCaches.h"
 #include "test/runtime/StatusAssertions.h"
 #include "test/runtime/TempFile.h"
 #include "test/runtime/engine/FakeModel.h"
@@ -120,6 +121,75 @@ TEST(Session, StartsAgain) {
   ASSERT_TRUE(succeeds(session->start({.parallel = 1})));
   ASSERT_TRUE(succeeds(session->start({.parallel = 2})));
   EXPECT_EQ(session->engine().pages().total(), 2 * cachePagesOf(1200));
+}
+
+TEST(Session, HasAModelThatDrafts) {
+  std::unique_ptr<Session> session = openFakeSession(
+      {.cacheMemory = 6 * 1024, .draft = DraftChoice{.mostTokens = 3}});
+  ASSERT_TRUE(session);
+  for (int64_t parallel : {1, 2}) {
+    ASSERT_TRUE(succeeds(session->start({.parallel = parallel})));
+    const Engine &engine = session->engine();
+    ASSERT_TRUE(engine.draftEngine());
+    EXPECT_EQ(engine.draftEngine()->parallel(), parallel);
+    // The cache's memory is for both.
+    const int64_t page =
+        LayerCaches(fakeConfig(), DataType::F32).bytes(1).take();
+    EXPECT_EQ(engine.pages().total(), 6 * 1024 / (2 * page));
+    EXPECT_EQ(engine.draftEngine()->pages().total(), engine.pages().total());
+    std::unique_ptr<Sequence> sequence =
+        session->engine().createSequence().take();
+    Sampler sampler = Sampler::create({}).take();
+    const std::vector<int32_t> prompt = {1, 2, 3};
+    GenerationOptions settings;
+    settings.maxTokens = 40;
+    Result<GenerationResult> generated =
+        generate(*sequence, sampler, nullptr, prompt, settings);
+    ASSERT_TRUE(generated.ok()) << generated.message();
+    EXPECT_EQ(generated->ids, std::vector<int32_t>(40, kVocab - 1));
+    EXPECT_GT(generated->draftTokens, 0);
+  }
+}
+
+/// A model with a vocabulary of single letters.
+ModelFiles filesOf(const std::string &name, const std::string &letters,
+                   int64_t rows) {
+  ModelFiles files;
+  files.name = name;
+  files.config = fakeConfig();
+  files.config.vocabSize = rows;
+  std::string vocabulary;
+  for (size_t i = 0; i < letters.size(); ++i)
+    vocabulary += std::string(i ? ", " : "") + "\"" + letters[i] +
+                  "\": " + std::to_string(i);
+  Result<Tokenizer> tokenizer = Tokenizer::fromJson(
+      R"({"model": {"type": "BPE", "vocab": {)" + vocabulary +
+          R"(}, "merges": []}, "pre_tokenizer": {"type": "ByteLevel", )"
+          R"("add_prefix_space": false}, "decoder": {"type": "ByteLevel"}})",
+      "test");
+  EXPECT_TRUE(tokenizer.ok()) << tokenizer.message();
+  files.tokenizer = tokenizer.take();
+  return files;
+}
+
+TEST(SessionDraft, VocabulariesAreTheSame) {
+  const ModelFiles model = filesOf("large", "abcd", 4);
+  EXPECT_TRUE(succeeds(checkSameVocabulary(model, filesOf("s", "abcd", 4))));
+  // Rows behind the tokens.
+  EXPECT_TRUE(succeeds(checkSameVocabulary(model, filesOf("s", "abcd", 9))));
+  EXPECT_EQ(checkSameVocabulary(model, filesOf("s", "abdc", 4)).message(),
+            "'s' cannot draft for 'large', which has another tokenizer: token "
+            "2 is 'd' of the one and 'c' of the other");
+  EXPECT_EQ(checkSameVocabulary(model, filesOf("s", "abc", 4)).message(),
+            "'s' cannot draft for 'large', which has another tokenizer: token "
+            "3 is no token of the one and 'd' of the other");
+  ModelFiles without = filesOf("s", "abcd", 4);
+  without.tokenizer.reset();
+  EXPECT_TRUE(succeeds(checkSameVocabulary(model, without)));
+  without.config.vocabSize = 9;
+  EXPECT_EQ(checkSameVocabulary(model, without).message(),
+            "'s' cannot draft for 'large': their vocabularies have 9 and 4 "
+            "tokens");
 }
 
 /// A GPU with as much memory as the test says.

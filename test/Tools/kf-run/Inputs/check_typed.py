@@ -87,13 +87,13 @@ COMMANDS = f"""
 0 kf-run -m {model} -p Once -n 4 --mirostat 0 --mirostat-lr 0.1 --typical 1.0 --xtc-probability 0.0 | decode 3 tokens
 0 kf-run -m {model} -p Once -n 4 --dry-multiplier 0 --keep 0 -sm layer -mg 0 -ncmoe 0 | decode 3 tokens
 0 kf-run -m {model} -p Once -n 4 --spec-type none --top-nsigma 0 --adaptive-target -0.5 -gaw 512 | decode 3 tokens
-2 kf-run -m {model} -p Hi --spec-type ngram-simple | there is no speculative decoding
+2 kf-run -m {model} -p Hi --spec-type ngram-simple | or by --ngram N
 2 kf-run -m {model} -p Hi --adaptive-target 0 | tokens are chosen by --temp
 2 kf-run -m {model} -p Hi --keep -1 | -c N makes it longer
 0 kf-run -m {model} -p Once -n 1 -l 11-inf -mli -sp -ptc 8 -np 1 -dt 0.1 -lm mmap --verbose-prompt | note: -dt has no effect: the KV cache is made of pages
 0 kf-run -m {model} -p Once -n 1 --no-show-timings --no-log-prefix -bs | upon
-2 kf-run -m {model} -p Hi --spec-draft-n-max 8 | there is no speculative decoding
-2 kf-run -m {model} -p Hi --cache-type-k-draft q8_0 | there is no speculative decoding
+2 kf-run -m {model} -p Hi --spec-draft-n-max 8 | tokens are drafted by --draft-model MODEL
+2 kf-run -m {model} -p Hi --cache-type-k-draft q8_0 | in the context of the other one
 2 kf-run -m {model} -p Hi --video cat.mp4 | prompts are text alone
 2 kf-run -m {model} -p Hi --prompt-cache-all | keys and values are not kept in files
 2 kf-run chat -m {model} -f prompt.txt | -f is not of chats: type the message
@@ -108,7 +108,8 @@ COMMANDS = f"""
 2 kf-run chat -m {model} --reasoning-effort low | --chat-template-kwargs '{{"reasoning_effort": "low"}}' tells it
 0 kf-run chat -m {model} -n 2 --chat-template-kwargs '{{"enable_thinking": false}}' < prompt.txt | token limit
 2 kf-run generate --version | is of no command: 'kf-run --version'
-2 kf-run -m {model} -p Hi -md draft.gguf | there is no speculative decoding
+1 kf-run -m {model} -p Hi -md draft.gguf | draft.gguf
+0 kf-run -m {model} -p Once -n 4 -md {model} --draft-max 2 | decode 3 tokens
 2 kf-run -m {model} -p Hi --lora x.gguf | merge adapters
 2 kf-run -m {model} -p Hi -sm row | a model is computed by one device
 2 kf-run llama-cli -m {model} | 'kf-run generate MODEL -p TEXT' continues a text
@@ -156,8 +157,8 @@ COMMANDS = f"""
 2 kf-run serve -m absent --path public | a reverse proxy serves files
 2 kf-run serve -m absent --slot-save-path slots | keys and values are not kept in files
 2 kf-run serve -m absent --lora-init-without-apply | merge adapters
-2 kf-run serve -m absent --model-draft d.gguf | there is no speculative decoding
-2 kf-run serve -m absent -ngld 9 | there is no speculative decoding
+2 kf-run serve -m absent --model-draft d.gguf --ngram 2 | --ngram and --draft-model both draft tokens
+2 kf-run serve -m absent -ngld 9 | on the device and in the context of the other one
 2 kf-run serve -m absent --mmproj-url x | prompts are text alone
 2 kf-run serve -m absent -ts 1,1 | a model is computed by one device
 2 kf-run serve -m absent -mg 1 | is --device here, as in --device cuda:1

@@ -1,0 +1,69 @@
+//===- SessionDraft.h - The model that drafts for a session's ---*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_SESSION_SESSIONDRAFT_H
+#define KF_RUNTIME_SESSION_SESSIONDRAFT_H
+
+#include "runtime/engine/DraftModel.h"
+#include "runtime/engine/Engine.h"
+#include "runtime/engine/Model.h"
+#include "runtime/engine/ModelFit.h"
+#include "runtime/session/Session.h"
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+
+namespace kf {
+
+/// An error that names a token that two models do not have in common, of those
+/// that both have rows for: what one drafts would be another text for the
+/// other. Without tokenizers their vocabularies have to be as large.
+Status checkSameVocabulary(const ModelFiles &model, const ModelFiles &draft);
+
+/// A model on a session's device that drafts tokens for the session's engine.
+/// One thread.
+class SessionDraft {
+public:
+  /// Opens the draft model of `options` for `model`, which is on `device`.
+  /// Nothing is packed or compiled yet. Errors: openModel()'s,
+  /// checkSameVocabulary()'s, and where there are several ranks.
+  static Result<std::unique_ptr<SessionDraft>>
+  open(const SessionOptions &options, const SessionSources &sources,
+       const ModelFiles &model, Device &device);
+
+  /// Bytes of a page of its KV cache, in all layers.
+  Result<int64_t> pageBytes() const;
+  /// What it needs of the device's memory beside a cache; nothing of weights
+  /// that are there.
+  Result<ModelNeeds> needs() const;
+  /// Drafts for an engine of `settings`, with a cache of as many `pages`;
+  /// `pool`, which may be null, packs weights.
+  Status start(const EngineOptions &settings, int64_t pages, ThreadPool *pool);
+  /// After start().
+  DraftModel &drafts() { return *drafting; }
+  /// Gives the cache back.
+  void stop();
+
+private:
+  explicit SessionDraft(Device &device) : device(device) {}
+
+  Device &device;
+  size_t most = 0;         ///< tokens to draft
+  int64_t vocabulary = 0;  ///< of the model that it drafts for
+  int64_t mostContext = 0; ///< positions that its configuration is right for
+  ModelFiles files;
+  SessionSteps steps;
+  std::unique_ptr<Model> model;
+  std::unique_ptr<Engine> engine;
+  std::optional<DraftModel> drafting;
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_SESSION_SESSIONDRAFT_H
