@@ -9,6 +9,8 @@
 #include "kf/Pipelines/Compiler.h"
 
 #include "FirstError.h"
+#include "KernelCode.h"
+#include "PassRun.h"
 
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Target/Common/ExecutableBuilder.h"
@@ -42,11 +44,6 @@ std::optional<Phase> mlir::kf::parsePhase(StringRef name) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-
-llvm::Error failureOf(const FirstError &errors) {
-  return llvm::createStringError(errors.text.empty() ? "compilation failed"
-                                                     : errors.text);
-}
 
 /// Sets what `module` is compiled for.
 llvm::Expected<TargetAttrInterface> setTarget(ModuleOp module,
@@ -108,9 +105,16 @@ constexpr bool verifiesEachPass = false;
 constexpr bool verifiesEachPass = true;
 #endif
 
-/// Runs the passes that `add` adds.
-LogicalResult runPasses(ModuleOp module, const CompileOptions &options,
-                        llvm::function_ref<void(OpPassManager &)> add) {
+} // namespace
+
+llvm::Error mlir::kf::failureOf(const FirstError &errors) {
+  return llvm::createStringError(errors.text.empty() ? "compilation failed"
+                                                     : errors.text);
+}
+
+LogicalResult
+mlir::kf::runPasses(ModuleOp module, const CompileOptions &options,
+                    llvm::function_ref<void(OpPassManager &)> add) {
   PassManager passes(module.getContext());
   passes.enableVerifier(verifiesEachPass);
   add(passes);
@@ -119,6 +123,8 @@ LogicalResult runPasses(ModuleOp module, const CompileOptions &options,
     return failure();
   return verifiesEachPass ? success() : verify(module);
 }
+
+namespace {
 
 LogicalResult run(ModuleOp module, TargetAttrInterface target,
                   const CompileOptions &options, Phase from, Phase to) {
@@ -223,8 +229,15 @@ mlir::kf::compile(ModuleOp module, const CompileOptions &options, Phase from,
     return failureOf(errors);
   FailureOr<::kf::Executable> executable =
       buildExecutable(module, *target, works);
-  if (failed(executable) ||
-      failed(run(module, *target, options, Phase::Scheduled, Phase::Lowered)) ||
+  if (failed(executable))
+    return failureOf(errors);
+  if (executable->kernels.size() > 1 && !target->isInterpreted()) {
+    if (llvm::Error error =
+            makeKernelCode(module, *target, options, *executable))
+      return std::move(error);
+    return std::move(*executable);
+  }
+  if (failed(run(module, *target, options, Phase::Scheduled, Phase::Lowered)) ||
       failed(target->serialize(module, *executable, options.cancelled)))
     return failureOf(errors);
   return std::move(*executable);

@@ -221,8 +221,10 @@ struct Executable {
   std::vector<CacheSpec> caches;
   std::vector<TensorSpec> inputs, outputs;
   std::vector<DispatchSpec> dispatches;
-  /// Target's kernel code: an ELF object (cpu), a SPIR-V module (vulkan), a
-  /// JSON list of op lists (reference).
+  /// Target's kernel code: an ELF object, or an archive of some (cpu); for each
+  /// kernel, in order, its size in 8 bytes, the lowest first, and a SPIR-V
+  /// module (vulkan), or PTX or machine code (cuda); a JSON list of op lists
+  /// (reference).
   std::string binary;
 
   /// The kernel that a dispatch runs; null for a collective.

@@ -11,6 +11,7 @@
 #include "Progress.h"
 #include "Report.h"
 
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
 #include <string_view>
@@ -52,6 +53,9 @@ void onFault(int, siginfo_t *info, void *) {
 
 void kf::exitOutOfMemory() {
   constexpr std::string_view line = "error: there is not enough memory\n";
+  static std::atomic_flag isTold;
+  while (isTold.test_and_set()) // another thread ends the process
+    ::pause();
   const std::string_view eraser = progressEraser();
   (void)!::write(STDERR_FILENO, eraser.data(), eraser.size());
   (void)!::write(STDERR_FILENO, line.data(), line.size());

@@ -22,6 +22,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "llvm/Object/ArchiveWriter.h"
 #include "llvm/Target/TargetMachine.h"
 
 using namespace mlir;
@@ -119,6 +120,24 @@ struct CpuTargetModel
     executable.binary = std::move(*object);
     executable.features = featuresOf(**machine);
     return success();
+  }
+
+  /// An archive, as linkers take it.
+  std::string joinCode(Attribute, ArrayRef<std::string> codes) const {
+    std::vector<llvm::NewArchiveMember> members;
+    for (auto [number, code] : llvm::enumerate(codes)) {
+      llvm::NewArchiveMember &member = members.emplace_back();
+      member.Buf = llvm::MemoryBuffer::getMemBuffer(
+          code, "kernel", /*RequiresNullTerminator=*/false);
+      member.MemberName = member.Buf->getBufferIdentifier();
+    }
+    return llvm::cantFail(llvm::writeArchiveToBuffer(
+                              members, llvm::SymtabWritingMode::NoSymtab,
+                              llvm::object::Archive::K_GNU,
+                              /*Deterministic=*/true,
+                              /*Thin=*/false))
+        ->getBuffer()
+        .str();
   }
 
   std::string getIdentity(Attribute target) const {

@@ -78,6 +78,62 @@ llvm::orc::SymbolMap runtimeFunctions(llvm::orc::ExecutionSession &session) {
   return map;
 }
 
+/// A copy of `object`, which has to be for `arch`: the linker would take any
+/// architecture's.
+llvm::Expected<std::unique_ptr<llvm::MemoryBuffer>>
+copyObject(llvm::MemoryBufferRef object, llvm::Triple::ArchType arch) {
+  auto file = llvm::object::ObjectFile::createObjectFile(object);
+  if (!file)
+    return file.takeError();
+  if ((*file)->getArch() != arch)
+    return llvm::createStringError(
+        "they are for " +
+        llvm::Triple::getArchTypeName((*file)->getArch()).str() +
+        ", not for this machine");
+  auto copy =
+      llvm::MemoryBuffer::getMemBufferCopy(object.getBuffer(), "kernels");
+  if (!copy)
+    return llvm::createStringError(std::errc::not_enough_memory,
+                                   "out of memory");
+  return copy;
+}
+
+/// `code`, or what is in it where it is an archive.
+llvm::Expected<std::vector<std::unique_ptr<llvm::MemoryBuffer>>>
+objectsOf(std::string_view code, llvm::Triple::ArchType arch) {
+  const llvm::MemoryBufferRef whole(llvm::StringRef(code.data(), code.size()),
+                                    "kernels");
+  std::vector<std::unique_ptr<llvm::MemoryBuffer>> objects;
+  auto add = [&](llvm::MemoryBufferRef object) -> llvm::Error {
+    auto copy = copyObject(object, arch);
+    if (!copy)
+      return copy.takeError();
+    objects.push_back(std::move(*copy));
+    return llvm::Error::success();
+  };
+  if (!code.starts_with(llvm::object::ArchiveMagic)) {
+    if (llvm::Error error = add(whole))
+      return std::move(error);
+    return objects;
+  }
+  auto archive = llvm::object::Archive::create(whole);
+  if (!archive)
+    return archive.takeError();
+  llvm::Error error = llvm::Error::success();
+  for (const llvm::object::Archive::Child &child :
+       (*archive)->children(error)) {
+    auto object = child.getMemoryBufferRef();
+    llvm::Error wrong = object ? add(*object) : object.takeError();
+    if (wrong) {
+      llvm::consumeError(std::move(error));
+      return std::move(wrong);
+    }
+  }
+  if (error)
+    return std::move(error);
+  return objects;
+}
+
 } // namespace
 
 struct ObjectLoader::Session {
@@ -163,35 +219,22 @@ Result<std::unique_ptr<ObjectLoader>> ObjectLoader::create() {
 }
 
 Result<std::unique_ptr<ObjectLoader::LoadedObject>>
-ObjectLoader::load(std::string_view object,
-                   std::span<const std::string> names) {
+ObjectLoader::load(std::string_view code, std::span<const std::string> names) {
   KF_RETURN_IF_ERROR(session->spare.fill());
   SpareMemory::Use use(session->spare);
-  auto loaded = link(object, names);
+  auto loaded = link(code, names);
   if (!session->spare.isFull())
     return Status::outOfMemory();
   return loaded;
 }
 
 Result<std::unique_ptr<ObjectLoader::LoadedObject>>
-ObjectLoader::link(std::string_view object,
-                   std::span<const std::string> names) {
+ObjectLoader::link(std::string_view code, std::span<const std::string> names) {
   using namespace llvm::orc;
   ExecutionSession &execution = session->execution;
-  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(
-      llvm::StringRef(object.data(), object.size()), "kernels");
-  if (!buffer)
-    return Status::outOfMemory();
-
-  // The linker would take any architecture's object.
-  auto file = llvm::object::ObjectFile::createObjectFile(*buffer);
-  if (!file)
-    return session->failure(file.takeError());
-  if ((*file)->getArch() != execution.getTargetTriple().getArch())
-    return Status::error(
-        "cannot load the compiled kernels: they are for " +
-        llvm::Triple::getArchTypeName((*file)->getArch()).str() +
-        ", not for this machine");
+  auto objects = objectsOf(code, execution.getTargetTriple().getArch());
+  if (!objects)
+    return session->failure(objects.takeError());
 
   JITDylib &library = execution.createBareJITDylib(
       "kernels." + std::to_string(session->loads++));
@@ -203,8 +246,9 @@ ObjectLoader::link(std::string_view object,
   if (llvm::Error error = library.define(
           llvm::orc::absoluteSymbols(runtimeFunctions(execution))))
     return session->failure(std::move(error));
-  if (llvm::Error error = session->linker.add(library, std::move(buffer)))
-    return session->failure(std::move(error));
+  for (std::unique_ptr<llvm::MemoryBuffer> &object : *objects)
+    if (llvm::Error error = session->linker.add(library, std::move(object)))
+      return session->failure(std::move(error));
 
   SymbolLookupSet wanted;
   std::vector<SymbolStringPtr> interned;

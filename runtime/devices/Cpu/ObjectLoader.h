@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Takes the relocatable ELF object that the compiler made, links it in memory
-// and finds its kernels. The memory goes away with the LoadedObject.
+// Takes the relocatable ELF object that the compiler made, or an archive of
+// some, links them in memory and finds their kernels. The memory goes away with
+// the LoadedObject.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,16 +56,16 @@ public:
   static Result<std::unique_ptr<ObjectLoader>> create();
   ~ObjectLoader();
 
-  /// Links `object` and finds the functions `names`. What it calls (memcpy,
+  /// Links `code` and finds the functions `names`. What it calls (memcpy,
   /// expf, ...) comes from this process. Errors: not an object for this
   /// machine, a symbol that is missing on either side.
   Result<std::unique_ptr<LoadedObject>>
-  load(std::string_view object, std::span<const std::string> names);
+  load(std::string_view code, std::span<const std::string> names);
 
 private:
   explicit ObjectLoader(std::unique_ptr<Session> session);
   Result<std::unique_ptr<LoadedObject>>
-  link(std::string_view object, std::span<const std::string> names);
+  link(std::string_view code, std::span<const std::string> names);
 
   std::unique_ptr<Session> session;
 };

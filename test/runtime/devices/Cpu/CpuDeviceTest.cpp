@@ -337,6 +337,39 @@ TEST(CpuDevice, LoadErrors) {
   EXPECT_EQ(message(withKernels({"scale_rows"})), "");
 }
 
+/// A member of an archive, as `ar` writes it.
+std::string memberOf(const std::string &object) {
+  std::string size = std::to_string(object.size());
+  size.resize(10, ' ');
+  return "kernel/         0           0     0     644     " + size + "`\n" +
+         object + (object.size() % 2 ? "\n" : "");
+}
+
+/// Kernels whose objects were made apart.
+TEST(CpuDevice, LoadsArchives) {
+  std::unique_ptr<Device> device = makeDevice(1);
+  Executable executable = withKernels({"scale_rows"});
+  const std::string object = executable.binary;
+  const std::string other = readFile(KF_TEST_MISSING);
+  auto load = [&](const std::string &code) {
+    executable.binary = code;
+    return device->load(executable).message();
+  };
+  const std::string whole = "!<arch>\n" + memberOf(object);
+  EXPECT_EQ(load(whole), "");
+  // Another one has the same functions.
+  EXPECT_NE(load(whole + memberOf(other)).find("scale_rows"),
+            std::string::npos);
+  EXPECT_NE(load("!<arch>\n"), ""); // without the kernel
+  for (size_t length = 8; length < whole.size(); length += 97)
+    EXPECT_NE(load(whole.substr(0, length)), "") << length;
+  std::string wrong = whole;
+  wrong[8 + 60 + 18] = 40; // e_machine: ARM
+  EXPECT_NE(load(wrong).find("not for this machine"), std::string::npos)
+      << load(wrong);
+  EXPECT_EQ(load(whole), "");
+}
+
 TEST(CpuDevice, BindErrors) {
   std::unique_ptr<Device> device = makeDevice(2);
   Executable executable = withKernels({"count_runs"});

@@ -118,6 +118,17 @@ def KF_TargetAttrInterface : AttrInterface<"TargetAttrInterface"> {
       (ins "::mlir::ModuleOp":$module, "::kf::Executable &":$executable,
            "::kf::CancelFlag":$cancelled)>,
     InterfaceMethod<[{
+        One binary of `codes`, those of kernels that were serialized each by
+        itself, in the order of an executable's kernels.
+      }],
+      "std::string", "joinCode",
+      (ins "::llvm::ArrayRef<std::string>":$codes), "", [{
+        std::string all;
+        for (const std::string &code : codes)
+          all += code;
+        return all;
+      }]>,
+    InterfaceMethod<[{
         What code for this target depends on beside the attribute's text, such
         as the machine that "native" means.
       }],

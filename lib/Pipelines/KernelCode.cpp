@@ -1,0 +1,158 @@
+//===- KernelCode.cpp - The code of each kernel by itself -----------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelCode.h"
+
+#include "PassRun.h"
+
+#include "kf/Dialect/KF/IR/KF.h"
+#include "runtime/core/ThreadPool.h"
+#include "runtime/core/UsableThreads.h"
+
+#include "mlir/Bytecode/BytecodeWriter.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Parser/Parser.h"
+
+#include <atomic>
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+/// A kernel, and what came of it.
+struct Piece {
+  explicit Piece(const ::kf::KernelSpec &kernel) { made.kernels = {kernel}; }
+
+  ::kf::Executable made; ///< its binary and features, and this kernel alone
+  int64_t ops = 0;
+  std::vector<std::string> warnings;
+  std::string error = "compilation failed";
+  bool failed = true; ///< until it is made
+};
+
+/// Leaves of the kernels of `module` that named `name`. Programs, whose
+/// dispatches say what its buffers are, find others as functions.
+void keepKernel(ModuleOp module, StringRef name) {
+  for (auto kernel : llvm::make_early_inc_range(module.getOps<KernelOp>())) {
+    if (kernel.getSymName() == name)
+      continue;
+    OpBuilder builder(kernel);
+    auto other =
+        func::FuncOp::create(builder, kernel.getLoc(), kernel.getSymName(),
+                             builder.getFunctionType({}, {}));
+    other.setPrivate();
+    kernel.erase();
+  }
+}
+
+/// `all` is left as it is.
+void makeCode(ModuleOp all, TargetAttrInterface target,
+              const CompileOptions &options, Piece &piece) {
+  OwningOpRef<ModuleOp> module = all.clone();
+  keepKernel(*module, piece.made.kernels.front().name);
+  FirstError errors(
+      module->getContext(), ": ",
+      [&](const std::string &warning) { piece.warnings.push_back(warning); });
+  piece.failed =
+      failed(runPasses(*module, options,
+                       [&](OpPassManager &passes) {
+                         buildLowerPipeline(passes, target);
+                       })) ||
+      failed(target.serialize(*module, piece.made, options.cancelled));
+  if (piece.failed)
+    piece.error = llvm::toString(failureOf(errors));
+}
+
+/// Makes the code of pieces on all threads, the largest kernels first.
+class Workers {
+public:
+  Workers(ModuleOp module, TargetAttrInterface target,
+          const CompileOptions &options, std::vector<Piece> &pieces)
+      : module(module), target(target), options(options) {
+    for (Piece &piece : pieces) {
+      auto kernel =
+          module.lookupSymbol<KernelOp>(piece.made.kernels.front().name);
+      kernel.walk([&](Operation *) { ++piece.ops; });
+      order.push_back(&piece);
+    }
+    llvm::sort(order, [](const Piece *a, const Piece *b) {
+      return std::pair(-a->ops, a) < std::pair(-b->ops, b);
+    });
+  }
+
+  void run() {
+    const int threads = std::min<int64_t>(::kf::usableThreads(), order.size());
+    // Without others, the caller does all.
+    auto pool = threads > 1 ? ::kf::ThreadPool::create(threads)
+                            : ::kf::Status::error("");
+    if (!pool.ok())
+      return take(module, target);
+    llvm::raw_string_ostream stream(bytecode);
+    if (failed(writeBytecodeToFile(module, stream)))
+      return take(module, target);
+    (void)(*pool)->parallelFor(threads, [&](int64_t worker) {
+      if (worker == 0)
+        take(module, target);
+      else
+        takeInOwnContext();
+      return ::kf::Status();
+    });
+    // Of whoever could not begin.
+    take(module, target);
+  }
+
+private:
+  void take(ModuleOp source, TargetAttrInterface into) {
+    source.getContext()->loadDialect<func::FuncDialect>();
+    for (size_t i; (i = next++) < order.size();)
+      makeCode(source, into, options, *order[i]);
+  }
+
+  /// A context is of one thread.
+  void takeInOwnContext() {
+    MLIRContext context(module.getContext()->getDialectRegistry(),
+                        MLIRContext::Threading::DISABLED);
+    ScopedDiagnosticHandler quiet(&context, [](Diagnostic &) {});
+    OwningOpRef<ModuleOp> copy =
+        parseSourceString<ModuleOp>(bytecode, ParserConfig(&context));
+    if (copy)
+      take(*copy, (*copy)->getAttrOfType<TargetAttrInterface>(kTargetAttrName));
+  }
+
+  ModuleOp module;
+  TargetAttrInterface target;
+  const CompileOptions &options;
+  std::vector<Piece *> order;
+  std::string bytecode;
+  std::atomic<size_t> next = 0;
+};
+
+} // namespace
+
+llvm::Error mlir::kf::makeKernelCode(ModuleOp module,
+                                     TargetAttrInterface target,
+                                     const CompileOptions &options,
+                                     ::kf::Executable &executable) {
+  std::vector<Piece> pieces(executable.kernels.begin(),
+                            executable.kernels.end());
+  Workers(module, target, options, pieces).run();
+  std::vector<std::string> codes;
+  for (auto [piece, kernel] : llvm::zip_equal(pieces, executable.kernels)) {
+    if (options.onWarning)
+      for (const std::string &warning : piece.warnings)
+        options.onWarning(warning);
+    if (piece.failed)
+      return llvm::createStringError(piece.error);
+    kernel = std::move(piece.made.kernels.front());
+    codes.push_back(std::move(piece.made.binary));
+  }
+  executable.features = std::move(pieces.front().made.features);
+  executable.binary = target.joinCode(codes);
+  return llvm::Error::success();
+}
