@@ -59,13 +59,18 @@ void SessionFlags::addDraftsTo(OptionParser &parser) {
       "speculative decoding by a smaller model with the same tokenizer, "
       "which drafts tokens on the same device: the same text in fewer "
       "steps. As --ngram, in place of which it is given");
+  parser.text({"draft-weight-type", 0, "TYPE"}, draftWeightType,
+              "the type of its weights where they are random");
   parser.integer({"draft-tokens", 0, "N"}, draftTokens, 1, kMostDraftTokens,
                  "draft at most N tokens at a time; 8 by default");
   parser.addCheck([this] {
-    return ngram && draftModel
-               ? Status::error("--ngram and --draft-model both draft tokens; "
-                               "give one of them")
-               : Status();
+    if (ngram && draftModel)
+      return Status::error("--ngram and --draft-model both draft tokens; give "
+                           "one of them");
+    if (draftWeightType && !(draftModel && dummy.used()))
+      return Status::error("--draft-weight-type is for the random weights of "
+                           "--draft-model with --dummy-weights");
+    return Status();
   });
 }
 
@@ -81,9 +86,13 @@ SessionOptions SessionFlags::options(bool withTokenizer) const {
   if (ngram)
     options.ngrams = {.longest = static_cast<size_t>(*ngram),
                       .most = static_cast<size_t>(draftTokens)};
-  if (draftModel)
-    options.draft = {.model = {.path = *draftModel, .dummy = dummy},
-                     .mostTokens = static_cast<size_t>(draftTokens)};
+  if (draftModel) {
+    DraftChoice &draft = options.draft.emplace();
+    draft.model = {.path = *draftModel, .dummy = dummy};
+    if (draftWeightType)
+      draft.model.dummy.weightType = *draftWeightType;
+    draft.mostTokens = static_cast<size_t>(draftTokens);
+  }
   options.cacheMemory = cacheMemory;
   options.profile = profile.make();
   options.cancelled = &interruptFlag();

@@ -36,8 +36,9 @@ struct SessionFlags {
   int64_t ranks = 1; ///< that run the model together: those of a launcher, or
                      ///< threads
   std::optional<int64_t> ngram; ///< last tokens that drafts are made from
-  std::optional<std::string> draftModel; ///< what drafts
-  int64_t draftTokens = 8;               ///< that are drafted at a time
+  std::optional<std::string> draftModel;      ///< what drafts
+  std::optional<std::string> draftWeightType; ///< of its random weights
+  int64_t draftTokens = 8;                    ///< that are drafted at a time
 
   /// Adds MODEL, which stands for the embedded one where it is left out, or has
   /// to be given, and the options to `parser`; `-t` only with `withThreads`.
