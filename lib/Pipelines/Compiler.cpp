@@ -231,14 +231,12 @@ mlir::kf::compile(ModuleOp module, const CompileOptions &options, Phase from,
       buildExecutable(module, *target, works);
   if (failed(executable))
     return failureOf(errors);
-  if (executable->kernels.size() > 1 && !target->isInterpreted()) {
-    if (llvm::Error error =
-            makeKernelCode(module, *target, options, *executable))
-      return std::move(error);
-    return std::move(*executable);
+  if (target->isInterpreted()) {
+    if (failed(target->serialize(module, *executable, options.cancelled)))
+      return failureOf(errors);
+  } else if (llvm::Error error =
+                 makeKernelCode(module, *target, options, *executable)) {
+    return std::move(error);
   }
-  if (failed(run(module, *target, options, Phase::Scheduled, Phase::Lowered)) ||
-      failed(target->serialize(module, *executable, options.cancelled)))
-    return failureOf(errors);
   return std::move(*executable);
 }

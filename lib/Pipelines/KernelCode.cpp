@@ -11,6 +11,7 @@
 #include "PassRun.h"
 
 #include "kf/Dialect/KF/IR/KF.h"
+#include "kf/Pipelines/Pipelines.h"
 #include "runtime/core/ThreadPool.h"
 #include "runtime/core/UsableThreads.h"
 
@@ -18,7 +19,11 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 
+#include "llvm/Support/raw_ostream.h"
+
 #include <atomic>
+#include <string>
+#include <vector>
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -86,25 +91,29 @@ public:
     });
   }
 
-  void run() {
+  llvm::Error run() {
     const int threads = std::min<int64_t>(::kf::usableThreads(), order.size());
     // Without others, the caller does all.
     auto pool = threads > 1 ? ::kf::ThreadPool::create(threads)
                             : ::kf::Status::error("");
-    if (!pool.ok())
-      return take(module, target);
-    llvm::raw_string_ostream stream(bytecode);
-    if (failed(writeBytecodeToFile(module, stream)))
-      return take(module, target);
-    (void)(*pool)->parallelFor(threads, [&](int64_t worker) {
-      if (worker == 0)
-        take(module, target);
-      else
-        takeInOwnContext();
-      return ::kf::Status();
-    });
-    // Of whoever could not begin.
-    take(module, target);
+    if (pool.ok()) {
+      module.getContext()->getDialectRegistry().appendTo(registry);
+      llvm::raw_string_ostream stream(bytecode);
+      if (failed(writeBytecodeToFile(module, stream)))
+        return llvm::createStringError("kernels cannot be written");
+      (void)(*pool)->parallelFor(threads, [&](int64_t worker) {
+        if (worker == 0)
+          take(module, target);
+        else
+          takeInOwnContext();
+        return ::kf::Status();
+      });
+    }
+    take(module, target); // all, or those of whoever could not begin
+    if (isUnreadable)
+      return llvm::createStringError(
+          "kernels that were written cannot be read");
+    return llvm::Error::success();
   }
 
 private:
@@ -116,21 +125,26 @@ private:
 
   /// A context is of one thread.
   void takeInOwnContext() {
-    MLIRContext context(module.getContext()->getDialectRegistry(),
-                        MLIRContext::Threading::DISABLED);
+    if (next >= order.size())
+      return;
+    MLIRContext context(registry, MLIRContext::Threading::DISABLED);
     ScopedDiagnosticHandler quiet(&context, [](Diagnostic &) {});
     OwningOpRef<ModuleOp> copy =
         parseSourceString<ModuleOp>(bytecode, ParserConfig(&context));
     if (copy)
       take(*copy, (*copy)->getAttrOfType<TargetAttrInterface>(kTargetAttrName));
+    else
+      isUnreadable = true;
   }
 
   ModuleOp module;
   TargetAttrInterface target;
   const CompileOptions &options;
   std::vector<Piece *> order;
+  DialectRegistry registry; ///< the context's, which grows while it is used
   std::string bytecode;
   std::atomic<size_t> next = 0;
+  std::atomic<bool> isUnreadable = false;
 };
 
 } // namespace
@@ -141,7 +155,8 @@ llvm::Error mlir::kf::makeKernelCode(ModuleOp module,
                                      ::kf::Executable &executable) {
   std::vector<Piece> pieces(executable.kernels.begin(),
                             executable.kernels.end());
-  Workers(module, target, options, pieces).run();
+  if (llvm::Error error = Workers(module, target, options, pieces).run())
+    return error;
   std::vector<std::string> codes;
   for (auto [piece, kernel] : llvm::zip_equal(pieces, executable.kernels)) {
     if (options.onWarning)
@@ -152,7 +167,8 @@ llvm::Error mlir::kf::makeKernelCode(ModuleOp module,
     kernel = std::move(piece.made.kernels.front());
     codes.push_back(std::move(piece.made.binary));
   }
-  executable.features = std::move(pieces.front().made.features);
+  if (!pieces.empty()) // of the target, not of the kernel
+    executable.features = std::move(pieces.front().made.features);
   executable.binary = target.joinCode(codes);
   return llvm::Error::success();
 }

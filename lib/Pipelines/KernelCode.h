@@ -16,7 +16,7 @@ namespace mlir::kf {
 /// Lowers the kernels of the tiled `module` and makes the code of `executable`,
 /// which has them in any order. Each is made by itself, on as many threads as
 /// this process may keep busy: the code is the same for any number of them.
-/// Error: the first kernel's that fails, of those that were begun.
+/// Error: that of the first kernel that fails.
 llvm::Error makeKernelCode(ModuleOp module, TargetAttrInterface target,
                            const CompileOptions &options,
                            ::kf::Executable &executable);

@@ -13,6 +13,10 @@
 
 #include "kf/Pipelines/Compiler.h"
 
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/Error.h"
+
 namespace mlir::kf {
 
 /// Runs the passes that `add` adds, until one fails or `options` are cancelled.

@@ -125,7 +125,7 @@ struct CpuTargetModel
   /// An archive, as linkers take it.
   std::string joinCode(Attribute, ArrayRef<std::string> codes) const {
     std::vector<llvm::NewArchiveMember> members;
-    for (auto [number, code] : llvm::enumerate(codes)) {
+    for (const std::string &code : codes) {
       llvm::NewArchiveMember &member = members.emplace_back();
       member.Buf = llvm::MemoryBuffer::getMemBuffer(
           code, "kernel", /*RequiresNullTerminator=*/false);

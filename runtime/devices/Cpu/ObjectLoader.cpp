@@ -23,6 +23,7 @@
 #include "llvm/ExecutionEngine/Orc/ObjectLinkingLayer.h"
 #include "llvm/ExecutionEngine/Orc/SelfExecutorProcessControl.h"
 #include "llvm/ExecutionEngine/Orc/TaskDispatch.h"
+#include "llvm/Object/Archive.h"
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/TargetParser/Host.h"
@@ -122,8 +123,16 @@ objectsOf(std::string_view code, llvm::Triple::ArchType arch) {
   llvm::Error error = llvm::Error::success();
   for (const llvm::object::Archive::Child &child :
        (*archive)->children(error)) {
+    // Of the last one, nobody has looked at whether it ends within the archive.
     auto object = child.getMemoryBufferRef();
-    llvm::Error wrong = object ? add(*object) : object.takeError();
+    const size_t rest = object ? static_cast<size_t>(whole.getBufferEnd() -
+                                                     object->getBufferStart())
+                               : 0;
+    llvm::Error wrong =
+        !object ? object.takeError()
+        : object->getBufferSize() > rest
+            ? llvm::createStringError("a member is longer than the archive")
+            : add(*object);
     if (wrong) {
       llvm::consumeError(std::move(error));
       return std::move(wrong);

@@ -338,8 +338,9 @@ TEST(CpuDevice, LoadErrors) {
 }
 
 /// A member of an archive, as `ar` writes it.
-std::string memberOf(const std::string &object) {
-  std::string size = std::to_string(object.size());
+std::string memberOf(const std::string &object,
+                     std::optional<uint64_t> said = std::nullopt) {
+  std::string size = std::to_string(said.value_or(object.size()));
   size.resize(10, ' ');
   return "kernel/         0           0     0     644     " + size + "`\n" +
          object + (object.size() % 2 ? "\n" : "");
@@ -358,9 +359,14 @@ TEST(CpuDevice, LoadsArchives) {
   const std::string whole = "!<arch>\n" + memberOf(object);
   EXPECT_EQ(load(whole), "");
   // Another one has the same functions.
-  EXPECT_NE(load(whole + memberOf(other)).find("scale_rows"),
+  EXPECT_NE(load(whole + memberOf(other)).find("duplicate definition"),
             std::string::npos);
   EXPECT_NE(load("!<arch>\n"), ""); // without the kernel
+  for (const uint64_t said : {object.size() + 1, object.size() + 100,
+                              size_t(90000000), size_t(9999999999)})
+    EXPECT_EQ(load("!<arch>\n" + memberOf(object, said)),
+              "cannot load the compiled kernels: a member is longer than the "
+              "archive");
   for (size_t length = 8; length < whole.size(); length += 97)
     EXPECT_NE(load(whole.substr(0, length)), "") << length;
   std::string wrong = whole;
