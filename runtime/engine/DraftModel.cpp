@@ -18,30 +18,41 @@
 using namespace kf;
 
 /// Tokens that a text reads before it drafts where drafting takes its usual
-/// time: the last ones of the drafts before, and the one behind them.
+/// time: the last one of the drafts before, and the one behind it.
 static constexpr size_t kFewBehind = 2;
+/// Those that it reads in the step that drafts. More of them are read before, a
+/// step at a time, so that nobody waits for them.
+static constexpr size_t kMostBehind = 64;
 
 DraftText::DraftText(DraftModel &model) : model(model) {}
 
-DraftText::~DraftText() = default;
+DraftText::~DraftText() { setDrafting(false); }
+
+void DraftText::setDrafting(bool drafts) {
+  model.drafting += int64_t(drafts) - int64_t(isDrafting);
+  isDrafting = drafts;
+}
+
+bool DraftText::isKnown(int32_t id) const {
+  return id < model.engine.model().config().vocabSize;
+}
 
 void DraftText::begin(std::span<const int32_t> tokens, int32_t last,
                       const Sampler &given, size_t most, size_t texts) {
-  if (ended.code() == StatusCode::OutOfMemory) {
-    sequence.reset(); // others need its pages
-    pace.takeRest(tokens.size() + 1);
-  }
   drafted.clear();
   ended = Status();
+  length = tokens.size() + 1;
   // The last draft is not read.
-  const auto length = static_cast<int64_t>(tokens.size()) + 1;
-  const int64_t room = model.engine.textLimit() - length + 1;
-  wanted =
-      pace.worth(model.times,
-                 std::min({most, model.most,
-                           static_cast<size_t>(std::max<int64_t>(room, 0))}),
-                 texts, static_cast<size_t>(length));
-  if (wanted == 0 || last >= model.engine.model().config().vocabSize)
+  const int64_t room =
+      model.engine.textLimit() - static_cast<int64_t>(length) + 1;
+  if (room <= 0)
+    return pace.stop(length);
+  if (sequence && sequence->isReading())
+    return; // it catches up
+  wanted = pace.worth(model.times,
+                      std::min({most, model.most, static_cast<size_t>(room)}),
+                      texts, length);
+  if (wanted == 0)
     return;
   ended = catchExceptions([&] {
     sampler = given;
@@ -57,12 +68,30 @@ Status DraftText::tryBegin(std::span<const int32_t> tokens, int32_t last) {
   const auto known = static_cast<size_t>(
       std::ranges::mismatch(sequence->tokens(), tokens).in2 - tokens.begin());
   KF_RETURN_IF_ERROR(sequence->rewind(static_cast<int64_t>(known)));
-  std::vector<int32_t> ids(tokens.begin() + static_cast<ptrdiff_t>(known),
-                           tokens.end());
+  const std::span<const int32_t> behind = tokens.subspan(known);
+  if (!isKnown(last) ||
+      !std::ranges::all_of(behind, [&](int32_t id) { return isKnown(id); })) {
+    pace.stop(length);
+    return Status();
+  }
+  if (behind.size() > kMostBehind)
+    return catchUp(behind);
+  std::vector<int32_t> ids(behind.begin(), behind.end());
   ids.push_back(last);
-  model.longest = std::max(model.longest, wanted);
-  model.behind = std::max(model.behind, ids.size());
-  return read(std::move(ids));
+  model.isMeasured &= ids.size() <= kFewBehind;
+  KF_RETURN_IF_ERROR(read(std::move(ids)));
+  setDrafting(true);
+  return Status();
+}
+
+Status DraftText::catchUp(std::span<const int32_t> ids) {
+  Reading reading;
+  reading.ids.assign(ids.begin(), ids.end());
+  reading.done = [this](const Reading::Outcome &outcome) {
+    ended = catchExceptions([&] { return outcome.status(); });
+  };
+  model.isMeasured = false;
+  return sequence->read(std::move(reading));
 }
 
 /// Has a token chosen behind `ids`.
@@ -76,6 +105,8 @@ Status DraftText::read(std::vector<int32_t> ids) {
       KF_RETURN_IF_ERROR(outcome.status());
       return follow(**outcome);
     });
+    if (!sequence->isReading())
+      setDrafting(false);
   };
   return sequence->read(std::move(reading));
 }
@@ -90,22 +121,34 @@ Status DraftText::follow(int32_t id) {
   return read({id});
 }
 
-Result<std::span<const int32_t>> DraftText::drafts() const {
+Result<std::span<const int32_t>> DraftText::take() {
   if (ended.ok())
     return std::span<const int32_t>(drafted);
-  if (ended.isCancelled() || ended.code() == StatusCode::OutOfMemory)
-    return std::span<const int32_t>();
-  return ended;
+  Status status = std::exchange(ended, Status());
+  const StatusCode code = status.code();
+  // A model that has run a step fits the device.
+  const bool isTooFewPages =
+      code == StatusCode::OutOfMemory && model.engine.counts().steps > 0;
+  if (code != StatusCode::Cancelled && code != StatusCode::Internal &&
+      !isTooFewPages)
+    return status;
+  setDrafting(false);
+  sequence.reset(); // others may need its pages
+  pace.takeRest(length);
+  return std::span<const int32_t>();
 }
 
 void DraftModel::run() {
   const double readied = engine.timings().total();
+  const int64_t texts = drafting, before = engine.counts().steps;
   const Stopwatch watch;
-  while (engine.step()) {
-  }
+  do
+    engine.step();
+  while (drafting > 0 && !engine.isIdle());
   const double seconds = watch.seconds();
-  if (measures && longest > 0 && behind <= kFewBehind &&
+  const int64_t steps = engine.counts().steps - before;
+  if (measures && isMeasured && texts > 0 && steps > 0 &&
       engine.timings().total() == readied)
-    times.addDrafts(longest, seconds);
-  longest = behind = 0;
+    times.drafting.add(texts, seconds / static_cast<double>(steps));
+  isMeasured = true;
 }

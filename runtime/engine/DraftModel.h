@@ -8,7 +8,7 @@
 //
 // Speculative decoding (Leviathan et al., 2023): a small model drafts tokens,
 // one after another, and a large one reads them together.
-// docs/decisions/draft-tokens.md
+// docs/decisions/draft-model.md
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,12 +44,15 @@ public:
 
   /// The text is `tokens` and `last`, and `sampler` chooses what follows them.
   /// Drafts at most `most` tokens, as many as it is worth for each of `texts`
-  /// texts, when DraftModel::run() is called.
+  /// texts, when DraftModel::run() is called; none while it reads a text that
+  /// it does not know yet.
   void begin(std::span<const int32_t> tokens, int32_t last,
              const Sampler &sampler, size_t most, size_t texts);
-  /// After run(): the tokens that may come next, or why there are none. Where
-  /// the model's cache has too few pages for the text, there are none.
-  Result<std::span<const int32_t>> drafts() const;
+  /// After run(): the tokens that may come next, or why there can be none:
+  /// errors of the device and of whoever compiles for it. What the model makes
+  /// of this text is none, nor is a cache with too few pages: nothing is
+  /// drafted.
+  Result<std::span<const int32_t>> take();
   /// Of `drafted` tokens that were read, at least 1, `accepted` came true.
   void learn(size_t drafted, size_t accepted) { pace.learn(drafted, accepted); }
   /// Whether nothing is drafted behind a text of `length` tokens.
@@ -58,7 +61,10 @@ public:
 private:
   Status tryBegin(std::span<const int32_t> tokens, int32_t last);
   Status read(std::vector<int32_t> ids);
+  Status catchUp(std::span<const int32_t> ids);
   Status follow(int32_t id);
+  bool isKnown(int32_t id) const;
+  void setDrafting(bool drafts);
 
   DraftModel &model;
   DraftPace pace;
@@ -66,7 +72,9 @@ private:
   std::optional<Sampler> sampler;     ///< has accepted what is drafted
   std::vector<int32_t> drafted;
   size_t wanted = 0; ///< tokens to draft
-  Status ended;      ///< why there are no more
+  size_t length = 0; ///< of the text, in tokens
+  bool isDrafting = false;
+  Status ended; ///< why there are no more
 };
 
 /// A model that drafts for the sequences of another one's engine. One thread.
@@ -82,13 +90,14 @@ public:
 
   Engine &owner() const { return engine; }
   size_t mostTokens() const { return most; }
-  /// Drafts for all texts that have begun.
+  /// Drafts for all texts that have begun, and reads on in those that it does
+  /// not know, a step at least.
   void run();
   /// A step of the other engine took `seconds` for `rows` rows of sequences
   /// that generate.
   void addStep(int64_t rows, double seconds) {
     if (measures)
-      times.addStep(rows, seconds);
+      times.reading.add(rows, seconds);
   }
 
 private:
@@ -99,9 +108,8 @@ private:
   int64_t vocabulary;
   bool measures;
   DraftTimes times;
-  // Of texts that have begun:
-  size_t longest = 0; ///< tokens to draft
-  size_t behind = 0;  ///< tokens to read before
+  int64_t drafting = 0;   ///< texts whose drafts are not there yet
+  bool isMeasured = true; ///< nothing but drafts is made
 };
 
 } // namespace kf

@@ -28,43 +28,38 @@ static constexpr size_t kFirst = 2;
 /// Tokens that nothing is drafted behind.
 static constexpr size_t kShortestRest = 8, kLongestRest = 256;
 
-static double settled(double before, double seconds) {
-  return before == 0 ? seconds : std::min(seconds, before * kSlower);
+static double settled(double before, double taken) {
+  return before == 0 ? taken : std::min(taken, before * kSlower);
 }
 
-void DraftTimes::addStep(int64_t rows, double seconds) {
-  for (auto &[others, time] : steps)
+void StepTimes::add(int64_t rows, double taken) {
+  for (auto &[others, time] : seconds)
     if (others > rows)
       time *= kForgotten;
-  if (const auto [entry, isFirst] = steps.try_emplace(rows, 0); !isFirst)
-    entry->second = settled(entry->second, seconds);
+  if (const auto [entry, isFirst] = seconds.try_emplace(rows, 0); !isFirst)
+    entry->second = settled(entry->second, taken);
 }
 
-void DraftTimes::addDrafts(size_t tokens, double seconds) {
-  draftSeconds = settled(draftSeconds, seconds / static_cast<double>(tokens));
-}
-
-bool DraftTimes::hasStep(int64_t rows) const {
-  return std::ranges::any_of(steps, [&](const auto &step) {
+bool StepTimes::has(int64_t rows) const {
+  return std::ranges::any_of(seconds, [&](const auto &step) {
     return step.first <= rows && step.second > 0;
   });
 }
 
-double DraftTimes::step(int64_t rows) const {
-  assert(hasStep(rows) && "nothing is known of so few rows");
+double StepTimes::of(int64_t rows) const {
+  assert(has(rows) && "nothing is known of so few rows");
   int64_t fewer = 0;
-  double seconds = 0;
-  for (const auto &[others, time] : steps) {
+  double known = 0;
+  for (const auto &[others, time] : seconds) {
     if (time == 0)
       continue;
     if (others > rows)
-      return seconds + static_cast<double>(rows - fewer) /
-                           static_cast<double>(others - fewer) *
-                           (time - seconds);
+      return known + static_cast<double>(rows - fewer) /
+                         static_cast<double>(others - fewer) * (time - known);
     fewer = others;
-    seconds = time;
+    known = time;
   }
-  return seconds;
+  return known;
 }
 
 double DraftPace::acceptance() const {
@@ -80,34 +75,44 @@ void DraftPace::learn(size_t drafted, size_t accepted) {
 
 void DraftPace::takeRest(size_t length) {
   rest = std::clamp(2 * rest, kShortestRest, kLongestRest);
+  restsFrom = length;
   restsUntil = length + rest;
+}
+
+void DraftPace::stop(size_t length) {
+  restsFrom = length;
+  restsUntil = SIZE_MAX;
 }
 
 size_t DraftPace::worth(const DraftTimes &times, size_t most, size_t texts,
                         size_t length) {
   const auto rows = static_cast<int64_t>(texts);
-  if (isResting(length) || !times.hasStep(rows))
+  if (isResting(length))
     return 0;
-  if (times.draft() == 0)
+  if (most > 0 && !times.reading.has(rows))
+    return 0; // one without drafts is measured first
+  if (most > 0 && !times.drafting.has(rows))
     return std::min(most, kFirst);
   const double likely = acceptance();
   size_t best = 0;
-  double expected = 1, power = 1, rate = 1 / times.step(rows);
+  double expected = 1, power = 1;
+  double rate = most > 0 ? 1 / times.reading.of(rows) : 0;
   for (size_t count = 1; count <= most; ++count) {
     power *= likely;
     expected += power;
-    const double seconds = static_cast<double>(count) * times.draft() +
-                           times.step(rows * static_cast<int64_t>(1 + count));
+    const double seconds =
+        static_cast<double>(count) * times.drafting.of(rows) +
+        times.reading.of(rows * static_cast<int64_t>(1 + count));
     if (expected > rate * seconds) {
       rate = expected / seconds;
       best = count;
     }
   }
-  if (best > 0 || most == 0) {
+  if (best > 0) {
     rest = 0;
     return best;
   }
   const bool hasRested = rest > 0;
   takeRest(length);
-  return hasRested ? 1 : 0;
+  return hasRested ? std::min<size_t>(most, 1) : 0;
 }

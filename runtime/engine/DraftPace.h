@@ -15,31 +15,30 @@
 
 namespace kf {
 
-/// The most tokens that are drafted at a time.
-inline constexpr int64_t kMostDraftTokens = 64;
+/// The most tokens that are drafted at a time, and how many are where nobody
+/// says.
+inline constexpr int64_t kMostDraftTokens = 64, kDefaultDraftTokens = 8;
 
-/// What drafting a token takes, and a step that reads drafts, by what the last
-/// ones took. One thread.
-class DraftTimes {
+/// What steps of an engine take, by what the last ones took. One thread.
+class StepTimes {
 public:
   /// A step took `seconds` for `rows` rows. The first one of so many is not
   /// counted: it finds nothing in caches.
-  void addStep(int64_t rows, double seconds);
-  /// Drafting `tokens` tokens one after another, of some texts at once, took
-  /// `seconds`.
-  void addDrafts(size_t tokens, double seconds);
-
-  /// Whether a step of as few rows was measured.
-  bool hasStep(int64_t rows) const;
-  /// Seconds of a step; of more rows than were measured, as of the most. Of
-  /// as few as hasStep().
-  double step(int64_t rows) const;
-  /// Seconds of a token; 0 before any was drafted.
-  double draft() const { return draftSeconds; }
+  void add(int64_t rows, double seconds);
+  /// Whether a step of as few rows was counted.
+  bool has(int64_t rows) const;
+  /// Seconds of a step of as few rows as has() some; of more than were counted,
+  /// as of the most.
+  double of(int64_t rows) const;
 
 private:
-  std::map<int64_t, double> steps; ///< seconds by rows; 0: not counted yet
-  double draftSeconds = 0;
+  std::map<int64_t, double> seconds; ///< by rows; 0: not counted yet
+};
+
+/// What a step takes that drafts a token for each of some texts, and one that
+/// reads rows of them.
+struct DraftTimes {
+  StepTimes drafting, reading;
 };
 
 /// How many tokens to draft for a text, by how many of the last ones came true.
@@ -59,15 +58,20 @@ public:
   /// Of `drafted` tokens, at least 1, the first `accepted` came true.
   void learn(size_t drafted, size_t accepted);
 
+  /// Drafts nothing any more behind as many tokens or more.
+  void stop(size_t length);
+
   /// Whether nothing is drafted behind a text of `length` tokens.
-  bool isResting(size_t length) const { return length < restsUntil; }
+  bool isResting(size_t length) const {
+    return length >= restsFrom && length < restsUntil;
+  }
   /// How likely a token that follows those that came true does, too.
   double acceptance() const;
 
 private:
   double tried = 0, right = 0; ///< tokens, the last ones more than those before
   size_t rest = 0;             ///< tokens, the last time; 0: some were worth it
-  size_t restsUntil = 0;       ///< length of the text
+  size_t restsFrom = 0, restsUntil = 0; ///< lengths of the text
 };
 
 } // namespace kf

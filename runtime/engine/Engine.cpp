@@ -260,11 +260,25 @@ EngineMemory Engine::memory() const {
   memory.cache = cache.bytes();
   memory.arenas = executor.arenaBytes();
   memory.io = executor.ioBytes();
+  if (const Engine *drafts = draftEngine()) {
+    const EngineMemory theirs = drafts->memory();
+    memory.weights += theirs.weights;
+    memory.cache += theirs.cache;
+    memory.arenas += theirs.arenas;
+    memory.io += theirs.io;
+  }
   return memory;
 }
 
 EngineTimings Engine::timings() const {
-  return {decoder.compileSeconds(),
-          decoder.loadSeconds() + executor.bindSeconds(),
-          decoder.weights().seconds()};
+  EngineTimings timings = {decoder.compileSeconds(),
+                           decoder.loadSeconds() + executor.bindSeconds(),
+                           decoder.weights().seconds()};
+  if (const Engine *drafts = draftEngine()) {
+    const EngineTimings theirs = drafts->timings();
+    timings.compile += theirs.compile;
+    timings.load += theirs.load;
+    timings.pack += theirs.pack;
+  }
+  return timings;
 }

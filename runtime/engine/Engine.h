@@ -106,8 +106,8 @@ struct EngineCounts {
   int64_t preemptions = 0; ///< of sequences whose pages others needed
 };
 
-/// Bytes that an engine and its model hold on their device: of several ranks,
-/// what the first one does.
+/// Bytes that an engine and its model hold on their device, and those that
+/// draft for it: of several ranks, what the first one does.
 struct EngineMemory {
   uint64_t weights = 0; ///< those that lie in the mapped file included
   uint64_t cache = 0;   ///< keys and values
@@ -117,7 +117,8 @@ struct EngineMemory {
   uint64_t total() const { return weights + cache + arenas + io; }
 };
 
-/// Seconds spent in making programs ready, so far.
+/// Seconds spent in making programs ready, so far, those of a model that drafts
+/// included.
 struct EngineTimings {
   double compile = 0; ///< in the StepProvider
   double load = 0;    ///< in loading and binding

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 
 using namespace kf;
 
@@ -22,7 +23,7 @@ using namespace kf;
 
 /// Has tokens drafted behind what sequences that generate read next.
 void Engine::draft() {
-  if (!options.draftModel || ahead)
+  if (!options.draftModel)
     return;
   std::vector<Sequence *> sequences;
   for (ScheduledReading *reading : scheduler.queue()) {
@@ -45,8 +46,7 @@ void Engine::draft() {
   }
   options.draftModel->run();
   for (Sequence *sequence : sequences) {
-    const Result<std::span<const int32_t>> drafts =
-        sequence->draftText->drafts();
+    const Result<std::span<const int32_t>> drafts = sequence->draftText->take();
     if (drafts.ok())
       sequence->addDrafts(*drafts);
     else
@@ -194,8 +194,12 @@ void Engine::makePlan() {
 Status Engine::runStep() {
   settleAhead(); // sequences may have been cancelled or destroyed
   if (!ahead) {
-    const Status planned = catchExceptions([&] {
+    // What there is no memory to draft is not.
+    (void)catchExceptions([&] {
       draft();
+      return Status();
+    });
+    const Status planned = catchExceptions([&] {
       makePlan();
       return Status();
     });

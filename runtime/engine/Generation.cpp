@@ -83,7 +83,7 @@ private:
   Result<std::vector<int32_t>> takeForced(int64_t position);
   std::optional<StopReason> reasonBehind(std::span<const int32_t> ids);
   void finish(StopReason reason);
-  double readied() const;
+  double readied() const { return sequence.engine().timings().total(); }
 
   // What was generated. Callbacks may abandon the text.
   std::optional<StopReason> push(int32_t id);
@@ -261,13 +261,6 @@ void Generation::Text::abandon() {
   // From a callback of its own, there is nothing to read.
   if (hasStarted && !isDone() && !isTold)
     sequence.cancel();
-}
-
-/// Seconds that programs have taken to be made ready, so far.
-double Generation::Text::readied() const {
-  const Engine &engine = sequence.engine();
-  const Engine *drafts = engine.draftEngine();
-  return engine.timings().total() + (drafts ? drafts->timings().total() : 0);
 }
 
 /// Reads `ids`, and has a token chosen behind them if there can be one.

@@ -9,6 +9,8 @@
 #ifndef KF_RUNTIME_ENGINE_NGRAMDRAFTER_H
 #define KF_RUNTIME_ENGINE_NGRAMDRAFTER_H
 
+#include "runtime/engine/DraftPace.h"
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -25,7 +27,7 @@ struct NgramOptions {
   /// The most last tokens that are looked up, 1 or more, and the fewest.
   size_t longest = 3, shortest = 2;
   /// The most tokens that are drafted at a time, 1 or more.
-  size_t most = 8;
+  size_t most = kDefaultDraftTokens;
 };
 
 /// Drafts what follows a text's last tokens by what followed them where they

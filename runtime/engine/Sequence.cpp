@@ -75,8 +75,7 @@ Status Sequence::read(Reading wanted) try {
   drafted = reading->drafted;
   firstWanted = reading->onLogits      ? reading->firstLogits
                 : reading->onEmbedding ? reading->firstEmbedding
-                : drafted > 0          ? ids.size() - drafted - 1
-                                       : ids.size();
+                                       : firstBeforeDrafts();
   before = position();
   if (before == 0)
     reused = 0;
@@ -100,7 +99,12 @@ void Sequence::addDrafts(std::span<const int32_t> drafts) {
     return;
   ids.insert(ids.end(), drafts.begin(), drafts.end());
   drafted = drafts.size();
-  firstWanted = ids.size() - drafted - 1;
+  firstWanted = firstBeforeDrafts();
+}
+
+/// Behind which the first token is chosen, where some are drafted.
+size_t Sequence::firstBeforeDrafts() const {
+  return drafted > 0 ? ids.size() - drafted - 1 : ids.size();
 }
 
 bool Sequence::restsFromDrafts() const {

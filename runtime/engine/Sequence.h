@@ -149,6 +149,7 @@ private:
   friend class Engine;
   Sequence(Engine &owner, PagedSequence pages);
   void addDrafts(std::span<const int32_t> drafts);
+  size_t firstBeforeDrafts() const;
 
   Engine &owner;
   /// Whose `ids` are the scheduler's.

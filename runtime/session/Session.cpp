@@ -20,6 +20,7 @@
 #include "runtime/model/RopeFactors.h"
 #include "runtime/model/Sharding.h"
 #include "runtime/session/LocalRanks.h"
+#include "runtime/session/PackingProgress.h"
 #include "runtime/session/SessionDraft.h"
 
 #include <algorithm>
@@ -289,13 +290,7 @@ Status Session::makeModel() {
       part().config, *target, *part().weights, steps.provide,
       ModelOptions{opened.name, pool.get(), options.cancelled, steps.shapes,
                    others ? &others->leader() : nullptr});
-  model->weights().onProgress([this](uint64_t done, uint64_t all) {
-    if (done == 0)
-      packing.emplace(options.observer, "packing weights");
-    packing->update(static_cast<double>(done) / static_cast<double>(all));
-    if (done == all)
-      packing.reset();
-  });
+  showPacking(model->weights(), options.observer);
   // Programs that are there may not fit the device: that is said before
   // anything runs.
   for (const StepShape &shape : steps.shapes)

@@ -54,7 +54,7 @@ inline constexpr int64_t kDefaultContext = 4096;
 /// A model that drafts for another one, of the same vocabulary.
 struct DraftChoice {
   ModelChoice model = {};
-  size_t mostTokens = 8; ///< that are drafted at a time
+  size_t mostTokens = kDefaultDraftTokens; ///< that are drafted at a time
 };
 
 /// What to open, and how.
@@ -82,7 +82,8 @@ struct SessionOptions {
   /// What drafts on the same device, in place of n-grams; not with several
   /// ranks.
   std::optional<DraftChoice> draft = std::nullopt;
-  /// Where the times of all steps' kernels go; null: they are not measured.
+  /// Where the times of all steps' kernels go, but for those of a model that
+  /// drafts; null: they are not measured.
   std::shared_ptr<Profile> profile = nullptr;
   /// Ends whatever goes on, compiling, packing and steps, when it is set; may
   /// be null. Not owned, as the observer, which may be null, too.
@@ -182,8 +183,7 @@ private:
   SessionOptions options;
   std::unique_ptr<OtherRanks> others; ///< null: there is one rank
   std::unique_ptr<Device> target;
-  std::unique_ptr<ThreadPool> pool;    ///< packs weights; null for none
-  std::optional<ObservedWork> packing; ///< while weights are packed
+  std::unique_ptr<ThreadPool> pool; ///< packs weights; null for none
   ModelFiles opened;
   std::optional<ModelFiles> shared; ///< rank 0's part of several
   int64_t mostContext = 0; ///< positions that its configuration is right for

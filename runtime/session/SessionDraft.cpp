@@ -11,6 +11,7 @@
 #include "runtime/model/LayerCaches.h"
 #include "runtime/model/ModelWork.h"
 #include "runtime/model/RopeFactors.h"
+#include "runtime/session/PackingProgress.h"
 
 #include <algorithm>
 #include <string>
@@ -51,7 +52,8 @@ SessionDraft::open(const SessionOptions &options, const SessionSources &sources,
     return Status::error("--draft-model is for one rank: leave it or "
                          "--tensor-parallel out",
                          StatusCode::Unsupported);
-  std::unique_ptr<SessionDraft> draft(new SessionDraft(device));
+  std::unique_ptr<SessionDraft> draft(
+      new SessionDraft(device, options.observer));
   draft->most = options.draft->mostTokens;
   draft->vocabulary = model.config.vocabSize;
   KF_ASSIGN_OR_RETURN(draft->files,
@@ -81,15 +83,18 @@ Result<ModelNeeds> SessionDraft::needs() const {
 
 Status SessionDraft::start(const EngineOptions &settings, int64_t pages,
                            ThreadPool *pool) {
-  if (!model)
+  if (!model) {
     model = std::make_unique<Model>(
         files.config, device, *files.weights, steps.provide,
         ModelOptions{files.name, pool, settings.cancelled, steps.shapes});
+    showPacking(model->weights(), observer);
+  }
   EngineOptions own;
   own.contextLength = std::min(settings.contextLength, mostContext);
   own.parallel = settings.parallel;
   own.pages = pages;
   own.reusesPrefixes = settings.reusesPrefixes;
+  own.longestStep = settings.longestStep;
   own.cancelled = settings.cancelled;
   KF_ASSIGN_OR_RETURN(engine, Engine::create(*model, own));
   drafting.emplace(*engine, most, vocabulary);

@@ -51,9 +51,11 @@ public:
   void stop();
 
 private:
-  explicit SessionDraft(Device &device) : device(device) {}
+  SessionDraft(Device &device, Observer *observer)
+      : device(device), observer(observer) {}
 
   Device &device;
+  Observer *observer;
   size_t most = 0;         ///< tokens to draft
   int64_t vocabulary = 0;  ///< of the model that it drafts for
   int64_t mostContext = 0; ///< positions that its configuration is right for

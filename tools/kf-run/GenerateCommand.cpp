@@ -82,6 +82,12 @@ void CommandOptions::addTo(OptionParser &parser) {
   parser.addCheck([this] { return checkModel(model.model); });
   parser.addCheck(
       [this] { return programs.empty() ? Status() : checkCompiled(model); });
+  parser.addCheck([this] {
+    return !programs.empty() && model.draftModel
+               ? Status::error("--draft-model compiles its programs: leave it "
+                               "or --program out")
+               : Status();
+  });
 }
 
 /// Whether a person is to type what the model answers. `isImplied`: no command

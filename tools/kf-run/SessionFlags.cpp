@@ -12,6 +12,8 @@
 #include "Ranks.h"
 #include "TerminalObserver.h"
 
+#include <string>
+
 using namespace kf;
 
 void SessionFlags::addTo(OptionParser &parser, bool withEmbedded,
@@ -49,7 +51,7 @@ void SessionFlags::addTo(OptionParser &parser, bool withEmbedded,
 }
 
 void SessionFlags::addDraftsTo(OptionParser &parser) {
-  parser.integer({"ngram", 0, "N"}, ngram, 1, kMostDraftTokens,
+  parser.integer({"ngram", 0, "N"}, ngram, 1, kMostNgram,
                  "speculative decoding by prompt lookup: drafts what followed "
                  "the last N tokens, or fewer, down to two, where the text had "
                  "them before. The same text in fewer steps where it repeats "
@@ -62,11 +64,15 @@ void SessionFlags::addDraftsTo(OptionParser &parser) {
   parser.text({"draft-weight-type", 0, "TYPE"}, draftWeightType,
               "the type of its weights where they are random");
   parser.integer({"draft-tokens", 0, "N"}, draftTokens, 1, kMostDraftTokens,
-                 "draft at most N tokens at a time; 8 by default");
+                 "draft at most N tokens at a time; " +
+                     std::to_string(kDefaultDraftTokens) + " by default");
   parser.addCheck([this] {
     if (ngram && draftModel)
       return Status::error("--ngram and --draft-model both draft tokens; give "
                            "one of them");
+    if (draftTokens && !ngram && !draftModel)
+      return Status::error("--draft-tokens is for --ngram and --draft-model: "
+                           "one of them says what drafts");
     if (draftWeightType && !(draftModel && dummy.used()))
       return Status::error("--draft-weight-type is for the random weights of "
                            "--draft-model with --dummy-weights");
@@ -83,15 +89,16 @@ SessionOptions SessionFlags::options(bool withTokenizer) const {
   options.processes = ranks > 1 ? ledProcesses() : nullptr;
   options.context = context;
   options.wholeContext = wholeContext;
+  const auto most =
+      static_cast<size_t>(draftTokens.value_or(kDefaultDraftTokens));
   if (ngram)
-    options.ngrams = {.longest = static_cast<size_t>(*ngram),
-                      .most = static_cast<size_t>(draftTokens)};
+    options.ngrams = {.longest = static_cast<size_t>(*ngram), .most = most};
   if (draftModel) {
     DraftChoice &draft = options.draft.emplace();
     draft.model = {.path = *draftModel, .dummy = dummy};
     if (draftWeightType)
       draft.model.dummy.weightType = *draftWeightType;
-    draft.mostTokens = static_cast<size_t>(draftTokens);
+    draft.mostTokens = most;
   }
   options.cacheMemory = cacheMemory;
   options.profile = profile.make();

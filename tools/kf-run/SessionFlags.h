@@ -38,7 +38,7 @@ struct SessionFlags {
   std::optional<int64_t> ngram; ///< last tokens that drafts are made from
   std::optional<std::string> draftModel;      ///< what drafts
   std::optional<std::string> draftWeightType; ///< of its random weights
-  int64_t draftTokens = 8;                    ///< that are drafted at a time
+  std::optional<int64_t> draftTokens;         ///< the most at a time
 
   /// Adds MODEL, which stands for the embedded one where it is left out, or has
   /// to be given, and the options to `parser`; `-t` only with `withThreads`.

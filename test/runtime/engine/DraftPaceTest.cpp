@@ -19,41 +19,38 @@ using namespace kf;
 
 namespace {
 
-TEST(DraftTimes, BetweenWhatWasMeasured) {
-  DraftTimes times;
-  EXPECT_FALSE(times.hasStep(100));
-  times.addStep(4, 5); // the first one is not counted
-  EXPECT_FALSE(times.hasStep(4));
-  times.addStep(4, 1);
-  EXPECT_FALSE(times.hasStep(3));
-  EXPECT_TRUE(times.hasStep(4));
-  EXPECT_EQ(times.step(9), 1);
+TEST(StepTimes, BetweenWhatWasMeasured) {
+  StepTimes times;
+  EXPECT_FALSE(times.has(100));
+  times.add(4, 5); // the first one is not counted
+  EXPECT_FALSE(times.has(4));
+  times.add(4, 1);
+  EXPECT_FALSE(times.has(3));
+  EXPECT_TRUE(times.has(4));
+  EXPECT_EQ(times.of(9), 1);
   for (int i = 0; i < 2; ++i)
-    times.addStep(8, 3);
-  EXPECT_EQ(times.step(4), 1);
-  EXPECT_EQ(times.step(6), 2);
-  EXPECT_EQ(times.step(8), 3);
-  EXPECT_EQ(times.step(64), 3);
-  EXPECT_EQ(times.draft(), 0);
-  times.addDrafts(4, 2);
-  EXPECT_EQ(times.draft(), 0.5);
+    times.add(8, 3);
+  EXPECT_EQ(times.of(4), 1);
+  EXPECT_EQ(times.of(6), 2);
+  EXPECT_EQ(times.of(8), 3);
+  EXPECT_EQ(times.of(64), 3);
 }
 
-TEST(DraftTimes, TheFastestUntilSomeAreSlower) {
-  DraftTimes times;
+TEST(StepTimes, TheFastestUntilSomeAreSlower) {
+  StepTimes times;
   for (double seconds : {9, 2, 1})
-    times.addStep(1, seconds);
-  times.addStep(1, 50); // something else took that
-  EXPECT_LT(times.step(1), 1.1);
+    times.add(1, seconds);
+  times.add(1, 50); // something else took that
+  EXPECT_LT(times.of(1), 1.1);
   for (int i = 0; i < 30; ++i)
-    times.addStep(1, 3);
-  EXPECT_EQ(times.step(1), 3);
+    times.add(1, 3);
+  EXPECT_EQ(times.of(1), 3);
   // What was slow once is tried again some day.
   for (int i = 0; i < 2; ++i)
-    times.addStep(9, 30);
+    times.add(9, 30);
   for (int i = 0; i < 5000; ++i)
-    times.addStep(1, 3);
-  EXPECT_LT(times.step(9), 3);
+    times.add(1, 3);
+  EXPECT_LT(times.of(9), 3);
 }
 
 /// What a machine takes, in steps of one row.
@@ -87,9 +84,9 @@ Simulated simulate(const Costs &costs, double likely, int64_t fixed,
     const double drafting = static_cast<double>(count) * costs.draft;
     const auto all = static_cast<double>(texts * (1 + count));
     const double step = 1 + (all - 1) * costs.row;
-    if (count > 0)
-      times.addDrafts(count, drafting);
-    times.addStep(static_cast<int64_t>(texts * (1 + count)), step);
+    for (size_t i = 0; i < count; ++i)
+      times.drafting.add(static_cast<int64_t>(texts), costs.draft);
+    times.reading.add(static_cast<int64_t>(texts * (1 + count)), step);
     seconds += drafting + step;
     size_t accepted = 0;
     while (accepted < count && isRight(random))
@@ -134,10 +131,21 @@ TEST(DraftPace, RestsLongerEachTime) {
   pace.takeRest(108);
   EXPECT_TRUE(pace.isResting(123));
   EXPECT_FALSE(pace.isResting(124));
+  EXPECT_FALSE(pace.isResting(50)); // of a text that was cut
   for (int i = 0; i < 100; ++i)
     pace.takeRest(1000);
   EXPECT_TRUE(pace.isResting(1255));
   EXPECT_FALSE(pace.isResting(1256));
+  pace.stop(2000);
+  EXPECT_TRUE(pace.isResting(1000000));
+  EXPECT_FALSE(pace.isResting(1999));
+}
+
+TEST(DraftPace, RestsWhereThereIsNoRoom) {
+  DraftTimes times;
+  DraftPace pace;
+  EXPECT_EQ(pace.worth(times, 0, 1, 10), 0u);
+  EXPECT_TRUE(pace.isResting(11));
 }
 
 } // namespace

@@ -21,9 +21,10 @@ namespace {
 /// for more rows.
 DraftTimes times() {
   DraftTimes times;
-  times.addDrafts(1, 0.1);
-  for (int i = 0; i < 2; ++i)
-    times.addStep(1, 1);
+  for (int i = 0; i < 2; ++i) {
+    times.drafting.add(1, 0.1);
+    times.reading.add(1, 1);
+  }
   return times;
 }
 
@@ -31,11 +32,14 @@ DraftTimes times() {
 /// in so many of 1024 texts.
 struct Pair {
   explicit Pair(EngineOptions options, uint64_t errs = 0, size_t most = 4,
-                int64_t vocabulary = kVocab, EngineOptions drafting = {})
-      : small([&] {
-          drafting.parallel = options.parallel;
-          return drafting;
-        }()),
+                int64_t vocabulary = kVocab, EngineOptions drafting = {},
+                int64_t smallVocabulary = kVocab)
+      : small(
+            [&] {
+              drafting.parallel = options.parallel;
+              return drafting;
+            }(),
+            /*shared=*/true, {}, nullptr, smallVocabulary),
         drafts(*small.engine, most, vocabulary, times()), large([&] {
           options.draftModel = &drafts;
           return options;
@@ -88,9 +92,14 @@ TEST(EngineDraftModel, TextsAreThoseWithoutDrafts) {
   for (const int64_t rows : {4, 20, 512})
     for (const int64_t pages : {0, 6})
       for (const uint64_t errs : {0, 200, 1024}) {
+        const bool ahead = errs != 200;
         SCOPED_TRACE(std::to_string(rows) + " rows, " + std::to_string(pages) +
                      " pages, " + std::to_string(errs) + " errors");
-        Pair pair({.parallel = 8, .pages = pages, .rowsPerStep = rows}, errs);
+        Pair pair({.parallel = 8,
+                   .pages = pages,
+                   .rowsPerStep = rows,
+                   .runsAhead = ahead},
+                  errs, 4, kVocab, {.runsAhead = ahead});
         auto prompt = [](size_t i) { return tokens(1 + i * 13 % 90, i); };
         auto count = [](size_t i) { return 40 + i * 53 % 200; };
         std::vector<std::unique_ptr<Drafted>> texts;
@@ -157,6 +166,68 @@ TEST(EngineDraftModel, ReadsATextOnce) {
   const GenerationResult text = textOf(pair, tokens(500), {}, 100);
   // Two rows for each draft at most, which are its own and a wrong one's.
   EXPECT_LT(pair.small.device.behavior.rows, 500 + 100 + 2 * text.draftTokens);
+}
+
+/// A long prompt is read a step at a time, beside the other engine's.
+TEST(EngineDraftModel, NobodyWaitsForAPrompt) {
+  Pair pair({.parallel = 2}, 0, 4, kVocab, {.rowsPerStep = 16});
+  int64_t before = 0;
+  GenerationOptions options = ofTokens(150);
+  options.onToken = [&](int32_t) {
+    const int64_t steps = pair.small.engine->counts().steps;
+    EXPECT_LE(steps - before, 8);
+    before = steps;
+  };
+  Drafted text(pair.large, {}, options);
+  ASSERT_TRUE(text.generation.start(tokens(700)).ok());
+  pair.large.runAll();
+  const auto result = text.generation.take();
+  ASSERT_TRUE(result.ok()) << result.message();
+  EXPECT_EQ(result->ids,
+            expected(tokens(700), {}, 150, pair.large.device.behavior));
+  EXPECT_GT(result->acceptedDraftTokens, 30);
+}
+
+/// What is cut off is forgotten, and rests with it.
+TEST(EngineDraftModel, TextsThatAreCutAndForked) {
+  Pair pair({.parallel = 2}, /*errs=*/512);
+  for (int round = 0; round < 3; ++round) {
+    Drafted text(pair.large, {}, ofTokens(60));
+    ASSERT_TRUE(text.generation.start(tokens(30)).ok());
+    pair.large.runAll();
+    ASSERT_TRUE(text.sequence->rewind(20).ok());
+    auto fork = text.sequence->fork().take();
+    for (Sequence *sequence : {text.sequence.get(), fork.get()}) {
+      Sampler sampler = *Sampler::create({});
+      std::vector<int32_t> more = tokens(30);
+      more.erase(more.begin(), more.begin() + 20);
+      more.push_back(round);
+      Generation generation(*sequence, sampler, nullptr, ofTokens(50));
+      ASSERT_TRUE(generation.start(more).ok());
+      pair.large.runAll();
+      const auto result = generation.take();
+      ASSERT_TRUE(result.ok()) << result.message();
+      std::vector<int32_t> all = tokens(30);
+      all.push_back(round);
+      EXPECT_EQ(result->ids, expected(all, {}, 50, pair.large.device.behavior));
+      EXPECT_GT(result->draftTokens, 0);
+    }
+  }
+}
+
+/// A text of tokens that the small model has no rows for.
+TEST(EngineDraftModel, TokensOfTheLargeModelAlone) {
+  Pair pair({}, 0, 4, kVocab, {}, /*smallVocabulary=*/kVocab - 4);
+  const GenerationResult text = textOf(pair, tokens(5), {}, 200);
+  EXPECT_LT(text.draftTokens, 100); // until one comes
+}
+
+/// Its logits are not finite behind a token: texts go on without it.
+TEST(EngineDraftModel, LogitsOfTheSmallModelThatAreNotFinite) {
+  Pair pair({});
+  pair.small.device.behavior.poison = 3;
+  const GenerationResult text = textOf(pair, tokens(5), {}, 200);
+  EXPECT_GE(text.draftTokens, 0);
 }
 
 /// As long as all of what is drafted is wrong.

@@ -27,20 +27,23 @@ struct Fixture {
   /// `shapes`: the only programs that there are. `ranks` leads others.
   explicit Fixture(EngineOptions options = {}, bool shared = true,
                    std::vector<StepShape> shapes = {},
-                   RankLeader *ranks = nullptr)
+                   RankLeader *ranks = nullptr, int64_t vocabulary = kVocab)
       : device(shared) {
+    ModelConfig config = fakeConfig();
+    config.vocabSize = vocabulary;
     options.cancelled = &cancelled;
-    auto provider = [this](const StepShape &shape) -> Result<Executable> {
+    auto provider = [this,
+                     config](const StepShape &shape) -> Result<Executable> {
       asked.push_back(nameOf(shape));
       if (!failure.ok())
         return failure;
-      Executable step = fakeStep(shape);
+      Executable step = fakeStep(shape, config);
       if (change)
         change(step);
       return step;
     };
     model = std::make_unique<Model>(
-        fakeConfig(), device, source, provider,
+        config, device, source, provider,
         ModelOptions{"the fake", nullptr, nullptr, std::move(shapes), ranks});
     auto made = Engine::create(*model, options);
     EXPECT_TRUE(made.ok()) << made.message();

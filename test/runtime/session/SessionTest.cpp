@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/session/Session.h"
 #include "runtime/session/SessionDraft.h"
 
 #include "runtime/engine/Generation.h"
