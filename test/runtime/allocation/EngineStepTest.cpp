@@ -11,6 +11,7 @@
 #include "../engine/FakeModel.h"
 
 #include "runtime/core/Exceptions.h"
+#include "runtime/engine/Generation.h"
 #include "runtime/serve/Service.h"
 
 #include <gtest/gtest.h>
@@ -109,6 +110,58 @@ TEST(Allocation, CopiesOfPages) {
   SharedPages pages;
   failEverywhere([&] { return pages.run(); }, {Failing::One, Failing::Rest},
                  [&] { EXPECT_EQ(std::exchange(pages.wrong, 0), 0); });
+}
+
+/// A text that another engine drafts for is the same, or an error.
+TEST(Allocation, DraftModel) {
+  FakeModelDevice device;
+  device.behavior.varies = true;
+  FakeSource source;
+  const auto open = [&] {
+    return catchExceptions([&]() -> Result<std::unique_ptr<Model>> {
+      return std::make_unique<Model>(
+          fakeConfig(), device, source,
+          [](const StepShape &shape) -> Result<Executable> {
+            return catchExceptions(
+                [&]() -> Result<Executable> { return fakeStep(shape); });
+          });
+    });
+  };
+  DraftTimes times;
+  for (int i = 0; i < 2; ++i) {
+    times.drafting.add(1, 0.1);
+    times.reading.add(1, 1);
+  }
+  std::vector<int32_t> first;
+  failEverywhere(
+      [&] {
+        return catchExceptions([&]() -> Status {
+          KF_ASSIGN_OR_RETURN(std::unique_ptr<Model> small, open());
+          KF_ASSIGN_OR_RETURN(std::unique_ptr<Model> large, open());
+          KF_ASSIGN_OR_RETURN(std::unique_ptr<Engine> drafting,
+                              Engine::create(*small, {.contextLength = 200}));
+          DraftModel drafts(*drafting, 4, kVocab, times);
+          KF_ASSIGN_OR_RETURN(std::unique_ptr<Engine> engine,
+                              Engine::create(*large, {.contextLength = 200,
+                                                      .draftModel = &drafts}));
+          KF_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> sequence,
+                              engine->createSequence());
+          KF_ASSIGN_OR_RETURN(Sampler sampler, Sampler::create({}));
+          const int32_t prompt[] = {1, 2, 3};
+          GenerationOptions options;
+          options.maxTokens = 30;
+          KF_ASSIGN_OR_RETURN(GenerationResult text,
+                              generate(*sequence, sampler, nullptr, prompt,
+                                       std::move(options)));
+          if (first.empty()) {
+            EXPECT_GT(text.acceptedDraftTokens, 0);
+            first = text.ids;
+          }
+          EXPECT_EQ(text.ids, first);
+          return Status();
+        });
+      },
+      {Failing::One});
 }
 
 /// A service whose thread finds no memory ends texts with that, and itself.
