@@ -291,7 +291,7 @@ static std::optional<size_t> findInput(mlir::Value value) {
 std::vector<CacheUse> CompilerModule::cacheUses() const {
   const NoBadAlloc guard(errorHandlers.onOutOfMemory);
   std::set<CacheUse> found;
-  auto add = [&](auto op, bool isAttention, std::optional<int64_t> window) {
+  auto add = [&](auto op, bool isAttention, KeyWindow window) {
     std::optional<size_t> positions = findInput(op.getPositions()),
                           sequences = findInput(op.getSequences()),
                           pageTable = findInput(op.getPageTable());
@@ -299,11 +299,11 @@ std::vector<CacheUse> CompilerModule::cacheUses() const {
       found.insert({*positions, *sequences, *pageTable,
                     op.getCache().getType().getPage(), isAttention, window});
   };
-  contents->module->walk([&](mlir::kf::KVAppendOp op) {
-    add(op, /*isAttention=*/false, std::nullopt);
-  });
+  contents->module->walk(
+      [&](mlir::kf::KVAppendOp op) { add(op, /*isAttention=*/false, {}); });
   contents->module->walk([&](mlir::kf::CacheAttentionInterface op) {
-    add(op, /*isAttention=*/true, op.getWindow());
+    add(op, /*isAttention=*/true,
+        {op.getWindow().value_or(0), op.getChunked()});
   });
   return {found.begin(), found.end()};
 }

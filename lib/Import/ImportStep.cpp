@@ -246,6 +246,7 @@ private:
         b, loc, q, cache, positions, sequences, pageTable, sinks,
         /*kv_head=*/Value(), cacheLayer, attentionScale(own, own.headDim),
         own.window ? b.getI64IntegerAttr(own.window) : IntegerAttr(),
+        /*chunked=*/UnitAttr(),
         config.attentionCap
             ? b.getF32FloatAttr(static_cast<float>(config.attentionCap))
             : FloatAttr());

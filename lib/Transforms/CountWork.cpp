@@ -226,7 +226,7 @@ private:
     ::kf::KeyWork keys;
     keys.positions = positions.getArgNumber();
     keys.sequences = sequences.getArgNumber();
-    keys.window = op.getWindow().value_or(0);
+    keys.window = {op.getWindow().value_or(0), op.getChunked()};
     keys.bytesPerKey = positionBytes(cache);
     keys.flopsPerKey = times(4 * q.getDimSize(1), q.getDimSize(2));
     work.keys = keys;

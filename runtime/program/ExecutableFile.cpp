@@ -80,7 +80,8 @@ std::string toJson(const SizedCount &count) {
 std::string toJson(const KeyWork &keys) {
   return jsonObject({{"positions", jsonText(keys.positions)},
                      {"sequences", jsonText(keys.sequences)},
-                     {"window", jsonText(keys.window)},
+                     {"window", jsonText(keys.window.size)},
+                     {"chunked", jsonText(keys.window.chunked)},
                      {"bytes_per_key", jsonText(keys.bytesPerKey)},
                      {"flops_per_key", jsonText(keys.flopsPerKey)}});
 }
@@ -308,7 +309,8 @@ Status read(const Json &json, SizedCount &out) {
 Status read(const Json &json, KeyWork &out) {
   KF_RETURN_IF_ERROR(field(json, "positions", out.positions));
   KF_RETURN_IF_ERROR(field(json, "sequences", out.sequences));
-  KF_RETURN_IF_ERROR(field(json, "window", out.window));
+  KF_RETURN_IF_ERROR(field(json, "window", out.window.size));
+  KF_RETURN_IF_ERROR(field(json, "chunked", out.window.chunked));
   KF_RETURN_IF_ERROR(field(json, "bytes_per_key", out.bytesPerKey));
   return field(json, "flops_per_key", out.flopsPerKey);
 }

@@ -22,7 +22,7 @@ double SizedCount::at(std::span<const int64_t> scalars) const {
 }
 
 KeyCounts kf::countKeys(std::span<const int32_t> positions,
-                        std::span<const int32_t> sequences, uint64_t window) {
+                        std::span<const int32_t> sequences, KeyWindow window) {
   struct Range {
     int64_t first, last;
   };
@@ -33,9 +33,7 @@ KeyCounts kf::countKeys(std::span<const int32_t> positions,
     const int64_t last = positions[row];
     if (last < 0)
       continue;
-    int64_t first = 0;
-    if (window != 0 && window <= static_cast<uint64_t>(last))
-      first = last + 1 - static_cast<int64_t>(window);
+    const int64_t first = window.firstOf(last);
     counts.seen += static_cast<double>(last - first + 1);
     auto [known, isNew] =
         ranges.try_emplace(sequences[row], Range{first, last});

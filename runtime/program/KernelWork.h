@@ -19,6 +19,7 @@
 #ifndef KF_RUNTIME_PROGRAM_KERNELWORK_H
 #define KF_RUNTIME_PROGRAM_KERNELWORK_H
 
+#include "runtime/core/KeyWindow.h"
 #include "runtime/program/abi.h"
 
 #include <array>
@@ -44,7 +45,7 @@ struct KeyWork {
   /// Operands of the kernel that hold the position and the sequence of each
   /// row.
   uint32_t positions = 0, sequences = 0;
-  uint64_t window = 0;      ///< keys that a row sees at most; 0: all
+  KeyWindow window;         ///< keys that a row sees
   uint64_t bytesPerKey = 0; ///< of the key and its value, in all heads
   uint64_t flopsPerKey = 0; ///< for each row that sees it
 
@@ -67,11 +68,11 @@ struct KeyCounts {
   double read = 0; ///< those of a sequence once, whoever sees them
 };
 
-/// Of rows with these positions, of these sequences, that see no more than
-/// `window` keys each (0: all of them). Rows of negative positions see none;
-/// rows are as many as the shorter list has.
+/// Of rows with these positions, of these sequences, that see the keys of
+/// `window`. Rows of negative positions see none; rows are as many as the
+/// shorter list has.
 KeyCounts countKeys(std::span<const int32_t> positions,
-                    std::span<const int32_t> sequences, uint64_t window);
+                    std::span<const int32_t> sequences, KeyWindow window);
 
 /// What one dispatch has to do.
 struct WorkAmount {

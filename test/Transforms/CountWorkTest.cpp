@@ -132,10 +132,13 @@ TEST_F(CountWorkTest, OfAttentionWhatTheRowsSee) {
   // Operands 1 and 3; a key and a value of 2 heads; products with 4 heads'.
   EXPECT_EQ(*work->keys, (::kf::KeyWork{.positions = 1,
                                         .sequences = 3,
-                                        .window = 0,
+                                        .window = {},
                                         .bytesPerKey = 2 * 2 * 4 * 2,
                                         .flopsPerKey = 2 * 2 * 4 * 4}));
-  EXPECT_EQ(workOf(attention(", window = 5 : i64"))->keys->window, 5u);
+  EXPECT_EQ(workOf(attention(", window = 5 : i64"))->keys->window,
+            ::kf::KeyWindow{5});
+  EXPECT_EQ(workOf(attention(", window = 5 : i64, chunked"))->keys->window,
+            (::kf::KeyWindow{5, true}));
 }
 
 TEST_F(CountWorkTest, CountsNothingThatItDoesNotKnow) {

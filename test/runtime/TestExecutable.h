@@ -30,7 +30,7 @@ inline Executable sampleExecutable() {
   work.bf16Flops.constant = 1024;
   work.keys = {.positions = 0,
                .sequences = 3,
-               .window = 7,
+               .window = {.size = 7, .chunked = true},
                .bytesPerKey = 128,
                .flopsPerKey = 64};
   executable.kernels[1].work = work;

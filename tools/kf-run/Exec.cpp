@@ -89,9 +89,8 @@ Status checkCacheUse(std::span<const HostTensor> inputs, const CacheUse &use,
                                      ", but the page table, input " +
                                      std::to_string(use.pageTable) + ", has " +
                                      std::to_string(count));
-    int64_t first = position;
-    if (use.isAttention)
-      first = use.window ? std::max<int64_t>(position - *use.window + 1, 0) : 0;
+    const int64_t first =
+        use.isAttention ? use.window.firstOf(position) : position;
     for (int64_t i = first / use.page; i <= position / use.page; ++i) {
       const int64_t page = table[sequence * tablePages + i];
       if (page < 0 || page >= pages)

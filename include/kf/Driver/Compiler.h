@@ -16,6 +16,7 @@
 #define KF_DRIVER_COMPILER_H
 
 #include "runtime/core/Cancellation.h"
+#include "runtime/core/KeyWindow.h"
 #include "runtime/devices/Device.h"
 #include "runtime/measure/MachineRates.h"
 #include "runtime/model/ModelConfig.h"
@@ -110,10 +111,10 @@ Result<MultiplyUnits> multiplyUnitsOf(const CompilerOptions &options);
 struct CacheUse {
   size_t positions = 0, sequences = 0, pageTable = 0;
   int64_t page = 0; ///< positions of a page
-  /// An attention reads all positions up to a row's, and no more of them than
-  /// `window`; an append writes the row's alone.
+  /// An attention reads the positions of `window` up to a row's; an append
+  /// writes the row's alone.
   bool isAttention = false;
-  std::optional<int64_t> window;
+  KeyWindow window;
 
   auto operator<=>(const CacheUse &) const = default;
 };

@@ -18,13 +18,25 @@ KeyWindow::KeyWindow(TileEmitter &emitter, CacheAttentionInterface op)
   // Positions have 32 bits: a wider window hides nothing.
   if (op.getWindow() && *op.getWindow() <= INT32_MAX)
     window = *op.getWindow();
+  chunked = op.getChunked();
+}
+
+Value KeyWindow::beginOf(Value position) {
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantOp::create(
+        b, loc, b.getIntegerAttr(position.getType(), value));
+  };
+  Value behind =
+      chunked ? arith::RemSIOp::create(b, loc, position, constant(*window))
+                    .getResult()
+              : constant(*window - 1);
+  return arith::SubIOp::create(b, loc, position, behind);
 }
 
 Value KeyWindow::firstOf(Value position) {
   if (!window)
     return e.index(0);
-  return arith::MaxSIOp::create(b, loc, e.sub(position, e.index(*window - 1)),
-                                e.index(0));
+  return arith::MaxSIOp::create(b, loc, beginOf(position), e.index(0));
 }
 
 Value KeyWindow::isSeen(Value key, Value position,
@@ -33,11 +45,8 @@ Value KeyWindow::isSeen(Value key, Value position,
                                      splat(position));
   if (!window)
     return seen;
-  Value size = arith::ConstantOp::create(
-      b, loc, b.getI32IntegerAttr(static_cast<int32_t>(*window)));
-  Value before = arith::SubIOp::create(b, loc, position, size);
-  Value inWindow = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sgt, key,
-                                         splat(before));
+  Value inWindow = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, key,
+                                         splat(beginOf(position)));
   return arith::AndIOp::create(b, loc, seen, inWindow);
 }
 

@@ -7,7 +7,7 @@
 //===----------------------------------------------------------------------===//
 //
 // A row sees the keys up to its own position, and with a window none that is
-// too far behind it.
+// too far behind it, or none of another chunk.
 //
 //===----------------------------------------------------------------------===//
 
@@ -38,7 +38,12 @@ private:
   TileEmitter &e;
   OpBuilder &b;
   Location loc;
+  /// The first position of the window of a row at `position`, of the type of
+  /// that; below 0 where it sees all and more were possible.
+  Value beginOf(Value position);
+
   std::optional<int64_t> window;
+  bool chunked = false; ///< the window is a chunk
 };
 
 /// Keys of a sequence by position, indices: those in [firstSeen, endKey) are

@@ -27,7 +27,7 @@ void mlir::kf::splitAttention(AttentionOp op, int64_t splits) {
       b, op.getLoc(), op.getQ(), op.getCache(), op.getPositions(),
       op.getSequences(), op.getPageTable(), /*tile=*/ValueRange(),
       b.getI64IntegerAttr(splits), op.getLayerAttr(), op.getScaleAttr(),
-      op.getWindowAttr(), op.getSoftcapAttr());
+      op.getWindowAttr(), op.getChunkedAttr(), op.getSoftcapAttr());
   auto combined = AttentionCombineOp::create(b, op.getLoc(), parts.getMaxima(),
                                              parts.getTotals(),
                                              parts.getValues(), op.getSinks());

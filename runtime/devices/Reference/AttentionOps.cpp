@@ -228,10 +228,8 @@ Result<RowPlaces> readAttention(const char *op, const TensorView &q,
   KF_ASSIGN_OR_RETURN(RowPlaces places,
                       readPlaces(op, constraints, cacheRows, q));
   KF_RETURN_IF_ERROR(checkLayer(op, "C5", options.layer, cache));
-  if (options.window && *options.window < 1)
-    return Status::error(name + " C6: window is " +
-                         std::to_string(*options.window) +
-                         "; a positive number is expected");
+  if (options.window.chunked && options.window.size == 0)
+    return Status::error(name + " C6: chunked needs a window");
   if (options.softcap && !(*options.softcap > 0))
     return Status::error(name + " C6: softcap is not positive");
   return places;
@@ -244,10 +242,8 @@ struct Seen {
 
 /// Those of a row at position `last`, of the first `limit` ones.
 Seen seenFrom(int64_t last, int64_t limit, const AttentionOptions &options) {
-  Seen seen = {0, std::min<int64_t>(last + 1, limit)};
-  if (options.window && *options.window <= last)
-    seen.begin = last - *options.window + 1;
-  return seen;
+  const int64_t end = std::min<int64_t>(last + 1, limit);
+  return {end > 0 ? options.window.firstOf(last) : 0, end};
 }
 
 /// Part number `part` of `parts` of the pages with the positions `seen`.

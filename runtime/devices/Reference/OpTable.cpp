@@ -360,8 +360,12 @@ Result<AttentionOptions> parseAttention(const Attributes &attributes) {
   KF_ASSIGN_OR_RETURN(double scale, attributes.number("scale"));
   options.scale = static_cast<float>(scale);
   if (attributes.has("window")) {
-    KF_ASSIGN_OR_RETURN(options.window, attributes.integer("window"));
+    KF_ASSIGN_OR_RETURN(const int64_t window, attributes.integer("window"));
+    if (window < 1)
+      return wrongType("window", "a positive number of keys");
+    options.window.size = static_cast<uint64_t>(window);
   }
+  options.window.chunked = attributes.has("chunked");
   if (attributes.has("softcap")) {
     KF_ASSIGN_OR_RETURN(double softcap, attributes.number("softcap"));
     options.softcap = static_cast<float>(softcap);

@@ -21,6 +21,7 @@
 #ifndef KF_RUNTIME_DEVICES_REFERENCE_REFERENCEOPS_H
 #define KF_RUNTIME_DEVICES_REFERENCE_REFERENCEOPS_H
 
+#include "runtime/core/KeyWindow.h"
 #include "runtime/devices/Reference/ReferenceTensor.h"
 
 #include <optional>
@@ -209,12 +210,12 @@ Status kvAppend(const CacheView &cache, const TensorView &k,
 struct AttentionOptions {
   int64_t layer = 0;
   float scale = 1;
-  std::optional<int64_t> window; ///< positive; empty: all earlier positions
-  std::optional<float> softcap;  ///< positive: c * tanh(s / c) of a score s
+  KeyWindow window;             ///< positions that a row sees
+  std::optional<float> softcap; ///< positive: c * tanh(s / c) of a score s
 };
 
 /// kf.attention: query row t of head h attends to its sequence's positions p
-/// with p <= positions[t], p > positions[t] - window and p < P * page, of KV
+/// with p <= positions[t] and p < P * page that `window` lets it see, of KV
 /// head h / (heads / kv heads); zeros where there are none. `sinks` [heads], or
 /// null: one more score of each head, of no key. q [T, heads, D] ->
 /// [T, heads, D]. Vaswani et al., "Attention Is All You Need", 2017; grouped

@@ -61,6 +61,18 @@ kf.kernel @apart(%q: tensor<?x4x80xf32>, %c: !kf.kv_cache<layers = 1, kv_heads =
 
 // -----
 
+// Chunks.
+kf.kernel @chunks(%q: tensor<?x4x80xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 80, type = bf16>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>) -> tensor<?x4x80xf32>
+    attributes {schedule = #kf.flash_mma<workgroup = [8, 4], keys = 32, threads = [32, 2, 2], unit = mma_sync, rows = split, held = registers>} {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32, window = 100 : i64, chunked} : tensor<?x4x80xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 80, type = bf16>, tensor<?xi32>, tensor<1x8xi32>
+  kf.yield %0 : tensor<?x4x80xf32>
+}
+// CHECK-LABEL: gpu.func @chunks(
+// CHECK:         arith.remsi %{{.*}}, %c100 : index
+// CHECK:         arith.remsi %{{.*}}, %c100_i32 : i32
+
+// -----
+
 // Codes become bf16 in registers; scales go to scores and to weights.
 kf.kernel @blocks(%q: tensor<1x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = !kf.quant<q8_0>>, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x8xi32>) -> (tensor<1x4x2xf32>, tensor<1x4x2xf32>, tensor<1x4x2x64xf32>)
     attributes {schedule = #kf.flash_mma<workgroup = [1, 2, 1], keys = 16, threads = [32, 1, 1], unit = mma_sync, rows = split, held = registers>} {

@@ -78,8 +78,23 @@ kf.kernel @runs(%q: tensor<?x4x32xbf16>, %g: tensor<32xf32>, %c: !kf.kv_cache<la
 // CHECK:           gpu.barrier
 // CHECK:           memref.get_global @runs_table_0
 // CHECK:           math.roundeven
-// CHECK:           arith.cmpi sgt
+// CHECK:           arith.cmpi sge
 // CHECK:           arith.extui %{{.*}} : i16 to i32
+
+// -----
+
+// The same of chunks.
+kf.kernel @chunks(%q: tensor<?x4x32xbf16>, %c: !kf.kv_cache<layers = 1, kv_heads = 4, head_dim = 32, type = bf16>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<3x8xi32>) -> tensor<?x4x32xbf16>
+    attributes {schedule = #kf.flash<workgroup = [8, 1], keys = 16, threads = [64]>} {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32, window = 20 : i64, chunked} : tensor<?x4x32xbf16>, !kf.kv_cache<layers = 1, kv_heads = 4, head_dim = 32, type = bf16>, tensor<?xi32>, tensor<3x8xi32>
+  kf.yield %0 : tensor<?x4x32xbf16>
+}
+// CHECK-LABEL: gpu.func @chunks(
+// CHECK:         %[[INTO:.*]] = arith.remsi %[[FIRST:.*]], %c20 : index
+// CHECK:         arith.subi %[[FIRST]], %[[INTO]] : index
+// CHECK:         %[[KEY_INTO:.*]] = arith.remsi %[[POSITION:.*]], %c20_i32
+// CHECK:         %[[BEGIN:.*]] = arith.subi %[[POSITION]], %[[KEY_INTO]] : i32
+// CHECK:         arith.cmpi sge, %{{.*}}, %[[BEGIN]] : i32
 
 // -----
 

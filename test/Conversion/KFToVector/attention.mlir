@@ -73,7 +73,7 @@ kf.kernel @attention(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp:
 // CHECK:         vector.load %[[C]]{{.*}}, vector<16xbf16>
 // CHECK:         arith.extf
 // CHECK:         arith.cmpi sle
-// CHECK:         arith.cmpi sgt
+// CHECK:         arith.cmpi sge
 !layer = !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 16, type = bf16, key_block = 16>
 kf.kernel @rotated(%q: tensor<?x4x16xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !layer) -> tensor<?x4x16xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 2], tile = [2], reduction = 16, lanes = 16>} {

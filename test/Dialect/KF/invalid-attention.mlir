@@ -188,6 +188,15 @@ func.func @f(%q: tensor<?x4x8xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: 
 
 !cache = !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 8, type = f32>
 func.func @f(%q: tensor<?x4x8xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache) {
+  // expected-error @+1 {{C6: chunked needs window}}
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 1.0 : f32, chunked} : tensor<?x4x8xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
+  return
+}
+
+// -----
+
+!cache = !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 8, type = f32>
+func.func @f(%q: tensor<?x4x8xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache) {
   // expected-error @+1 {{C6: window must be positive}}
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 1.0 : f32, window = 0 : i64} : tensor<?x4x8xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
   return

@@ -115,6 +115,9 @@ func.func @attention(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %p: tensor<
   // CHECK: kf.attention %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} kv_head(%{{.*}}) {layer = 0 : i64, scale = 1.250000e-01 : f32, window = 8 : i64}
   %1 = kf.attention %q, %c, %p, %sp, %pt kv_head(%h) {layer = 0 : i64, scale = 0.125 : f32, window = 8 : i64}
       : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
+  // CHECK: kf.attention {{.*}} {chunked, layer = 0 : i64, scale = 1.250000e-01 : f32, window = 8 : i64}
+  %2 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.125 : f32, window = 8 : i64, chunked}
+      : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
   return
 }
 

@@ -22,6 +22,13 @@ func.func @decode(%q: tensor<1x32x128xf32>, %c: !cache, %p: tensor<1xi32>, %s: t
   return %0 : tensor<1x32x128xf32>
 }
 
+// CHECK-LABEL: func.func @chunks(
+// CHECK:         kf.attention_partial {{.*}} {chunked, {{.*}}window = 1000 : i64}
+func.func @chunks(%q: tensor<1x32x128xf32>, %c: !cache, %p: tensor<1xi32>, %s: tensor<1xi32>, %t: tensor<1x128xi32>) -> tensor<1x32x128xf32> {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 3 : i64, scale = 0.125 : f32, window = 1000 : i64, chunked} : tensor<1x32x128xf32>, !cache, tensor<1xi32>, tensor<1x128xi32>
+  return %0 : tensor<1x32x128xf32>
+}
+
 // Of some rows, fewer.
 // CHECK-LABEL: func.func @rows(
 // CHECK:         splits(4)

@@ -16,6 +16,13 @@ func.func @window(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %v: tensor<?x2
   return %0 : tensor<?x4x32xf32>
 }
 
+// Chunks that are no multiple of a tile of keys.
+func.func @chunks(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %v: tensor<?x2x32xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache) -> tensor<?x4x32xf32> attributes {kf.max_tokens = 128 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 0 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.17 : f32, window = 7 : i64, chunked} : tensor<?x4x32xf32>, !cache, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x4x32xf32>
+}
+
 // Scores of 2 at most.
 func.func @softcap(%q: tensor<?x4x32xf32>, %k: tensor<?x2x32xf32>, %v: tensor<?x2x32xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache) -> tensor<?x4x32xf32> attributes {kf.max_tokens = 128 : i64} {
   kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 0 : i64} : !cache, tensor<?x2x32xf32>, tensor<?xi32>, tensor<1x4xi32>
@@ -128,6 +135,20 @@ func.func @partial_window(%q: tensor<?x4x64xf32>, %k: tensor<?x2x64xf32>, %v: te
   kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !blocks, tensor<?x2x64xf32>, tensor<?xi32>, tensor<1x4xi32>
   %qr = kf.rope %q, %p {rotary_dim = 64 : i64, theta = 1.0e4 : f64} : tensor<?x4x64xf32>, tensor<?xi32>
   %m, %t, %o = kf.attention_partial %qr, %c, %p, %sp, %pt splits(2) {layer = 1 : i64, scale = 0.17 : f32, window = 70 : i64} : tensor<?x4x64xf32>, !blocks, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention_combine %m, %t, %o : tensor<?x4x2xf32>, tensor<?x4x2x64xf32>
+  return %0 : tensor<?x4x64xf32>
+}
+
+// Chunks of more than a page.
+func.func @chunks_half(%q: tensor<?x6x64xf32>, %k: tensor<?x2x64xf32>, %v: tensor<?x2x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f16>) -> tensor<?x6x64xf32> attributes {kf.max_tokens = 200 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f16>, tensor<?x2x64xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 1 : i64, scale = 0.17 : f32, window = 70 : i64, chunked} : tensor<?x6x64xf32>, !kf.kv_cache<layers = 2, kv_heads = 2, head_dim = 64, type = f16>, tensor<?xi32>, tensor<1x4xi32>
+  return %0 : tensor<?x6x64xf32>
+}
+
+func.func @partial_chunks(%q: tensor<?x4x64xf32>, %k: tensor<?x2x64xf32>, %v: tensor<?x2x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !blocks) -> tensor<?x4x64xf32> attributes {kf.max_tokens = 200 : i64} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 1 : i64} : !blocks, tensor<?x2x64xf32>, tensor<?xi32>, tensor<1x4xi32>
+  %m, %t, %o = kf.attention_partial %q, %c, %p, %sp, %pt splits(2) {layer = 1 : i64, scale = 0.17 : f32, window = 70 : i64, chunked} : tensor<?x4x64xf32>, !blocks, tensor<?xi32>, tensor<1x4xi32>
   %0 = kf.attention_combine %m, %t, %o : tensor<?x4x2xf32>, tensor<?x4x2x64xf32>
   return %0 : tensor<?x4x64xf32>
 }

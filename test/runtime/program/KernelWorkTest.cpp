@@ -41,20 +41,28 @@ TEST(KernelWork, CountsKeysOfRowsAndOfSequences) {
   // Three rows of one prompt, one row that generates, one without a position.
   const std::vector<int32_t> positions = {4, 5, 6, 99, -1},
                              sequences = {0, 0, 0, 1, 2};
-  const KeyCounts all = countKeys(positions, sequences, 0);
+  const KeyCounts all = countKeys(positions, sequences, {});
   EXPECT_EQ(all.seen, 5 + 6 + 7 + 100);
   EXPECT_EQ(all.read, 7 + 100);
-  const KeyCounts near = countKeys(positions, sequences, 3);
+  const KeyCounts near = countKeys(positions, sequences, {3});
   EXPECT_EQ(near.seen, 4 * 3);
   EXPECT_EQ(near.read, 5 + 3); // 2 to 6, and 97 to 99
+}
+
+TEST(KernelWork, CountsKeysOfChunks) {
+  const std::vector<int32_t> positions = {4, 5, 6, 99},
+                             sequences = {0, 0, 0, 1};
+  const KeyCounts chunks = countKeys(positions, sequences, {5, true});
+  EXPECT_EQ(chunks.seen, 5 + 1 + 2 + 5);
+  EXPECT_EQ(chunks.read, 7 + 5); // 0 to 6, and 95 to 99
 }
 
 TEST(KernelWork, AWindowBeyondTheTextIsNone) {
   const std::vector<int32_t> positions = {9}, sequences = {0};
   for (uint64_t window : {uint64_t(10), ~uint64_t(0)})
-    EXPECT_EQ(countKeys(positions, sequences, window).seen, 10);
-  EXPECT_EQ(countKeys(positions, sequences, 9).seen, 9);
-  EXPECT_EQ(countKeys(positions, {}, 0).seen, 0);
+    EXPECT_EQ(countKeys(positions, sequences, {window}).seen, 10);
+  EXPECT_EQ(countKeys(positions, sequences, {9}).seen, 9);
+  EXPECT_EQ(countKeys(positions, {}, {}).seen, 0);
 }
 
 TEST(KernelWork, KeysAddToWhatRowsTake) {

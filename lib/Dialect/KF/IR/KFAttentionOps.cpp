@@ -173,6 +173,8 @@ static LogicalResult verifyCacheAttention(CacheAttentionInterface op) {
                   << cache.getLayers();
   if (op.getWindow() && static_cast<int64_t>(*op.getWindow()) <= 0)
     return fail() << "C6: window must be positive";
+  if (op.getChunked() && !op.getWindow())
+    return fail() << "C6: chunked needs window";
   if (std::optional<APFloat> cap = op.getSoftcap();
       cap && (!cap->isFinite() || cap->isNegative() || cap->isZero()))
     return fail() << "C6: softcap must be positive and finite";

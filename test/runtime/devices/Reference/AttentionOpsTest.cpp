@@ -276,13 +276,25 @@ TEST(Attention, AppliesScaleAndWindow) {
   expectFloats(cache.attend(q, at, {0, 2, {}}),
                {16941.0f / 30, -16941.0f / 30, 1, -1}, 1e-2f);
   // A window of 1 sees the position itself alone.
-  expectFloats(cache.attend(q, at, {0, 1, 1}), {1000, -1000, 1, -1});
+  expectFloats(cache.attend(q, at, {0, 1, {1}}), {1000, -1000, 1, -1});
   // A window of 2: (3 * 100 + 4 * 1000) / 7.
-  expectFloats(cache.attend(q, at, {0, 1, 2}),
+  expectFloats(cache.attend(q, at, {0, 1, {2}}),
                {4300.0f / 7, -4300.0f / 7, 1, -1}, 1e-3f);
-  for (int64_t window : {int64_t(4), int64_t(5), INT64_MAX})
-    expectFloats(cache.attend(q, at, {0, 2, window}),
+  for (uint64_t window : {uint64_t(4), uint64_t(5), UINT64_MAX})
+    expectFloats(cache.attend(q, at, {0, 2, {window}}),
                  {16941.0f / 30, -16941.0f / 30, 1, -1}, 1e-2f);
+}
+
+TEST(Attention, SeesTheKeysOfItsChunk) {
+  Cache cache = countingCache(4, 2);
+  Tensor q = makeTensor({4, 2, 1}, std::vector<float>(8, 1));
+  Tensor at = makeInts({0, 1, 2, 3});
+  // Chunks of 3: the first key, (1 + 2 * 10) / 3, that and the third, and the
+  // fourth alone.
+  expectFloats(cache.attend(q, at, {0, 1, {3, true}}),
+               {1, -1, 7, -7, 53.5f, -53.5f, 1000, -1000}, 1e-4f);
+  expectFloats(cache.attend(q, at, {0, 1, {1, true}}),
+               {1, -1, 10, -10, 100, -100, 1000, -1000});
 }
 
 TEST(Attention, StaysInsideTheCache) {
@@ -291,7 +303,8 @@ TEST(Attention, StaysInsideTheCache) {
   // No position at all, more than there are, and a window past the end.
   Tensor at = makeInts({-1, 100, INT32_MIN});
   expectFloats(cache.attend(q, at, {}), {0, 0, 7, -7, 0, 0}, 1e-5f);
-  expectFloats(cache.attend(q, at, {0, 1, 3}), {0, 0, 0, 0, 0, 0});
+  expectFloats(cache.attend(q, at, {0, 1, {3}}), {0, 0, 0, 0, 0, 0});
+  expectFloats(cache.attend(q, at, {0, 1, {3, true}}), {0, 0, 0, 0, 0, 0});
 }
 
 TEST(Attention, AgreesWithDoubles) {
@@ -348,7 +361,7 @@ TEST(Attention, ReadsThePagesOfSequences) {
   expectError(cache.attend(q, at, of, {}),
               "kf.attention C9: page 0 of sequence 0 is -1");
   Tensor last = makeInts({2, 2, 2, 2, 2}), all = makeInts({0, 0, 0, 0, 0});
-  expectFloats(cache.attend(q, last, all, {0, 1, 2}), {55, 55, 55, 55, 55},
+  expectFloats(cache.attend(q, last, all, {0, 1, {2}}), {55, 55, 55, 55, 55},
                1e-5f);
 }
 
@@ -366,7 +379,7 @@ TEST(Attention, RejectsWrongOperands) {
   expectError(attend(odd, at), "kf.attention C3");
   expectError(attend(q, makeInts({0, 1})), "kf.attention C4");
   expectError(attend(q, at, {1, 1, {}}), "kf.attention C5");
-  expectError(attend(q, at, {0, 1, 0}), "kf.attention C6");
+  expectError(attend(q, at, {0, 1, {0, true}}), "kf.attention C6");
   expectError(cache.attend(q, at, makeInts({0, 0}), {}), "kf.attention C8");
   cache.table.shape = {1};
   expectError(attend(q, at), "kf.attention C9");

@@ -74,8 +74,9 @@ def KF_AttentionOp : KF_Op<"attention", [AttrSizedOperandSegments,
   let description = [{
     Query row t of head h belongs to sequence s = `sequences[t]` and attends to
     that sequence's positions p with `p <= positions[t]` and, with `window`,
-    `p > positions[t] - window`: softmax of `scale * q k^T`, then the weighted
-    sum of v. `softcap` c makes c * tanh(s / c) of a score s. Position p lies in
+    `p > positions[t] - window`, or where it is `chunked`, `p / window ==
+    positions[t] / window`: softmax of `scale * q k^T`, then the weighted sum of
+    v. `softcap` c makes c * tanh(s / c) of a score s. Position p lies in
     page `page_table[s, p / page]` of the cache. Other positions, pages and
     sequences have no part in it, whatever the cache holds there, and their
     entries of the table may be anything; a row without any position is zeros.
@@ -107,7 +108,7 @@ def KF_AttentionOp : KF_Op<"attention", [AttrSizedOperandSegments,
     - C4: `positions` is a rank 1 tensor of i32 with dim 0 of `q`.
     - C5: `layer` is in [0, layers of the cache).
     - C6: `window` and `softcap`, where present, are positive, and `softcap` is
-      finite.
+      finite; `chunked` needs `window`.
     - C7: the result has the type of `q`.
     - C8: `sequences` has the type of `positions`.
     - C9: `page_table` is [S, P] of i32, P static.
@@ -129,7 +130,7 @@ def KF_AttentionOp : KF_Op<"attention", [AttrSizedOperandSegments,
                        // The last operand: tiling adds it.
                        Optional<Index>:$kv_head,
                        I64Attr:$layer, F32Attr:$scale,
-                       OptionalAttr<I64Attr>:$window,
+                       OptionalAttr<I64Attr>:$window, UnitAttr:$chunked,
                        OptionalAttr<F32Attr>:$softcap);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
@@ -173,7 +174,7 @@ def KF_AttentionPartialOp : KF_Op<"attention_partial", [
     - C4: `positions` is a rank 1 tensor of i32 with dim 0 of `q`.
     - C5: `layer` is in [0, layers of the cache).
     - C6: `window` and `softcap`, where present, are positive, and `softcap` is
-      finite.
+      finite; `chunked` needs `window`.
     - C7: `maxima` and `totals` are [T, heads, splits], and `values` is
       [T, heads, splits, D], of f32; with `tile`, one split is.
     - C8: `sequences` has the type of `positions`.
@@ -193,7 +194,7 @@ def KF_AttentionPartialOp : KF_Op<"attention_partial", [
                        AnyRankedTensor:$positions, AnyRankedTensor:$sequences,
                        AnyRankedTensor:$page_table, Variadic<Index>:$tile,
                        I64Attr:$splits, I64Attr:$layer, F32Attr:$scale,
-                       OptionalAttr<I64Attr>:$window,
+                       OptionalAttr<I64Attr>:$window, UnitAttr:$chunked,
                        OptionalAttr<F32Attr>:$softcap);
   let results = (outs AnyRankedTensor:$maxima, AnyRankedTensor:$totals,
                       AnyRankedTensor:$values);

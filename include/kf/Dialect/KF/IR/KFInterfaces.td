@@ -140,6 +140,8 @@ def KF_CacheAttentionInterface : OpInterface<"CacheAttentionInterface"> {
       "getScale">,
     InterfaceMethod<"Keys that a row sees, where it does not see all.",
       "::std::optional<uint64_t>", "getWindow">,
+    InterfaceMethod<"Whether the window is the row's chunk of as many keys, "
+      "rather than the last ones.", "bool", "getChunked">,
     InterfaceMethod<"c of c * tanh(s / c), which a score s becomes.",
       "::std::optional<::llvm::APFloat>", "getSoftcap">
   ];
