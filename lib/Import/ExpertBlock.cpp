@@ -74,8 +74,10 @@ Value ExpertBlock::joinClamped(Value gate, Value up,
 }
 
 Value ExpertBlock::route(Value x, Value logits, const ExpertWeights &weights) {
-  auto routed = RouteOp::create(b, loc, logits, weights.scales, config.chosen,
-                                config.normalized);
+  auto routed = RouteOp::create(
+      b, loc, logits, /*bias=*/Value(), weights.scales, config.chosen,
+      /*sigmoid=*/false, config.normalized, /*groups=*/IntegerAttr(),
+      /*kept_groups=*/IntegerAttr());
   Value experts = routed.getExperts(), shares = routed.getWeights();
   Value results = widen(ExpertMatmulOp::create(
       b, loc, inner(x, experts, weights), experts, weights.down,

@@ -14,6 +14,7 @@
 #include "kf/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -38,53 +39,109 @@ public:
         experts(rows.getDimSize(1)), top(static_cast<int64_t>(op.getTop())) {}
 
   SmallVector<Value> build() {
-    Value x = op.getLogits();
-    if (!rows.getElementType().isF32())
-      x = arith::ExtFOp::create(b, loc, rows.clone(b.getF32Type()), x);
-    Value places = isAtPlace(ranksOf(x)); // [T, k, E] of i1
+    Value x = widened(op.getLogits());
+    Value places = isAtPlace(ranksOf(choices(x))); // [T, k, E] of i1
     Value numbers = pick(places, alongRows(iota({top, experts}, 1)));
-    Value weights;
-    if (op.getNormalized())
-      weights = SoftmaxOp::create(b, loc, pick(places, toPlaces(x)));
-    else
-      weights = pick(places, toPlaces(SoftmaxOp::create(b, loc, x)));
+    Value weights = weightsOf(x, places);
     if (!op.getScales())
       return {numbers, weights};
-    Value scales = op.getScales(); // [E]
-    auto type = cast<RankedTensorType>(scales.getType());
-    if (!type.getElementType().isF32())
-      scales =
-          arith::ExtFOp::create(b, loc, type.clone(b.getF32Type()), scales);
-    scales = pick(places, broadcast(scales, {top, experts}));
+    Value scales =
+        pick(places, broadcast(widened(op.getScales()), {top, experts}));
     return {numbers, arith::MulFOp::create(b, loc, weights, scales)};
   }
 
 private:
-  /// How many columns of the row come before each, [T, E] of i32. All is
-  /// computed of [T, E, E], which no kernel has to be formed of before.
+  /// By what experts are chosen, [T, E].
+  Value choices(Value x) {
+    if (!op.getBias())
+      return x;
+    Value sums = arith::AddFOp::create(
+        b, loc, sigmoid(x), broadcast(widened(op.getBias()), {experts}));
+    return op.getGroups() ? inKeptGroups(sums) : sums;
+  }
+
+  /// x [T, E], -inf in the groups that are not kept.
+  Value inKeptGroups(Value x) {
+    const auto count = static_cast<int64_t>(*op.getGroups());
+    const int64_t size = experts / count;
+    // The largest sum of two different elements of a group.
+    auto pairs = [&](ArrayRef<int64_t> shape) -> Value {
+      return keyOf(broadcast(split(x, shape), {count, size, size}));
+    };
+    Value sums = arith::AddFOp::create(b, loc, pairs({count, 1, size}),
+                                       pairs({count, size, 1}));
+    Value isSame =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                              alongRows(iota({count, size, size}, 1)),
+                              alongRows(iota({count, size, size}, 2)));
+    sums = arith::SelectOp::create(
+        b, loc, isSame, filled(b.getF32FloatAttr(-inf), {count, size, size}),
+        keyOf(sums));
+    Value best = ReduceOp::create(b, loc, sums, ReduceKind::Max, {2, 3}, false);
+    Value ranks = broadcast(split(ranksOf(best), {count, 1}), {count, size});
+    Value isKept = arith::CmpIOp::create(
+        b, loc, arith::CmpIPredicate::slt, ranks,
+        filled(b.getI32IntegerAttr(static_cast<int32_t>(*op.getKeptGroups())),
+               {count, size}));
+    Value kept =
+        arith::SelectOp::create(b, loc, isKept, split(x, {count, size}),
+                                filled(b.getF32FloatAttr(-inf), {count, size}));
+    return tensor::CollapseShapeOp::create(
+        b, loc, x.getType(), kept, ArrayRef<ReassociationIndices>{{0}, {1, 2}});
+  }
+
+  /// Of the chosen experts, [T, k].
+  Value weightsOf(Value x, Value places) {
+    if (!op.getSigmoid() && !op.getNormalized())
+      return pick(places, toPlaces(SoftmaxOp::create(b, loc, x)));
+    Value chosen = pick(places, toPlaces(x));
+    if (!op.getSigmoid())
+      return SoftmaxOp::create(b, loc, chosen);
+    Value weights = sigmoid(chosen);
+    if (!op.getNormalized())
+      return weights;
+    Value total = ReduceOp::create(b, loc, weights, ReduceKind::Sum, {1}, true);
+    total = arith::AddFOp::create(b, loc, total,
+                                  filled(b.getF32FloatAttr(1e-20f), {1}));
+    return arith::DivFOp::create(b, loc, weights, broadcast(total, {top}));
+  }
+
+  /// 1 / (1 + exp(-x)).
+  Value sigmoid(Value x) {
+    Value one = filled(b.getF32FloatAttr(1),
+                       cast<RankedTensorType>(x.getType()).getDimSize(1));
+    Value decay = math::ExpOp::create(b, loc, arith::NegFOp::create(b, loc, x));
+    return arith::DivFOp::create(b, loc, one,
+                                 arith::AddFOp::create(b, loc, one, decay));
+  }
+
+  /// How many columns of the row of x [T, C] come before each, [T, C] of i32.
+  /// All is computed of [T, C, C], which no kernel has to be formed of before.
   Value ranksOf(Value x) {
-    Value others = keyOf(broadcast(insert(x, 1), {experts, experts}));
-    Value own = keyOf(broadcast(insert(x, 2), {experts, experts}));
+    const int64_t count = cast<RankedTensorType>(x.getType()).getDimSize(1);
+    Value others = keyOf(broadcast(split(x, {1, count}), {count, count}));
+    Value own = keyOf(broadcast(split(x, {count, 1}), {count, count}));
     auto compare = [&](arith::CmpFPredicate predicate) -> Value {
       return arith::CmpFOp::create(b, loc, predicate, others, own);
     };
-    Value isEarlier =
-        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                              alongRows(iota({experts, experts}, 1)),
-                              alongRows(iota({experts, experts}, 0)));
+    Value isEarlier = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                            alongRows(iota({count, count}, 1)),
+                                            alongRows(iota({count, count}, 0)));
     Value isBefore = arith::OrIOp::create(
         b, loc, compare(arith::CmpFPredicate::OGT),
         arith::AndIOp::create(b, loc, compare(arith::CmpFPredicate::OEQ),
                               isEarlier));
     return sum(arith::ExtUIOp::create(
-        b, loc, typeOf({experts, experts}, b.getI32Type()), isBefore));
+        b, loc, typeOf({count, count}, b.getI32Type()), isBefore));
   }
 
-  /// x [T, E, E], NaN being the least.
+  /// x, NaN being the least.
   Value keyOf(Value x) {
     Value isNan =
         arith::CmpFOp::create(b, loc, arith::CmpFPredicate::UNO, x, x);
-    Value least = filled(b.getF32FloatAttr(-inf), {experts, experts});
+    Value least =
+        filled(b.getF32FloatAttr(-inf),
+               cast<RankedTensorType>(x.getType()).getShape().drop_front());
     return arith::SelectOp::create(b, loc, isNan, least, x);
   }
 
@@ -104,7 +161,9 @@ private:
   }
 
   /// [T, E] for each of k places.
-  Value toPlaces(Value x) { return broadcast(insert(x, 1), {top, experts}); }
+  Value toPlaces(Value x) {
+    return broadcast(split(x, {1, experts}), {top, experts});
+  }
 
   //===--- Tensors --------------------------------------------------------===//
 
@@ -119,20 +178,26 @@ private:
         b.getDenseI64ArrayAttr(2), /*keep_dims=*/UnitAttr());
   }
 
-  /// x [T, E] with a dimension of 1 in front of or behind its columns.
-  Value insert(Value x, int64_t dim) {
-    SmallVector<int64_t> shape = {1, experts};
-    SmallVector<OpFoldResult> sizes = {tensor::getMixedSize(b, loc, x, 0),
-                                       b.getIndexAttr(1),
-                                       b.getIndexAttr(experts)};
-    if (dim == 2) {
-      std::swap(shape[0], shape[1]);
-      std::swap(sizes[1], sizes[2]);
+  /// x, of any floats, as f32.
+  Value widened(Value x) {
+    auto type = cast<RankedTensorType>(x.getType());
+    if (type.getElementType().isF32())
+      return x;
+    return arith::ExtFOp::create(b, loc, type.clone(b.getF32Type()), x);
+  }
+
+  /// x [T, C] as [T, shape...], which has C elements.
+  Value split(Value x, ArrayRef<int64_t> shape) {
+    SmallVector<OpFoldResult> sizes = {tensor::getMixedSize(b, loc, x, 0)};
+    ReassociationIndices inner;
+    for (int64_t size : shape) {
+      sizes.push_back(b.getIndexAttr(size));
+      inner.push_back(static_cast<int64_t>(sizes.size()) - 1);
     }
     Type element = cast<RankedTensorType>(x.getType()).getElementType();
     return tensor::ExpandShapeOp::create(
         b, loc, typeOf(shape, element), x,
-        ArrayRef<ReassociationIndices>{{0}, {1, 2}}, sizes);
+        ArrayRef<ReassociationIndices>{{0}, inner}, sizes);
   }
 
   /// x, whose rows are 1 or T, or which has none, as [T, shape...].

@@ -50,3 +50,36 @@ func.func @plain(%x: tensor<4x8xbf16>) -> (tensor<4x2xi32>, tensor<4x2xf32>) {
   %e, %w = kf.route %x top(2) : tensor<4x8xbf16>
   return %e, %w : tensor<4x2xi32>, tensor<4x2xf32>
 }
+
+// Sigmoids are of what is chosen alone, which their sum divides.
+// CHECK-LABEL: @sigmoid(
+// CHECK-SAME:    %[[X:.*]]: tensor<?x8xf32>)
+// CHECK:         tensor.expand_shape %[[X]]
+// CHECK:         %[[LOGITS:.*]] = kf.reduce(sum) %{{.*}} dims = [2] : tensor<?x2x8xf32>
+// CHECK:         %[[NEGATIVE:.*]] = arith.negf %[[LOGITS]] : tensor<?x2xf32>
+// CHECK:         math.exp %[[NEGATIVE]]
+// CHECK:         %[[WEIGHTS:.*]] = arith.divf
+// CHECK:         kf.reduce(sum) %[[WEIGHTS]] dims = [1] keep_dims
+// CHECK:         arith.divf %[[WEIGHTS]]
+func.func @sigmoid(%x: tensor<?x8xf32>) -> (tensor<?x2xi32>, tensor<?x2xf32>) {
+  %e, %w = kf.route %x top(2) sigmoid normalized : tensor<?x8xf32>
+  return %e, %w : tensor<?x2xi32>, tensor<?x2xf32>
+}
+
+// Groups whose best pair is not among the best count as -inf.
+// CHECK-LABEL: @groups(
+// CHECK-SAME:    tensor<?x8xf32>, %[[BIAS:[^:]*]]: tensor<8xf32>)
+// CHECK:         %[[SIGMOID:.*]] = arith.divf
+// CHECK:         %[[OFFSET:.*]] = kf.broadcast %[[BIAS]]
+// CHECK:         %[[SUM:.*]] = arith.addf %[[SIGMOID]], %[[OFFSET]] : tensor<?x8xf32>
+// CHECK:         %[[PAIRS:.*]] = arith.addf %{{.*}}, %{{.*}} : tensor<?x4x2x2xf32>
+// CHECK:         %[[NUMBERS:.*]] = arith.select %{{.*}}, %{{.*}}, %[[PAIRS]]
+// CHECK:         %[[OTHERS:.*]] = arith.select %{{.*}}, %{{.*}}, %[[NUMBERS]]
+// CHECK:         kf.reduce(max) %[[OTHERS]] dims = [2, 3]
+// CHECK:         %[[KEPT:.*]] = arith.cmpi slt, %{{.*}}, %{{.*}} : tensor<?x4x2xi32>
+// CHECK:         arith.select %[[KEPT]], %{{.*}}, %{{.*}} : tensor<?x4x2xi1>, tensor<?x4x2xf32>
+// CHECK:         tensor.collapse_shape %{{.*}} : tensor<?x4x2xf32> into tensor<?x8xf32>
+func.func @groups(%x: tensor<?x8xf32>, %b: tensor<8xf32>) -> (tensor<?x2xi32>, tensor<?x2xf32>) {
+  %e, %w = kf.route %x top(2) sigmoid bias(%b : tensor<8xf32>) groups(4, 2) : tensor<?x8xf32>
+  return %e, %w : tensor<?x2xi32>, tensor<?x2xf32>
+}

@@ -12,6 +12,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <span>
 
 namespace kf::reference {
 namespace {
@@ -32,6 +33,65 @@ std::vector<float> softmaxOf(std::vector<float> x) {
   for (float &value : x)
     value = static_cast<float>(value / sum);
   return x;
+}
+
+float sigmoidOf(float x) { return 1 / (1 + std::exp(-x)); }
+
+/// The numbers of `keys`, the largest first, and of equals the first one.
+std::vector<int32_t> descending(std::span<const float> keys) {
+  std::vector<int32_t> order(keys.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::ranges::sort(order, std::greater<>(),
+                    [&](int32_t i) { return std::pair(keys[i], -i); });
+  return order;
+}
+
+/// Makes -inf of the keys of all but the groups whose two largest keys have the
+/// largest sums.
+void keepGroups(std::vector<float> &keys, const RouteOptions &options) {
+  const auto groups = static_cast<size_t>(options.groups);
+  const size_t size = keys.size() / groups;
+  std::vector<float> sums;
+  for (size_t group = 0; group < groups; ++group) {
+    const std::span<const float> own(keys.data() + group * size, size);
+    const std::vector<int32_t> order = descending(own);
+    const float sum = own[order[0]] + own[order[1]];
+    sums.push_back(std::isnan(sum) ? kLeast : sum);
+  }
+  const std::vector<int32_t> order = descending(sums);
+  for (size_t i = static_cast<size_t>(options.keptGroups); i < groups; ++i)
+    std::fill_n(keys.begin() + static_cast<int64_t>(order[i] * size), size,
+                kLeast);
+}
+
+Status checkRoute(const TensorView &logits, const RouteOptions &options,
+                  const TensorView *scales, const TensorView *bias) {
+  if (logits.rank() != 2 || !isFloat(logits.type))
+    return Status::error("kf.route C1: logits are " +
+                         describe(logits.type, logits.shape) +
+                         ", not a matrix of float elements");
+  const int64_t count = logits.shape[1];
+  if (options.top < 1 || options.top > count)
+    return Status::error("kf.route C2: top is " + std::to_string(options.top) +
+                         "; 1 to " + std::to_string(count) + " are possible");
+  for (auto [name, numbers] :
+       {std::pair("scales", scales), std::pair("bias", bias)})
+    if (numbers &&
+        (numbers->shape != std::vector{count} || !isFloat(numbers->type)))
+      return Status::error("kf.route C4: " + std::string(name) + " are " +
+                           describe(numbers->type, numbers->shape) + ", not [" +
+                           std::to_string(count) + "] of float elements");
+  if (bias && !options.sigmoid)
+    return Status::error("kf.route C5: bias needs sigmoid");
+  if (options.groups == 0)
+    return Status();
+  const int64_t size = count / options.groups, kept = options.keptGroups;
+  if (!bias || count % options.groups != 0 || size < 2 || kept < 1 ||
+      kept > options.groups || kept * size < options.top)
+    return Status::error("kf.route C5: " + std::to_string(kept) + " of " +
+                         std::to_string(options.groups) + " groups of " +
+                         std::to_string(count) + " experts");
+  return Status();
 }
 
 Status checkExperts(const TensorView &x, const TensorView &experts,
@@ -66,45 +126,53 @@ Status checkExperts(const TensorView &x, const TensorView &experts,
 
 } // namespace
 
-Result<std::vector<Tensor>> route(const TensorView &logits, int64_t top,
-                                  bool normalized, const TensorView *scales) {
-  if (logits.rank() != 2 || !isFloat(logits.type))
-    return Status::error("kf.route C1: logits are " +
-                         describe(logits.type, logits.shape) +
-                         ", not a matrix of float elements");
-  const int64_t rows = logits.shape[0], count = logits.shape[1];
-  if (top < 1 || top > count)
-    return Status::error("kf.route C2: top is " + std::to_string(top) +
-                         "; 1 to " + std::to_string(count) + " are possible");
-  if (scales && (scales->shape != std::vector{count} || !isFloat(scales->type)))
-    return Status::error("kf.route C4: scales are " +
-                         describe(scales->type, scales->shape) + ", not [" +
-                         std::to_string(count) + "] of float elements");
-  std::vector<float> factors(static_cast<size_t>(count), 1);
+Result<std::vector<Tensor>> route(const TensorView &logits,
+                                  const RouteOptions &options,
+                                  const TensorView *scales,
+                                  const TensorView *bias) {
+  KF_RETURN_IF_ERROR(checkRoute(logits, options, scales, bias));
+  const int64_t rows = logits.shape[0], count = logits.shape[1],
+                top = options.top;
+  std::vector<float> factors(static_cast<size_t>(count), 1), offsets;
   if (scales) {
     KF_ASSIGN_OR_RETURN(factors, widen(*scales));
+  }
+  if (bias) {
+    KF_ASSIGN_OR_RETURN(offsets, widen(*bias));
   }
   KF_ASSIGN_OR_RETURN(std::vector<float> values, widen(logits));
   KF_ASSIGN_OR_RETURN(Tensor experts,
                       Tensor::zeros(DataType::I32, {rows, top}));
   KF_ASSIGN_OR_RETURN(Tensor weights,
                       Tensor::zeros(DataType::F32, {rows, top}));
-  std::vector<int32_t> order(count);
   for (int64_t row = 0; row < rows; ++row) {
-    const float *x = values.data() + row * count;
-    // The first of equals is larger.
-    auto key = [&](int32_t i) {
-      return std::pair(std::isnan(x[i]) ? kLeast : x[i], -i);
-    };
-    std::iota(order.begin(), order.end(), 0);
-    std::ranges::sort(order, std::greater<>(), key);
+    const std::span<const float> x(values.data() + row * count,
+                                   static_cast<size_t>(count));
+    std::vector<float> keys(x.begin(), x.end());
+    if (bias)
+      for (int64_t i = 0; i < count; ++i)
+        keys[i] = sigmoidOf(x[i]) + offsets[i];
+    std::ranges::replace_if(
+        keys, [](float key) { return std::isnan(key); }, kLeast);
+    if (options.groups)
+      keepGroups(keys, options);
+    const std::vector<int32_t> order = descending(keys);
     std::vector<float> chosen;
     for (int64_t j = 0; j < top; ++j)
       chosen.push_back(x[order[j]]);
-    if (normalized) {
+    if (options.sigmoid) {
+      double sum = 1e-20;
+      for (float &weight : chosen) {
+        weight = sigmoidOf(weight);
+        sum += weight;
+      }
+      if (options.normalized)
+        for (float &weight : chosen)
+          weight = static_cast<float>(weight / sum);
+    } else if (options.normalized) {
       chosen = softmaxOf(chosen);
     } else {
-      const std::vector<float> all = softmaxOf({x, x + count});
+      const std::vector<float> all = softmaxOf({x.begin(), x.end()});
       for (int64_t j = 0; j < top; ++j)
         chosen[j] = all[order[j]];
     }

@@ -211,10 +211,24 @@ Result<Evaluate> prepareMatmul(const OpSite &site) {
 }
 
 Result<Evaluate> prepareRoute(const OpSite &site) {
-  KF_ASSIGN_OR_RETURN(int64_t top, site.attributes.integer("top"));
-  const bool normalized = site.attributes.has("normalized");
-  return Evaluate([top, normalized](const OpCall &call) {
-    return route(call.tensor(0), top, normalized, call.optionalTensor(1));
+  RouteOptions options;
+  KF_ASSIGN_OR_RETURN(options.top, site.attributes.integer("top"));
+  options.sigmoid = site.attributes.has("sigmoid");
+  options.normalized = site.attributes.has("normalized");
+  if (site.attributes.has("groups")) {
+    KF_ASSIGN_OR_RETURN(options.groups, site.attributes.integer("groups"));
+    KF_ASSIGN_OR_RETURN(options.keptGroups,
+                        site.attributes.integer("kept_groups"));
+    if (options.groups < 1)
+      return wrongType("groups", "positive");
+  }
+  // logits, bias, scales.
+  KF_ASSIGN_OR_RETURN(auto places, operandPlaces(site, "tTT"));
+  return Evaluate([options, places](const OpCall &call) {
+    auto at = [&](size_t i) {
+      return places[i] ? &call.tensor(*places[i]) : nullptr;
+    };
+    return route(*at(0), options, at(2), at(1));
   });
 }
 
@@ -659,7 +673,7 @@ Result<Evaluate> prepareReshape(const OpSite &site) {
 constexpr OpEntry kOps[] = {
     {"kf.embedding", "tt", 1, prepareEmbedding},
     {"kf.matmul", "ttTTTTT", 1, prepareMatmul},
-    {"kf.route", "tT", 2, prepareRoute},
+    {"kf.route", "tTT", 2, prepareRoute},
     {"kf.expert_matmul", "tttTTT", 1, prepareExpertMatmul},
     {"kf.mlp", "tttTTTT", 1, prepareMlp},
     {"kf.rms_norm", "tt", 1, prepareRmsNorm},

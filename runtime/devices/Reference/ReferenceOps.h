@@ -66,13 +66,23 @@ Result<Tensor> batchMatmul(const TensorView &x, const TensorView &w,
 // Experts (ExpertOps.cpp)
 //===----------------------------------------------------------------------===//
 
+struct RouteOptions {
+  int64_t top = 1;
+  bool sigmoid = false, normalized = false;
+  /// Of `groups` groups of neighbours, those that experts are chosen of; 0: all
+  /// experts are one group.
+  int64_t groups = 0, keptGroups = 0;
+};
+
 /// kf.route: the `top` largest of each row of `logits` [T, E], in descending
 /// order, the first of equals first, and their probabilities by a softmax over
 /// all or, with `normalized`, over those, times their scale in `scales` [E] or
-/// null: [T, top] of i32 and of f32.
-Result<std::vector<Tensor>> route(const TensorView &logits, int64_t top,
-                                  bool normalized,
-                                  const TensorView *scales = nullptr);
+/// null: [T, top] of i32 and of f32. With `sigmoid`, weights are sigmoids, and
+/// `bias` [E], or null, is added to those where experts are chosen.
+Result<std::vector<Tensor>> route(const TensorView &logits,
+                                  const RouteOptions &options,
+                                  const TensorView *scales = nullptr,
+                                  const TensorView *bias = nullptr);
 
 /// kf.expert_matmul: x[t] w[0, e]^T + bias[0, e] of e = experts[t, j], taken
 /// for the nearest expert that there is. x [T, K] or [T, k, K], experts [T, k]

@@ -9,6 +9,10 @@ func.func @route(%logits: tensor<?x8xf32, #kf.size<rows>>, %half: tensor<4x8xf16
   %1:2 = kf.route %half top(8) normalized : tensor<4x8xf16>
   // CHECK: kf.route %{{.*}} top(3) scales(%{{.*}} : tensor<8xbf16>) : tensor<4x8xf16>
   %2:2 = kf.route %half top(3) scales(%scales : tensor<8xbf16>) : tensor<4x8xf16>
+  // CHECK: kf.route %{{.*}} top(1) sigmoid : tensor<4x8xf16>
+  %3:2 = kf.route %half top(1) sigmoid : tensor<4x8xf16>
+  // CHECK: kf.route %{{.*}} top(3) sigmoid normalized bias(%{{.*}} : tensor<8xbf16>) groups(4, 2) scales(%{{.*}} : tensor<8xbf16>) : tensor<4x8xf16>
+  %4:2 = kf.route %half top(3) sigmoid normalized bias(%scales : tensor<8xbf16>) groups(4, 2) scales(%scales : tensor<8xbf16>) : tensor<4x8xf16>
   return
 }
 

@@ -56,6 +56,62 @@ func.func @f(%x: tensor<?x8xf32>, %s: tensor<8xi32>) {
 
 // -----
 
+func.func @f(%x: tensor<?x8xf32>, %s: tensor<7xf32>) {
+  // expected-error @+1 {{C4: bias must be [8] of a float type, found 'tensor<7xf32>'}}
+  %0:2 = kf.route %x top(2) sigmoid bias(%s : tensor<7xf32>) : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32>, %s: tensor<8xf32>) {
+  // expected-error @+1 {{C5: bias needs sigmoid}}
+  %0:2 = kf.route %x top(2) bias(%s : tensor<8xf32>) : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32>) {
+  // expected-error @+1 {{C5: groups needs bias}}
+  %0:2 = kf.route %x top(2) sigmoid groups(4, 2) : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32>, %s: tensor<8xf32>) {
+  // expected-error @+1 {{C5: groups must divide 8 experts into groups of two or more, found 8}}
+  %0:2 = kf.route %x top(2) sigmoid bias(%s : tensor<8xf32>) groups(8, 2) : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32>, %s: tensor<8xf32>) {
+  // expected-error @+1 {{C5: groups must divide 8 experts into groups of two or more, found 3}}
+  %0:2 = kf.route %x top(2) sigmoid bias(%s : tensor<8xf32>) groups(3, 2) : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32>, %s: tensor<8xf32>) {
+  // expected-error @+1 {{C5: kept groups must be in [1, 4], found 5}}
+  %0:2 = kf.route %x top(2) sigmoid bias(%s : tensor<8xf32>) groups(4, 5) : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32>, %s: tensor<8xf32>) {
+  // expected-error @+1 {{C5: 1 groups have 2 experts, fewer than the 3 of top}}
+  %0:2 = kf.route %x top(3) sigmoid bias(%s : tensor<8xf32>) groups(4, 1) : tensor<?x8xf32>
+  return
+}
+
+// -----
+
 func.func @f(%x: tensor<64xf32>, %e: tensor<?x2xi32>, %w: tensor<1x4x96x64xf32>) {
   // expected-error @+1 {{C1: x must have rank 2 or 3, found 'tensor<64xf32>'}}
   %0 = kf.expert_matmul %x experts(%e), %w : tensor<64xf32>, tensor<?x2xi32>, tensor<1x4x96x64xf32>

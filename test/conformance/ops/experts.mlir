@@ -16,6 +16,26 @@ func.func @route_scaled(%logits: tensor<?x7xf32>, %scales: tensor<7xbf16>) -> (t
   return %e, %w : tensor<?x3xi32>, tensor<?x3xf32>
 }
 
+func.func @route_sigmoid(%logits: tensor<?x7xf32>) -> (tensor<?x3xi32>, tensor<?x3xf32>) attributes {kf.max_tokens = 40 : i64} {
+  %e, %w = kf.route %logits top(3) sigmoid : tensor<?x7xf32>
+  return %e, %w : tensor<?x3xi32>, tensor<?x3xf32>
+}
+
+func.func @route_biased(%logits: tensor<?x7xf32>, %bias: tensor<7xbf16>) -> (tensor<?x3xi32>, tensor<?x3xf32>) attributes {kf.max_tokens = 40 : i64} {
+  %e, %w = kf.route %logits top(3) sigmoid normalized bias(%bias : tensor<7xbf16>) : tensor<?x7xf32>
+  return %e, %w : tensor<?x3xi32>, tensor<?x3xf32>
+}
+
+func.func @route_groups(%logits: tensor<?x24xf32>, %bias: tensor<24xf32>) -> (tensor<?x4xi32>, tensor<?x4xf32>) attributes {kf.max_tokens = 40 : i64} {
+  %e, %w = kf.route %logits top(4) sigmoid normalized bias(%bias : tensor<24xf32>) groups(6, 2) : tensor<?x24xf32>
+  return %e, %w : tensor<?x4xi32>, tensor<?x4xf32>
+}
+
+func.func @route_groups_row(%logits: tensor<1x8xf16>, %bias: tensor<8xf32>, %scales: tensor<8xf32>) -> (tensor<1x2xi32>, tensor<1x2xf32>) {
+  %e, %w = kf.route %logits top(2) sigmoid bias(%bias : tensor<8xf32>) groups(4, 2) scales(%scales : tensor<8xf32>) : tensor<1x8xf16>
+  return %e, %w : tensor<1x2xi32>, tensor<1x2xf32>
+}
+
 // All, of rows with many equal elements.
 func.func @route_all_bf16(%x: tensor<4x9xi1>) -> (tensor<4x9xi32>, tensor<4x9xf32>) {
   %logits = arith.uitofp %x : tensor<4x9xi1> to tensor<4x9xbf16>

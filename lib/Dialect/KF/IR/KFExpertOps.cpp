@@ -46,13 +46,34 @@ LogicalResult RouteOp::verify() {
   if (static_cast<int64_t>(getTop()) > logits.getDimSize(1))
     return emitOpError("C2: top must be at most ")
            << logits.getDimSize(1) << ", found " << getTop();
-  if (!getScales())
-    return success();
-  if (RankedTensorType scales = tensorType(getScales());
-      scales.getShape() != logits.getShape().take_back() ||
-      !isa<FloatType>(scales.getElementType()))
-    return emitOpError("C4: scales must be [")
-           << logits.getDimSize(1) << "] of a float type, found " << scales;
+  const int64_t experts = logits.getDimSize(1);
+  for (auto [name, numbers] :
+       {std::pair("scales", getScales()), std::pair("bias", getBias())})
+    if (numbers && !isFloatOfShape(numbers.getType(), {experts}))
+      return emitOpError("C4: ")
+             << name << " must be [" << experts << "] of a float type, found "
+             << numbers.getType();
+  if (getBias() && !getSigmoid())
+    return emitOpError("C5: bias needs sigmoid");
+  return getGroups() || getKeptGroups() ? verifyGroups() : success();
+}
+
+LogicalResult RouteOp::verifyGroups() {
+  if (!getBias())
+    return emitOpError("C5: groups needs bias");
+  const int64_t experts = tensorType(getLogits()).getDimSize(1);
+  const auto count = static_cast<int64_t>(getGroups().value_or(0));
+  const auto kept = static_cast<int64_t>(getKeptGroups().value_or(0));
+  if (count < 1 || experts % count != 0 || experts / count < 2)
+    return emitOpError("C5: groups must divide ")
+           << experts << " experts into groups of two or more, found " << count;
+  if (kept < 1 || kept > count)
+    return emitOpError("C5: kept groups must be in [1, ")
+           << count << "], found " << kept;
+  if (kept * (experts / count) < static_cast<int64_t>(getTop()))
+    return emitOpError("C5: ")
+           << kept << " groups have " << kept * (experts / count)
+           << " experts, fewer than the " << getTop() << " of top";
   return success();
 }
 

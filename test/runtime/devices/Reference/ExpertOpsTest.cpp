@@ -17,7 +17,8 @@ namespace {
 std::vector<float> expectRoutes(const Tensor &logits, int64_t top,
                                 bool normalized,
                                 const std::vector<int32_t> &experts) {
-  Result<std::vector<Tensor>> routes = route(logits.view(), top, normalized);
+  Result<std::vector<Tensor>> routes =
+      route(logits.view(), {.top = top, .normalized = normalized});
   EXPECT_TRUE(routes.ok()) << routes.message();
   if (!routes.ok())
     return {};
@@ -53,13 +54,13 @@ TEST(Route, ScalesMultiplyTheWeightsOfTheirExperts) {
   Tensor logits = makeTensor({2, 3}, {5, 5, 0, 0, 1, 1});
   Tensor scales = makeTensor({3}, {2, 4, 8});
   const TensorView view = scales.view();
-  auto routes = route(logits.view(), 2, /*normalized=*/true, &view);
+  auto routes = route(logits.view(), {.top = 2, .normalized = true}, &view);
   ASSERT_TRUE(routes.ok()) << routes.message();
   const float *weights = (*routes)[1].floats();
   expectNear({weights, weights + 4}, {1, 2, 2, 4});
   Tensor few = makeTensor({2}, {1, 1});
   const TensorView wrong = few.view();
-  EXPECT_EQ(route(logits.view(), 2, true, &wrong).message(),
+  EXPECT_EQ(route(logits.view(), {.top = 2}, &wrong).message(),
             "kf.route C4: scales are 2xf32, not [3] of float elements");
 }
 
@@ -84,12 +85,79 @@ TEST(Route, NaNIsSmall) {
     EXPECT_TRUE(std::isnan(weight));
 }
 
+TEST(Route, SigmoidsStandAlone) {
+  const float log3 = std::log(3.0f);
+  Tensor logits = makeTensor({1, 4}, {0, log3, kNan, -log3});
+  auto weightsOf = [&](const RouteOptions &options) -> std::vector<float> {
+    auto routes = route(logits.view(), options);
+    EXPECT_TRUE(routes.ok()) << routes.message();
+    const float *weights = (*routes)[1].floats();
+    return {weights, weights + options.top};
+  };
+  expectNear(weightsOf({.top = 3, .sigmoid = true}), {0.75f, 0.5f, 0.25f});
+  expectNear(weightsOf({.top = 2, .sigmoid = true, .normalized = true}),
+             {0.6f, 0.4f});
+  EXPECT_TRUE(std::isnan(weightsOf({.top = 4, .sigmoid = true}).back()));
+  // Nothing is divided by 0.
+  logits = makeTensor({1, 2}, {-200, -300});
+  expectNear(weightsOf({.top = 1, .sigmoid = true, .normalized = true}), {0});
+}
+
+TEST(Route, BiasesChooseWithoutCounting) {
+  const float log3 = std::log(3.0f);
+  Tensor logits = makeTensor({2, 4}, {0, log3, -log3, 0, log3, 0, 0, -log3});
+  Tensor offsets = makeTensor({4}, {0, -1, 0.5f, 0});
+  const TensorView bias = offsets.view();
+  auto routes =
+      route(logits.view(), {.top = 2, .sigmoid = true}, nullptr, &bias);
+  ASSERT_TRUE(routes.ok()) << routes.message();
+  // Sums are 0.5, -0.25, 0.75, 0.5, and 0.75, -0.5, 1, 0.25.
+  const int32_t *experts = (*routes)[0].ints();
+  EXPECT_EQ(std::vector<int32_t>(experts, experts + 4),
+            (std::vector<int32_t>{2, 0, 2, 0}));
+  const float *weights = (*routes)[1].floats();
+  expectNear({weights, weights + 4}, {0.25f, 0.5f, 0.5f, 0.75f});
+}
+
+TEST(Route, GroupsOfTheLargestSumsAreKept) {
+  // The largest expert is alone in its group, and the group that is kept has
+  // the largest two.
+  const float log3 = std::log(3.0f);
+  Tensor logits = makeTensor({1, 6}, {9, -9, -9, log3, log3, 0});
+  Tensor zeros = makeTensor({6}, std::vector<float>(6, 0));
+  const TensorView bias = zeros.view();
+  RouteOptions options = {
+      .top = 2, .sigmoid = true, .groups = 2, .keptGroups = 1};
+  auto routes = route(logits.view(), options, nullptr, &bias);
+  ASSERT_TRUE(routes.ok()) << routes.message();
+  const int32_t *experts = (*routes)[0].ints();
+  EXPECT_EQ(std::vector<int32_t>(experts, experts + 2),
+            (std::vector<int32_t>{3, 4}));
+  options.keptGroups = 2;
+  routes = route(logits.view(), options, nullptr, &bias);
+  ASSERT_TRUE(routes.ok()) << routes.message();
+  EXPECT_EQ((*routes)[0].ints()[0], 0);
+  for (auto [groups, kept] :
+       {std::pair(6, 2), std::pair(4, 2), std::pair(2, 0), std::pair(2, 3)}) {
+    options.groups = groups;
+    options.keptGroups = kept;
+    EXPECT_NE(route(logits.view(), options, nullptr, &bias)
+                  .message()
+                  .find("kf.route C5"),
+              std::string::npos);
+  }
+  EXPECT_NE(route(logits.view(), {}, nullptr, &bias)
+                .message()
+                .find("kf.route C5: bias needs sigmoid"),
+            std::string::npos);
+}
+
 TEST(Route, RejectsWrongOperands) {
   Tensor row = makeTensor({2}, {1, 2}), logits = makeTensor({1, 2}, {1, 2});
-  EXPECT_NE(route(row.view(), 1, false).message().find("kf.route C1"),
+  EXPECT_NE(route(row.view(), {.top = 1}).message().find("kf.route C1"),
             std::string::npos);
   for (int64_t top : {0, 3})
-    EXPECT_NE(route(logits.view(), top, false).message().find("kf.route C2"),
+    EXPECT_NE(route(logits.view(), {.top = top}).message().find("kf.route C2"),
               std::string::npos);
 }
 

@@ -15,7 +15,7 @@
 #ifndef KF_DIALECT_KF_IR_KFEXPERTOPS_TD
 #define KF_DIALECT_KF_IR_KFEXPERTOPS_TD
 
-def KF_RouteOp : KF_TensorOp<"route"> {
+def KF_RouteOp : KF_TensorOp<"route", [AttrSizedOperandSegments]> {
   let summary = "the experts of each row, and how much each counts";
   let description = [{
     The `top` largest logits of each row, in descending order: `experts` are
@@ -26,24 +26,49 @@ def KF_RouteOp : KF_TensorOp<"route"> {
     those of a row that chose it. `scales` multiplies the weight of expert e by
     `scales[e]`. `kf-expand-route` makes reductions and elementwise ops of it.
 
+    With `sigmoid`, weights are the sigmoids of logits, each by itself, and if
+    `normalized` divided by the sum of those that were chosen, plus 1e-20. A NaN
+    is the weight of the expert alone that has it.
+
+    With `bias`, the experts with the largest sums of weight and `bias[e]` are
+    chosen instead, whose weights are as without (Wang et al., "Auxiliary-Loss-
+    Free Load Balancing Strategy for Mixture-of-Experts", 2024). With
+    `groups(n, m)`, the E experts are n groups of neighbours, and those are
+    chosen of the m groups whose two largest sums together are largest
+    (DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024).
+
     - C1: `logits` is a rank 2 tensor [T, E] of f32, f16 or bf16, E static and at
       most 65536.
     - C2: `top` is between 1 and E.
     - C3: `experts` is [T, top] of i32, `weights` [T, top] of f32.
-    - C4: `scales`, where present, is [E] of a float type.
+    - C4: `scales` and `bias`, where present, are [E] of a float type.
+    - C5: `bias` needs `sigmoid`, and `groups` needs `bias`; n divides E, groups
+      have two experts or more, m is between 1 and n, and m groups have `top`
+      experts or more.
 
     ```mlir
     %experts, %weights = kf.route %logits top(2) normalized : tensor<?x8xf32>
     %e, %w = kf.route %logits top(2) scales(%s : tensor<8xbf16>)
         : tensor<?x8xf32>
+    %f, %u = kf.route %logits top(2) sigmoid normalized
+        bias(%b : tensor<8xf32>) groups(4, 2) : tensor<?x8xf32>
     ```
   }];
-  let arguments = (ins AnyRankedTensor:$logits, Optional<AnyRankedTensor>:$scales,
-                       I64Attr:$top, UnitAttr:$normalized);
+  let arguments = (ins AnyRankedTensor:$logits, Optional<AnyRankedTensor>:$bias,
+                       Optional<AnyRankedTensor>:$scales, I64Attr:$top,
+                       UnitAttr:$sigmoid, UnitAttr:$normalized,
+                       OptionalAttr<I64Attr>:$groups,
+                       OptionalAttr<I64Attr>:$kept_groups);
   let results = (outs AnyRankedTensor:$experts, AnyRankedTensor:$weights);
   let assemblyFormat = [{
-    $logits `top` `(` $top `)` (`normalized` $normalized^)?
+    $logits `top` `(` $top `)` (`sigmoid` $sigmoid^)?
+    (`normalized` $normalized^)? (`bias` `(` $bias^ `:` type($bias) `)`)?
+    (`groups` `(` $groups^ `,` $kept_groups `)`)?
     (`scales` `(` $scales^ `:` type($scales) `)`)? attr-dict `:` type($logits)
+  }];
+  let extraClassDeclaration = [{
+    /// C5 of groups.
+    ::llvm::LogicalResult verifyGroups();
   }];
 }
 
