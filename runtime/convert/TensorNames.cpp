@@ -169,10 +169,11 @@ std::vector<float> kf::llama3FrequencyFactors(const RopeConfig &rope,
         2 * static_cast<double>(i) / static_cast<double>(headDim);
     const double wave = 2 * std::numbers::pi * std::pow(rope.theta, exponent);
     const double fits = static_cast<double>(rope.originalContext) / wave;
-    const double kept =
-        std::clamp((fits - rope.lowFreqFactor) /
-                       (rope.highFreqFactor - rope.lowFreqFactor),
-                   0.0, 1.0);
+    const double range = rope.highFreqFactor - rope.lowFreqFactor;
+    const double above = fits - rope.lowFreqFactor;
+    const double kept = range > 0    ? std::clamp(above / range, 0.0, 1.0)
+                        : above >= 0 ? 1.0
+                                     : 0.0;
     factors.push_back(
         static_cast<float>(1 / (kept + (1 - kept) / rope.factor)));
   }

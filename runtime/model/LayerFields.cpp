@@ -192,9 +192,9 @@ Status RopeReader::readLlama3(const ConfigReader &reader, RopeConfig &rope) {
   KF_ASSIGN_OR_RETURN(
       rope.originalContext,
       reader.integer("original_max_position_embeddings", 1, kMaxPositions));
-  if (rope.highFreqFactor <= rope.lowFreqFactor)
+  if (rope.highFreqFactor < rope.lowFreqFactor)
     return reader.unexpected("high_freq_factor",
-                             "a number above low_freq_factor");
+                             "a number that is not below low_freq_factor");
   return Status();
 }
 

@@ -48,7 +48,7 @@ Status checkLayer(const char *op, const char *constraint, int64_t layer,
 }
 
 /// "Llama 3.1": long wavelengths are divided by the factor, short ones stay,
-/// and those between are interpolated.
+/// and those between, if there are any, are interpolated.
 float scaleLlama3(const RopeScaling &scaling, float frequency) {
   double context = static_cast<double>(scaling.originalContext);
   double low = scaling.lowFreqFactor, high = scaling.highFreqFactor;
@@ -56,7 +56,7 @@ float scaleLlama3(const RopeScaling &scaling, float frequency) {
   float wavelength = static_cast<float>(2 * std::numbers::pi) / frequency;
   if (wavelength > static_cast<float>(context / low))
     return frequency / factor;
-  if (wavelength < static_cast<float>(context / high))
+  if (wavelength <= static_cast<float>(context / high))
     return frequency;
   float smooth =
       (static_cast<float>(context) / wavelength - static_cast<float>(low)) /

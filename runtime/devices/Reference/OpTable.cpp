@@ -332,9 +332,9 @@ Result<RopeScaling> parseScaling(const Attributes &attributes) {
   KF_ASSIGN_OR_RETURN(scaling.originalContext,
                       attributes.integer("original_context"));
   if (!(scaling.lowFreqFactor > 0) ||
-      !(scaling.highFreqFactor > scaling.lowFreqFactor) ||
+      !(scaling.highFreqFactor >= scaling.lowFreqFactor) ||
       scaling.originalContext < 1)
-    return Status::error("llama3 scaling needs 0 < low_freq_factor < "
+    return Status::error("llama3 scaling needs 0 < low_freq_factor <= "
                          "high_freq_factor and a positive original_context");
   return scaling;
 }

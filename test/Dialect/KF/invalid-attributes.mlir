@@ -13,13 +13,13 @@
 
 // -----
 
-// expected-error @+1 {{llama3 scaling needs 0 < low_freq_factor < high_freq_factor, found 0.000000e+00 and 4}}
+// expected-error @+1 {{llama3 scaling needs 0 < low_freq_factor <= high_freq_factor, found 0.000000e+00 and 4}}
 "test.op"() {a = #kf.rope_scaling<llama3, factor = 8.0, high_freq_factor = 4.0, original_context = 64>} : () -> ()
 
 // -----
 
-// expected-error @+1 {{llama3 scaling needs 0 < low_freq_factor < high_freq_factor}}
-"test.op"() {a = #kf.rope_scaling<llama3, factor = 8.0, low_freq_factor = 4.0, high_freq_factor = 4.0, original_context = 64>} : () -> ()
+// expected-error @+1 {{llama3 scaling needs 0 < low_freq_factor <= high_freq_factor}}
+"test.op"() {a = #kf.rope_scaling<llama3, factor = 8.0, low_freq_factor = 4.0, high_freq_factor = 3.0, original_context = 64>} : () -> ()
 
 // -----
 

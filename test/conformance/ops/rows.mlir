@@ -102,6 +102,12 @@ func.func @rope_part(%x: tensor<?x2x40xf32>, %p: tensor<?xi32>) -> tensor<?x2x40
   return %0 : tensor<?x2x40xf32>
 }
 
+// No frequencies between those that are divided and those that stay.
+func.func @rope_part_steps(%x: tensor<?x2x40xf32>, %p: tensor<?xi32>) -> tensor<?x2x40xf32> {
+  %0 = kf.rope %x, %p {rotary_dim = 20 : i64, theta = 5.0e5 : f64, scaling = #kf.rope_scaling<llama3, factor = 8.0, low_freq_factor = 2.0, high_freq_factor = 2.0, original_context = 64>} : tensor<?x2x40xf32>, tensor<?xi32>
+  return %0 : tensor<?x2x40xf32>
+}
+
 func.func @rope_interleaved(%x: tensor<?x2x16xf32>, %p: tensor<?xi32>) -> tensor<?x2x16xf32> {
   %0 = kf.rope %x, %p {rotary_dim = 16 : i64, theta = 1.0e4 : f64, style = #kf.rope_style<interleaved>, scaling = #kf.rope_scaling<linear, factor = 2.0>} : tensor<?x2x16xf32>, tensor<?xi32>
   return %0 : tensor<?x2x16xf32>

@@ -560,6 +560,11 @@ TEST(Convert, WritesLlama3Frequencies) {
     const double scaled = (1 - smooth) * frequency / 8 + smooth * frequency;
     EXPECT_NEAR(factors[i], frequency / scaled, 1e-5) << i;
   }
+  // No frequencies between.
+  rope.highFreqFactor = 1;
+  const std::vector<float> steps = llama3FrequencyFactors(rope, 128);
+  EXPECT_EQ(steps[34], 1.0f);
+  EXPECT_EQ(steps[35], 8.0f);
   TempFolder folder;
   auto gguf =
       convertFolder(folder, kGolden + "llama3-gqa-scaled", DataType::Q4_0);

@@ -473,9 +473,9 @@ TEST(ModelConfig, RopeErrors) {
                            {{"rope_type", "llama3"},
                             {"factor", 8},
                             {"low_freq_factor", 4},
-                            {"high_freq_factor", 4},
+                            {"high_freq_factor", 3},
                             {"original_max_position_embeddings", 8192}}}}),
-                 "a number above low_freq_factor");
+                 "a number that is not below low_freq_factor");
 }
 
 TEST(ModelConfig, Yarn) {

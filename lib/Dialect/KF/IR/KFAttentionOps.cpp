@@ -96,7 +96,7 @@ SmallVector<float> RopeOp::getFrequencies() {
       double wavelength = 2 * std::numbers::pi / frequency;
       if (wavelength > context / low) {
         frequency = static_cast<float>(frequency / factor);
-      } else if (wavelength >= context / high) {
+      } else if (wavelength > context / high) {
         double smooth = (context / wavelength - low) / (high - low);
         frequency = static_cast<float>((1 - smooth) * frequency / factor +
                                        smooth * frequency);

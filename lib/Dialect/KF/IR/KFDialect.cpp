@@ -155,8 +155,8 @@ RopeScalingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     return emitError() << "factor must be positive, found " << factor;
   if (kind != RopeScalingKind::Llama3)
     return success();
-  if (!(lowFreqFactor > 0) || !(highFreqFactor > lowFreqFactor))
-    return emitError() << "llama3 scaling needs 0 < low_freq_factor < "
+  if (!(lowFreqFactor > 0) || !(highFreqFactor >= lowFreqFactor))
+    return emitError() << "llama3 scaling needs 0 < low_freq_factor <= "
                           "high_freq_factor, found "
                        << lowFreqFactor << " and " << highFreqFactor;
   if (originalContext <= 0)
