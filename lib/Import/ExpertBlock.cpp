@@ -74,28 +74,48 @@ Value ExpertBlock::joinClamped(Value gate, Value up,
 }
 
 Value ExpertBlock::route(Value x, Value logits, const ExpertWeights &weights) {
-  auto routed = RouteOp::create(
-      b, loc, logits, /*bias=*/Value(), weights.scales, config.chosen,
-      /*sigmoid=*/false, config.normalized, /*groups=*/IntegerAttr(),
-      /*kept_groups=*/IntegerAttr());
-  Value experts = routed.getExperts(), shares = routed.getWeights();
+  auto routed = RouteOp::create(b, loc, logits, /*bias=*/Value(),
+                                weights.scales, config.chosen, config.sigmoid,
+                                config.normalized, /*groups=*/IntegerAttr(),
+                                /*kept_groups=*/IntegerAttr());
+  Value experts = routed.getExperts();
+  Value shares = split(routed.getWeights(), {config.chosen, 1});
+  if (config.weighsInputs)
+    x = weighed(x, shares);
   Value results = widen(ExpertMatmulOp::create(
       b, loc, inner(x, experts, weights), experts, weights.down,
       weights.downBias, ActivationKindAttr())); // [T, k, D]
   auto type = cast<RankedTensorType>(results.getType());
-  auto column = RankedTensorType::get({type.getDimSize(0), config.chosen, 1},
-                                      b.getF32Type());
-  SmallVector<OpFoldResult> shape = {tensor::getMixedSize(b, loc, x, 0),
-                                     b.getIndexAttr(config.chosen),
-                                     b.getIndexAttr(1)};
-  SmallVector<ReassociationIndices> groups = {{0}, {1, 2}};
-  shares = tensor::ExpandShapeOp::create(b, loc, column, shares, groups, shape);
-  results = arith::MulFOp::create(b, loc, results,
-                                  BroadcastOp::create(b, loc, type, shares));
+  if (!config.weighsInputs)
+    results = arith::MulFOp::create(b, loc, results,
+                                    BroadcastOp::create(b, loc, type, shares));
   auto sum = RankedTensorType::get({type.getDimSize(0), type.getDimSize(2)},
                                    b.getF32Type());
   return ReduceOp::create(b, loc, sum, results, ReduceKind::Sum, {1},
                           /*keep_dims=*/false);
+}
+
+Value ExpertBlock::split(Value x, ArrayRef<int64_t> shape) {
+  auto type = cast<RankedTensorType>(x.getType());
+  SmallVector<OpFoldResult> sizes = {tensor::getMixedSize(b, loc, x, 0),
+                                     b.getIndexAttr(shape[0]),
+                                     b.getIndexAttr(shape[1])};
+  SmallVector<ReassociationIndices> groups = {{0}, {1, 2}};
+  return tensor::ExpandShapeOp::create(
+      b, loc, getRowsOf(type, shape, type.getElementType()), x, groups, sizes);
+}
+
+Value ExpertBlock::weighed(Value x, Value shares) {
+  auto type = cast<RankedTensorType>(x.getType());
+  const int64_t width = type.getDimSize(1);
+  RankedTensorType wide =
+      getRowsOf(type, {config.chosen, width}, b.getF32Type());
+  x = arith::MulFOp::create(
+      b, loc, BroadcastOp::create(b, loc, wide, split(widen(x), {1, width})),
+      BroadcastOp::create(b, loc, wide, shares));
+  if (type.getElementType().isF32())
+    return x;
+  return arith::TruncFOp::create(b, loc, wide.clone(type.getElementType()), x);
 }
 
 Value ExpertBlock::gate(Value x, Value logits) {

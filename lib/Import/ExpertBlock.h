@@ -45,6 +45,10 @@ public:
 
 private:
   Value inner(Value x, Value experts, const ExpertWeights &weights);
+  /// x [T, A * B] -> [T, A, B] of `shape` {A, B}.
+  Value split(Value x, ArrayRef<int64_t> shape);
+  /// x [T, D] times `shares` [T, k, 1], rounded to what x has: [T, k, D].
+  Value weighed(Value x, Value shares);
   Value joinClamped(Value gate, Value up, const ::kf::GateClamp &clamp);
 
   OpBuilder &b;

@@ -92,6 +92,7 @@ private:
     sequences = arguments[::kf::kStepSequences];
     pageTable = arguments[::kf::kStepPageTable];
     caches = arguments.take_back(cachePlaces.specs().size());
+    queryFactor = makeQueryFactor();
     Value x = embed(arguments[::kf::kStepIds]);
     x = config.streams.count > 1 ? streamLayers(x) : layers(x);
     if (activation.isF32())
@@ -226,36 +227,49 @@ private:
   /// [T, D] -> [T, D]; `at` begins the layer's names.
   Value attention(Value x, const std::string &at, int64_t layer) {
     const ::kf::LayerConfig own = config.layer(layer);
-    const ::kf::LayerCaches::Place place = cachePlaces.of(layer);
-    Value cache = caches[place.cache];
-    IntegerAttr cacheLayer = b.getI64IntegerAttr(place.layer);
+    const std::string output = at + std::string(names.output);
     auto [q, k, v] = queriesKeysValues(x, at, own);
+    if (own.queryGrowth)
+      q = scaledBy(q, queryFactor);
     q = headsOf(q, at + std::string(names.queryNorm), config.heads, own);
     if (k) {
       v = toHeads(v, own.kvHeads, own.headDim); // [T, kv heads, head dim]
       if (config.valueNorm)
         v = plainNorm(v);
       k = headsOf(k, at + std::string(names.keyNorm), own.kvHeads, own);
-      KVAppendOp::create(b, loc, cache, k, v, positions, sequences, pageTable,
-                         /*kv_head=*/Value(), cacheLayer);
+      append(k, v, layer);
     }
     Value sinks;
     if (config.attentionSinks)
       sinks = weightOf(at + std::string(names.sinks));
-    Value attended = AttentionOp::create(
-        b, loc, q, cache, positions, sequences, pageTable, sinks,
-        /*kv_head=*/Value(), cacheLayer, attentionScale(own, own.headDim),
-        own.window ? b.getI64IntegerAttr(own.window) : IntegerAttr(),
-        /*chunked=*/UnitAttr(),
-        config.attentionCap
-            ? b.getF32FloatAttr(static_cast<float>(config.attentionCap))
-            : FloatAttr());
-    Value row = fromHeads(attended);
-    const std::string output = at + std::string(names.output);
+    Value row = fromHeads(attend(q, sinks, layer));
     if (!config.outputByRows)
       return summed(linear(row, output));
     row = gathered(row, config.ranks * config.heads * own.headDim);
     return gathered(linear(row, output), config.hiddenSize);
+  }
+
+  /// Stores the keys and values of a layer, [T, kv heads, head dim].
+  void append(Value k, Value v, int64_t layer) {
+    const ::kf::LayerCaches::Place place = cachePlaces.of(layer);
+    KVAppendOp::create(b, loc, caches[place.cache], k, v, positions, sequences,
+                       pageTable, /*kv_head=*/Value(),
+                       b.getI64IntegerAttr(place.layer));
+  }
+
+  /// What queries [T, heads, head dim] of a layer attend to, of their shape.
+  Value attend(Value q, Value sinks, int64_t layer) {
+    const ::kf::LayerConfig own = config.layer(layer);
+    const ::kf::LayerCaches::Place place = cachePlaces.of(layer);
+    return AttentionOp::create(
+        b, loc, q, caches[place.cache], positions, sequences, pageTable, sinks,
+        /*kv_head=*/Value(), b.getI64IntegerAttr(place.layer),
+        attentionScale(own, own.headDim),
+        own.window ? b.getI64IntegerAttr(own.window) : IntegerAttr(),
+        own.chunked ? b.getUnitAttr() : UnitAttr(),
+        config.attentionCap
+            ? b.getF32FloatAttr(static_cast<float>(config.attentionCap))
+            : FloatAttr());
   }
 
   struct QueriesKeysValues {
@@ -290,7 +304,48 @@ private:
     x = toHeads(x, heads, layer.headDim);
     if (config.qkNorm == ::kf::QkNorm::Heads)
       x = rmsNorm(x, norm);
-    return layer.rope ? rope(x, positions, *layer.rope) : x;
+    if (!layer.rope)
+      return x;
+    // Turning changes no length: the norm behind it may as well be before it,
+    // where kernels have one.
+    if (config.qkNorm == ::kf::QkNorm::Turned)
+      x = plainNorm(x);
+    return rope(x, positions, *layer.rope);
+  }
+
+  /// What queries that grow are multiplied by, [T, 1] of f32; null where no
+  /// layer has such.
+  Value makeQueryFactor() {
+    const auto layer =
+        llvm::find_if(config.layerConfigs, [](const ::kf::LayerConfig &layer) {
+          return layer.queryGrowth.has_value();
+        });
+    if (layer == config.layerConfigs.end())
+      return {};
+    Type i32 = b.getI32Type();
+    auto type = RankedTensorType::get({rowCount, 1}, i32);
+    auto number = [&](TypedAttr value) -> Value {
+      auto one = RankedTensorType::get({1}, value.getType());
+      return BroadcastOp::create(
+          b, loc, type.clone(value.getType()),
+          arith::ConstantOp::create(
+              b, loc, DenseElementsAttr::get(one, Attribute(value))));
+    };
+    auto integer = [&](int64_t value) {
+      return number(b.getIntegerAttr(i32, value));
+    };
+    Value periods = arith::DivSIOp::create(
+        b, loc, arith::AddIOp::create(b, loc, asColumn(positions), integer(1)),
+        integer(layer->queryGrowth->period));
+    Value growth =
+        scaled(math::LogOp::create(
+                   b, loc,
+                   arith::SIToFPOp::create(
+                       b, loc, type.clone(b.getF32Type()),
+                       arith::AddIOp::create(b, loc, periods, integer(1)))),
+               layer->queryGrowth->scale);
+    return inMemory(
+        arith::AddFOp::create(b, loc, growth, number(b.getF32FloatAttr(1))));
   }
 
   /// x [T, D], normalized of `residual` -> [T, D].
@@ -346,16 +401,6 @@ private:
     Value isKnown = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
                                           ids, filled(count));
     return arith::SelectOp::create(b, loc, isKnown, ids, filled(0));
-  }
-
-  /// x [T, columns], a view, in a kernel of its own: a sum of one. What a view
-  /// shows would be in the text of the product that reads it, and no other
-  /// layer's product could be the same kernel.
-  Value inMemory(Value x) {
-    return ReduceOp::create(
-        b, loc,
-        toHeads(x, 1, cast<RankedTensorType>(x.getType()).getDimSize(1)),
-        ReduceKind::Sum, ArrayRef<int64_t>{1}, /*keep_dims=*/false);
   }
 
   /// What layer `layer` adds of the tokens to x [T, D]: [T, D].
@@ -491,22 +536,13 @@ private:
   /// [parts, E, rows] of their biases.
   Value stacked(const std::string &at, ArrayRef<std::string_view> parts,
                 std::string_view suffix) {
-    SmallVector<Attribute> all;
-    RankedTensorType one;
-    for (std::string_view part : parts)
-      for (int64_t i = 0; i < config.experts.count; ++i) {
-        const Checkpoint::Tensor *tensor =
-            checkpoint.find(at + names.ofExpert(part, i) + std::string(suffix));
-        assert(tensor && "the checkpoint's check covers every weight");
-        all.push_back(b.getStringAttr(tensor->name));
-        one = tensor->type;
-      }
-    SmallVector<int64_t> shape = {static_cast<int64_t>(parts.size()),
-                                  config.experts.count};
-    llvm::append_range(shape, one.getShape());
-    auto type = RankedTensorType::get(shape, one.getElementType());
-    return WeightOp::create(b, loc, type, b.getArrayAttr(all), b.getUnitAttr(),
-                            /*transposed=*/UnitAttr());
+    SmallVector<SmallVector<std::string>> all;
+    for (std::string_view part : parts) {
+      SmallVector<std::string> &own = all.emplace_back();
+      for (int64_t i = 0; i < config.experts.count; ++i)
+        own.push_back(at + names.ofExpert(part, i) + std::string(suffix));
+    }
+    return stack(all);
   }
 
   //===--- Shapes ---------------------------------------------------------===//
@@ -550,6 +586,7 @@ private:
   Value positions, sequences; ///< [T] of i32
   Value pageTable;            ///< [S, P] of i32
   Value tokenInputs;          ///< [T, layers * P] of f32
+  Value queryFactor;          ///< [T, 1] of f32
   ValueRange caches;          ///< in the order of cachePlaces
 };
 

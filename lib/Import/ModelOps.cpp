@@ -231,6 +231,24 @@ Value ModelOps::weightOf(StringRef name) {
                           /*stacked=*/UnitAttr(), transposed);
 }
 
+Value ModelOps::stack(ArrayRef<SmallVector<std::string>> parts) {
+  SmallVector<Attribute> all;
+  const Checkpoint::Tensor *one = nullptr;
+  for (const SmallVector<std::string> &members : parts)
+    for (const std::string &name : members) {
+      one = checkpoint.find(name);
+      assert(one && "the checkpoint's check covers every weight");
+      all.push_back(b.getStringAttr(one->name));
+    }
+  SmallVector<int64_t> shape = {static_cast<int64_t>(parts.size()),
+                                static_cast<int64_t>(parts.front().size())};
+  llvm::append_range(shape, one->type.getShape());
+  return WeightOp::create(
+      b, loc, RankedTensorType::get(shape, one->type.getElementType()),
+      b.getArrayAttr(all), b.getUnitAttr(),
+      one->transposed ? b.getUnitAttr() : UnitAttr());
+}
+
 ActivationKindAttr ModelOps::activationAttr() {
   return ActivationKindAttr::get(b.getContext(),
                                  activationKind(config.activation));
@@ -244,6 +262,12 @@ static SmallVector<ReassociationIndices> headGroups() { return {{0}, {1, 2}}; }
 
 void ModelOps::setRows(Value argument) {
   rows = tensor::getMixedSize(b, loc, argument, 0);
+}
+
+Value ModelOps::inMemory(Value x) {
+  return ReduceOp::create(
+      b, loc, toHeads(x, 1, cast<RankedTensorType>(x.getType()).getDimSize(1)),
+      ReduceKind::Sum, ArrayRef<int64_t>{1}, /*keep_dims=*/false);
 }
 
 Value ModelOps::toHeads(Value x, int64_t heads, int64_t dim) {
@@ -260,6 +284,14 @@ Value ModelOps::fromHeads(Value x) {
       {rowCount, heads.getDimSize(1) * heads.getDimSize(2)},
       heads.getElementType());
   return tensor::CollapseShapeOp::create(b, loc, type, x, headGroups());
+}
+
+Value ModelOps::asColumn(Value x) {
+  Type element = cast<RankedTensorType>(x.getType()).getElementType();
+  SmallVector<ReassociationIndices> groups = {{0, 1}};
+  SmallVector<OpFoldResult> shape = {rows, b.getIndexAttr(1)};
+  return tensor::ExpandShapeOp::create(
+      b, loc, RankedTensorType::get({rowCount, 1}, element), x, groups, shape);
 }
 
 Value ModelOps::columns(Value x, int64_t first, int64_t count) {

@@ -70,7 +70,7 @@ public:
   Value widened(Value x);
   /// x, of f32, as what layers hand on.
   Value rounded(Value x);
-  /// x [T, columns] times `factor`, [columns], or [1] for all.
+  /// x [T, columns] times `factor`, [columns], [T, 1], or [1] for all.
   Value scaledBy(Value x, Value factor);
   /// `factor` times x [rows, columns]: f32 multiplies, and the product alone is
   /// rounded to what x has.
@@ -91,12 +91,22 @@ public:
   /// The kf.weight of the tensor `name`; null where the model has none.
   Value weightOf(StringRef name);
 
+  /// The kf.weight [parts, members, ...] of the tensors of each part's names,
+  /// one a member, which are alike.
+  Value stack(ArrayRef<SmallVector<std::string>> parts);
+
   //===--- Shapes ---------------------------------------------------------===//
 
+  /// x [T, columns] in a kernel of its own: a sum of one. What a view shows, or
+  /// all layers read, would be in the text of the kernel that reads it: no
+  /// other layer's product could be the same kernel, and all would compute it.
+  Value inMemory(Value x);
   /// [T, heads * dim] -> [T, heads, dim].
   Value toHeads(Value x, int64_t heads, int64_t dim);
   /// [T, heads, dim] -> [T, heads * dim].
   Value fromHeads(Value x);
+  /// [T] -> [T, 1].
+  Value asColumn(Value x);
   /// Columns [first, first + count) of x.
   Value columns(Value x, int64_t first, int64_t count);
 

@@ -79,12 +79,13 @@ struct ExpertStacks::Entry {
   std::vector<int64_t> shape; ///< [rows, columns], of a bias [rows]
   uint64_t bytes = 0;
   int64_t expert = 0;
-  int64_t first = 0, step = 1;         ///< rows of the stack's matrix
+  int64_t stackRows = 0;               ///< of the stack's matrix
+  int64_t first = 0, step = 1;         ///< those of them that are its own
+  bool isLast = true;                  ///< of those in the stack's matrix
   std::mutex making;                   ///< guards `memory`
   std::optional<AlignedBuffer> memory; ///< none: not made, or released
 
   int64_t rows() const { return shape.front(); }
-  int64_t stackRows() const { return rows() * step; }
   int64_t columns() const { return shape.size() > 1 ? shape.back() : 1; }
   TensorView view() const {
     return {type, shape, memory ? memory->data() : nullptr, bytes};
@@ -96,9 +97,9 @@ struct ExpertStacks::Entry {
     const auto *from = static_cast<const std::byte *>(whole.data);
     if (scales.empty()) {
       const auto size = static_cast<int64_t>(sizeOf(type));
-      from += expert * stackRows() * columns() * size;
+      from += expert * stackRows * columns() * size;
       auto *fn = size == 4 ? transpose<uint32_t> : transpose<uint16_t>;
-      fn(from, stackRows(), first, step, rows(), columns(), dst);
+      fn(from, stackRows, first, step, rows(), columns(), dst);
       return Status();
     }
     KF_ASSIGN_OR_RETURN(const TensorView factors, source.find(scales));
@@ -107,8 +108,7 @@ struct ExpertStacks::Entry {
     auto *to = reinterpret_cast<uint8_t *>(dst);
     const int64_t blocks = columns() / kBlockElements;
     for (int64_t row = 0; row < rows(); ++row) {
-      const int64_t begin =
-          (expert * stackRows() + first + row * step) * blocks;
+      const int64_t begin = (expert * stackRows + first + row * step) * blocks;
       for (int64_t i = begin; i < begin + blocks; ++i, to += kBlockBytes)
         repackBlock(codes + i * kCodeBytes, exponents[i], to);
     }
@@ -116,16 +116,17 @@ struct ExpertStacks::Entry {
   }
 };
 
-ExpertStacks::ExpertStacks(std::unique_ptr<WeightSource> source)
-    : source(std::move(source)) {}
+ExpertStacks::ExpertStacks(std::unique_ptr<WeightSource> source,
+                           const Form &form)
+    : source(std::move(source)), form(form) {}
 ExpertStacks::~ExpertStacks() = default;
 
 Status ExpertStacks::add(const std::string &name, int64_t rows, int64_t columns,
                          const std::vector<Parts> &experts) try {
   assert(!experts.empty() && "a stack is of some experts");
   const auto count = static_cast<int64_t>(experts.size());
-  const auto step = static_cast<int64_t>(experts.front().size());
-  const int64_t stackRows = rows * step;
+  const auto parts = static_cast<int64_t>(experts.front().size());
+  const int64_t stackRows = rows * parts;
   const std::string codes = name + "_blocks", scales = name + "_scales";
   const std::string bias = name + "_bias";
   const bool hasBlocks = source->describe(codes).ok();
@@ -147,12 +148,14 @@ Status ExpertStacks::add(const std::string &name, int64_t rows, int64_t columns,
                         checkTensor(*source, name, {count, columns, stackRows},
                                     /*isBytes=*/false));
   }
-  KF_ASSIGN_OR_RETURN(
-      const DataType biasType,
-      checkTensor(*source, bias, {count, stackRows}, /*isBytes=*/false));
+  DataType biasType = DataType::F32;
+  if (form.hasBiases) {
+    KF_ASSIGN_OR_RETURN(biasType, checkTensor(*source, bias, {count, stackRows},
+                                              /*isBytes=*/false));
+  }
 
   std::map<std::string, std::unique_ptr<Entry>> added;
-  auto addPart = [&](const std::string &part, int64_t expert, int64_t first,
+  auto addPart = [&](const std::string &part, int64_t expert, int64_t number,
                      DataType ofPart, std::vector<int64_t> shape,
                      const std::string &stack) {
     auto entry = std::make_unique<Entry>();
@@ -163,23 +166,27 @@ Status ExpertStacks::add(const std::string &name, int64_t rows, int64_t columns,
     entry->type = ofPart;
     entry->shape = std::move(shape);
     entry->expert = expert;
-    entry->first = first;
-    entry->step = step;
+    entry->stackRows = stackRows;
+    entry->first = form.inTurns ? number : number * rows;
+    entry->step = form.inTurns ? parts : 1;
+    entry->isLast = number + 1 == parts;
     if (describe(part).ok() || !added.emplace(part, std::move(entry)).second)
       return Status::error("checkpoint tensors " + inQuotes(stack) + " and " +
                            inQuotes(part) + " hold the same");
     return Status();
   };
   for (int64_t expert = 0; expert < count; ++expert)
-    for (int64_t i = 0; i < step; ++i) {
+    for (int64_t i = 0; i < parts; ++i) {
       const std::string &part = experts[expert][i];
       KF_RETURN_IF_ERROR(addPart(part + ".weight", expert, i, type,
                                  {rows, columns}, hasBlocks ? codes : name));
-      KF_RETURN_IF_ERROR(
-          addPart(part + ".bias", expert, i, biasType, {rows}, bias));
+      if (form.hasBiases)
+        KF_RETURN_IF_ERROR(
+            addPart(part + ".bias", expert, i, biasType, {rows}, bias));
     }
   entries.merge(added);
-  hidden.insert(bias);
+  if (form.hasBiases)
+    hidden.insert(bias);
   if (hasBlocks)
     hidden.insert({codes, scales});
   else
@@ -224,11 +231,11 @@ void ExpertStacks::release(const std::string &name) const {
   Entry &entry = *it->second;
   std::lock_guard lock(entry.making);
   entry.memory.reset();
-  // The last of those whose rows alternate is read last.
-  if (entry.first + 1 < entry.step)
+  // The last of those in the stack's matrix is read last.
+  if (!entry.isLast)
     return;
   const auto elements =
-      static_cast<uint64_t>(entry.stackRows() * entry.columns());
+      static_cast<uint64_t>(entry.stackRows * entry.columns());
   auto releaseOf = [&](const std::string &stack, uint64_t bytes) {
     source->releasePart(stack, static_cast<uint64_t>(entry.expert) * bytes,
                         bytes);

@@ -6,10 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Checkpoints of gpt-oss hold a matrix of all experts of a layer in one tensor,
-// with rows of gate and up in turns, and transposed or in blocks of their own.
-// Seen through ExpertStacks each is a tensor of its own, so that nothing else
-// knows of it.
+// Some checkpoints, such as those of gpt-oss and Llama 4, hold a matrix of all
+// experts of a layer in one tensor, with gate and up joined, and transposed or
+// in blocks of their own. Seen through ExpertStacks each is a tensor of its
+// own, so that nothing else knows of it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@
 namespace kf {
 
 /// Presents matrices and biases of experts that it finds in stacks:
-///   <stack>         f32, f16 or bf16 [E, K, N], and
+///   <stack>         f32, f16 or bf16 [E, K, N], and, where there are biases,
 ///   <stack>_bias    f32, f16 or bf16 [E, N]; or, instead of the first,
 ///   <stack>_blocks  ui8 [E, N, K / 32, 16], E2M1 numbers of a row one after
 ///                   another, the first of two in a byte's low half, and
@@ -39,11 +39,18 @@ namespace kf {
 /// are.
 class ExpertStacks : public WeightSource {
 public:
-  explicit ExpertStacks(std::unique_ptr<WeightSource> source);
+  /// What stacks are like.
+  struct Form {
+    /// Rows of an expert's matrices come in turns, rather than all of one
+    /// behind those of another.
+    bool inTurns = false;
+    bool hasBiases = false;
+  };
+  ExpertStacks(std::unique_ptr<WeightSource> source, const Form &form);
   ~ExpertStacks() override;
 
   /// The names, without ".weight" and ".bias", of those of an expert's matrices
-  /// whose rows alternate in a stack.
+  /// that are in a stack.
   using Parts = std::vector<std::string>;
   /// Presents the parts of all experts in the stack `name`, with `rows` rows of
   /// `columns` elements each, and hides the stack. Every expert has as many.
@@ -66,6 +73,7 @@ private:
   struct Entry;
 
   std::unique_ptr<WeightSource> source;
+  Form form;
   std::map<std::string, std::unique_ptr<Entry>> entries; ///< by name
   std::set<std::string> hidden;                          ///< in `source`
 };

@@ -36,6 +36,10 @@ inline constexpr double kMinRopeBase = 1, kMaxRopeBase = 1e18;
 inline constexpr double kMinYarn = 1e-3, kMaxYarn = 1e6;
 inline constexpr double kMinLongRope = 0.1, kMaxLongRope = 1e12;
 
+/// By how much queries may grow where their position is e times as far, far
+/// beyond any model's.
+inline constexpr double kMaxQueryGrowth = 1e3;
+
 /// Bounds of what scores and logits are capped at, far beyond any model's.
 inline constexpr double kMinCap = 1e-3, kMaxCap = 1e6;
 

@@ -10,6 +10,7 @@
 
 #include "runtime/model/ConfigLimits.h"
 
+#include <algorithm>
 #include <vector>
 
 using namespace kf;
@@ -35,29 +36,40 @@ Result<const char *> nameOfCount(const ConfigReader &reader,
   return value || !other ? fields.count : fields.otherCount;
 }
 
+/// Sets `have` to `value` for the layers in the list `name`, if there is one.
+Status markLayers(const ConfigReader &reader, const char *name, bool value,
+                  std::vector<bool> &have) {
+  const json *list = name ? reader.find(name) : nullptr;
+  if (!list)
+    return Status();
+  const size_t layers = have.size();
+  const std::string expected =
+      "a list of layers, 0 to " + std::to_string(layers - 1) + ",";
+  if (!list->is_array())
+    return reader.unexpected(name, expected);
+  for (const json &layer : *list) {
+    if (!layer.is_number_integer() || layer < 0 || layer >= layers)
+      return reader.unexpected(name, expected);
+    have[layer.get<size_t>()] = value;
+  }
+  return Status();
+}
+
 /// Which layers have experts.
 Result<std::vector<bool>> readLayersWithExperts(const ConfigReader &reader,
                                                 const ExpertFields &fields,
                                                 int64_t layers) {
   std::vector<bool> have(layers, true);
-  if (!fields.someLayers)
-    return have;
-  KF_ASSIGN_OR_RETURN(const int64_t step,
-                      reader.integer("decoder_sparse_step", 1, kMaxLayers, 1));
-  for (int64_t i = 0; i < layers; ++i)
-    have[i] = (i + 1) % step == 0;
-  const json *plain = reader.find("mlp_only_layers");
-  if (!plain)
-    return have;
-  const std::string expected =
-      "a list of layers, 0 to " + std::to_string(layers - 1) + ",";
-  if (!plain->is_array())
-    return reader.unexpected("mlp_only_layers", expected);
-  for (const json &layer : *plain) {
-    if (!layer.is_number_integer() || layer < 0 || layer >= layers)
-      return reader.unexpected("mlp_only_layers", expected);
-    have[layer.get<int64_t>()] = false;
+  if (fields.step) {
+    KF_ASSIGN_OR_RETURN(const int64_t step,
+                        reader.integer(fields.step, 1, kMaxLayers, 1));
+    for (int64_t i = 0; i < layers; ++i)
+      have[i] = (i + 1) % step == 0;
   }
+  if (fields.layers && reader.find(fields.layers))
+    have.assign(layers, false);
+  KF_RETURN_IF_ERROR(markLayers(reader, fields.layers, true, have));
+  KF_RETURN_IF_ERROR(markLayers(reader, fields.plainLayers, false, have));
   return have;
 }
 
@@ -95,7 +107,9 @@ Status kf::readExperts(const ConfigReader &reader, const Family &family,
   KF_ASSIGN_OR_RETURN(experts.width,
                       reader.integer(fields.width, 1, kMaxSize,
                                      unlessZero(fields.defaultWidth)));
-  experts.normalized = true;
+  experts.sigmoid = fields.sigmoid;
+  experts.weighsInputs = fields.weighsInputs;
+  experts.normalized = !fields.sigmoid;
   if (fields.normalized) {
     KF_ASSIGN_OR_RETURN(experts.normalized,
                         reader.boolean(fields.normalized, false));

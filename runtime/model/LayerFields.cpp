@@ -372,9 +372,10 @@ Result<int64_t> readWindow(const ConfigReader &reader, const Family &family) {
     if (!used)
       return 0;
   }
-  if (!reader.find("sliding_window"))
-    return reader.isNull("sliding_window") ? 0 : family.defaultWindow;
-  return reader.integer("sliding_window", 1, kMaxPositions);
+  const char *name = family.windowField;
+  if (!reader.find(name))
+    return reader.isNull(name) ? 0 : family.defaultWindow;
+  return reader.integer(name, 1, kMaxPositions);
 }
 
 /// Which layers turn queries and keys.
@@ -383,8 +384,9 @@ Result<std::vector<bool>> readTurned(const ConfigReader &reader,
   std::vector<bool> turned(layers, family.turned != TurnedLayers::None);
   if (family.turned != TurnedLayers::Listed)
     return turned;
+  // An empty list says nothing.
   const json *list = reader.find("no_rope_layers");
-  if (!list) {
+  if (!list || (list->is_array() && list->empty())) {
     KF_ASSIGN_OR_RETURN(
         int64_t interval,
         reader.integer("no_rope_layer_interval", 1, kMaxLayers, 4));
@@ -421,7 +423,7 @@ Result<std::vector<bool>> slidingByDefault(const ConfigReader &reader,
       slides[i] = (i + 1) % pattern != 0;
   } else if (family.turned == TurnedLayers::Listed) {
     for (int64_t i = 0; i < layers; ++i)
-      slides[i] = !turned[i];
+      slides[i] = turned[i] == family.chunked;
   } else if (family.windows == WindowRule::IfUsed) {
     KF_ASSIGN_OR_RETURN(int64_t full,
                         reader.integer("max_window_layers", 0, kMaxLayers, 28));
@@ -430,21 +432,49 @@ Result<std::vector<bool>> slidingByDefault(const ConfigReader &reader,
   return slides;
 }
 
-Status readLayerTypes(const json &types, int64_t window,
+Status readLayerTypes(const json &types, const Family &family, int64_t window,
                       std::vector<bool> &slides) {
+  const std::string sliding =
+      family.chunked ? "chunked_attention" : "sliding_attention";
   for (size_t i = 0; i < slides.size(); ++i) {
     const json &type = types[i];
-    slides[i] = isText(type, "sliding_attention");
+    slides[i] = isText(type, sliding);
     if (!slides[i] && !isText(type, "full_attention"))
       return Status::error("'layer_types' has " + shortDump(type) +
                                ", which is not supported (supported: "
-                               "full_attention, sliding_attention)",
+                               "full_attention, " +
+                               sliding + ")",
                            StatusCode::Unsupported);
     if (slides[i] && window == 0)
-      return Status::error("'layer_types' has \"sliding_attention\", but the "
-                           "model has no sliding window");
+      return Status::error("'layer_types' has \"" + sliding +
+                           "\", but the model has no " +
+                           (family.chunked ? "chunks" : "sliding window"));
   }
   return Status();
+}
+
+/// How queries grow in layers that do not turn them; nothing where they do not.
+Result<std::optional<QueryGrowth>>
+readQueryGrowth(const ConfigReader &reader, const QueryGrowthFields &fields) {
+  if (!fields.used)
+    return std::optional<QueryGrowth>();
+  // Older files have a number, of which 0 alone is false.
+  bool isUsed = true;
+  if (const json *used = reader.find(fields.used); used && used->is_number()) {
+    isUsed = *used != 0;
+  } else {
+    KF_ASSIGN_OR_RETURN(isUsed, reader.boolean(fields.used, true));
+  }
+  if (!isUsed)
+    return std::optional<QueryGrowth>();
+  QueryGrowth growth;
+  KF_ASSIGN_OR_RETURN(
+      growth.scale,
+      numberOr(reader, fields.scale, 0, kMaxQueryGrowth, fields.defaultScale));
+  KF_ASSIGN_OR_RETURN(
+      growth.period,
+      reader.integer(fields.period, 1, kMaxPositions, fields.defaultPeriod));
+  return std::optional(growth);
 }
 
 /// An error unless the field `name`, if it is there, says that every so many-th
@@ -485,14 +515,14 @@ Status kf::readLayers(const ConfigReader &reader, const Family &family,
     if (!types->is_array() ||
         types->size() != static_cast<size_t>(config.layers))
       return reader.unexpected("layer_types", "a list of one entry a layer");
-    KF_RETURN_IF_ERROR(readLayerTypes(*types, window, slides));
+    KF_RETURN_IF_ERROR(readLayerTypes(*types, family, window, slides));
   } else if (family.windows == WindowRule::ListedIfUsed && window != 0) {
     return Status::error(reader.quoted("use_sliding_window") +
                          ", but nothing says which layers have the window; "
                          "'layer_types' is expected");
   } else if (family.fullLayers && window == 0 &&
              std::ranges::find(slides, true) != slides.end()) {
-    return Status::error(reader.quoted("sliding_window") +
+    return Status::error(reader.quoted(family.windowField) +
                          ", but some layers have a window; give it, or "
                          "'layer_types' without \"sliding_attention\"");
   }
@@ -514,13 +544,25 @@ Status kf::readLayers(const ConfigReader &reader, const Family &family,
                                           headDimOf(config, slides, true))
                                    .read());
   }
+  if (config.qkNorm == QkNorm::Turned && ropes.full.magnitude != 1)
+    return Status::error(
+        "RoPE's attention factor of " + spellNumber(ropes.full.magnitude) +
+            " is not supported where norms of queries and keys "
+            "are behind RoPE, as '" +
+            family.qkNormField + "' says",
+        StatusCode::Unsupported);
+  KF_ASSIGN_OR_RETURN(const std::optional<QueryGrowth> growth,
+                      readQueryGrowth(reader, family.queryGrowth));
   for (int64_t i = 0; i < config.layers; ++i) {
     LayerConfig &layer = config.layerConfigs[i];
     layer.window = slides[i] ? window : 0;
+    layer.chunked = slides[i] && window > 0 && family.chunked;
     const bool hasRope =
         family.turned == TurnedLayers::Sliding ? slides[i] : turned[i];
     if (hasRope)
       layer.rope = slides[i] ? ropes.sliding : ropes.full;
+    else
+      layer.queryGrowth = growth;
   }
   return Status();
 }

@@ -250,18 +250,18 @@ Status readHeads(const ConfigReader &reader, const Family &family,
                          "; at most " + std::to_string(kMaxSize) +
                          " is possible");
   // Of a list, readLayerSizes() takes what each layer has.
-  const json *width = reader.find("intermediate_size");
+  const char *widthField = family.intermediateSize;
+  const json *width = reader.find(widthField);
   if (family.sizes.listsWidths && width && width->is_array() &&
       !width->empty()) {
-    const json first = {{"intermediate_size", width->front()}};
-    KF_ASSIGN_OR_RETURN(
-        config.intermediateSize,
-        ConfigReader(first).integer("intermediate_size", 1, kMaxSize));
+    const json first = {{widthField, width->front()}};
+    KF_ASSIGN_OR_RETURN(config.intermediateSize,
+                        ConfigReader(first).integer(widthField, 1, kMaxSize));
     return Status();
   }
   KF_ASSIGN_OR_RETURN(
       config.intermediateSize,
-      reader.integer("intermediate_size", 1, kMaxSize,
+      reader.integer(widthField, 1, kMaxSize,
                      unlessZero(family.defaultIntermediateSize)));
   return Status();
 }
@@ -340,6 +340,12 @@ Status readBlocks(const ConfigReader &reader, const Family &family,
   config.zeroCenteredNorms = family.zeroCenteredNorms;
   config.normPlaces = family.normPlaces;
   config.qkNorm = family.qkNorm;
+  if (family.qkNormField) {
+    KF_ASSIGN_OR_RETURN(const bool used,
+                        reader.boolean(family.qkNormField, true));
+    if (!used)
+      config.qkNorm = QkNorm::None;
+  }
   config.attentionSinks = family.attentionSinks;
   config.valueNorm = family.valueNorm;
   config.layerScales = family.layerScales;

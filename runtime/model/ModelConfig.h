@@ -18,6 +18,7 @@
 #ifndef KF_RUNTIME_MODEL_MODELCONFIG_H
 #define KF_RUNTIME_MODEL_MODELCONFIG_H
 
+#include "runtime/core/KeyWindow.h"
 #include "runtime/core/Status.h"
 #include "runtime/core/Tensor.h"
 
@@ -55,7 +56,8 @@ enum class Architecture {
   Qwen3Moe,
   GraniteMoe,
   Olmoe,
-  GptOss
+  GptOss,
+  Llama4
 };
 /// config.json's model_type: "llama", "mistral", "qwen2" ...
 std::string_view nameOf(Architecture architecture);
@@ -69,9 +71,10 @@ enum class Activation { Silu, Gelu, GeluTanh, Relu };
 /// Where a layer's norms are: of what its blocks, attention and feed-forward,
 /// read, of what they give before it is added, or of both.
 enum class NormPlaces { Inputs, Outputs, Both };
-/// RMS norms of queries and keys before they are turned: of each head, or of
-/// all heads of a row together.
-enum class QkNorm { None, Heads, Width };
+/// RMS norms of queries and keys: before they are turned, of each head or of
+/// all heads of a row together, or behind that, in layers that turn them, of
+/// each head, without a weight.
+enum class QkNorm { None, Heads, Width, Turned };
 
 /// Rotary position embedding.
 struct RopeConfig {
@@ -135,6 +138,10 @@ struct ExpertsConfig {
   int64_t chosen = 0;      ///< for a row, from 1 to count
   int64_t width = 0;       ///< what intermediateSize is of other blocks
   bool normalized = false; ///< probabilities are divided by those chosen's sum
+  /// Probabilities are sigmoids of the products, each by itself.
+  bool sigmoid = false;
+  /// They multiply what experts read, rather than what these give.
+  bool weighsInputs = false;
   /// Width of a block that every row goes through beside those chosen; 0: none.
   int64_t sharedWidth = 0;
   /// What that gives is multiplied by a sigmoid of a product with the row.
@@ -152,6 +159,15 @@ struct ExpertsConfig {
   bool operator==(const ExpertsConfig &) const = default;
 };
 
+/// What queries at position p are multiplied by: 1 + scale * ln(1 + floor((p +
+/// 1) / period)), so that scores of many keys differ as those of few do.
+struct QueryGrowth {
+  double scale = 0;
+  int64_t period = 1;
+
+  bool operator==(const QueryGrowth &) const = default;
+};
+
 /// Several hidden rows of a token, of which layers compute one, and predict and
 /// correct the others.
 struct StreamsConfig {
@@ -164,7 +180,8 @@ struct StreamsConfig {
 
 /// What a layer does that others of its model may do otherwise.
 struct LayerConfig {
-  int64_t window = 0; ///< how many positions back it attends; 0: all
+  int64_t window = 0;   ///< how many positions back it attends; 0: all
+  bool chunked = false; ///< to those of its chunk of as many positions, instead
   /// How its queries and keys are turned; none: not at all.
   std::optional<RopeConfig> rope = {};
   bool hasExperts = false; ///< rather than one feed-forward block
@@ -179,7 +196,11 @@ struct LayerConfig {
   /// How many standard deviations above the mean of its row the side of a gate
   /// has to be to count, by what it is more; none: all count as they are.
   std::optional<double> gateCutoff = {};
+  std::optional<QueryGrowth> queryGrowth = {}; ///< none: queries do not grow
 
+  KeyWindow keyWindow() const {
+    return {static_cast<uint64_t>(window), chunked};
+  }
   bool operator==(const LayerConfig &) const = default;
 };
 

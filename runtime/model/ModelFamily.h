@@ -63,11 +63,12 @@ struct ExpertFields {
   const char *chosen = "num_experts_per_tok";
   const char *width = "intermediate_size", *sharedWidth = nullptr;
   const char *normalized = nullptr; ///< null: probabilities are
-  /// mlp_only_layers and decoder_sparse_step say which layers have them, rather
-  /// than all.
-  bool someLayers = false;
+  // Which layers have them, rather than all: every so many-th one, by a number;
+  // those of a list, whatever that says; and none of a list.
+  const char *step = nullptr, *layers = nullptr;
+  const char *plainLayers = nullptr;
   // ExpertsConfig's.
-  bool sharedGate = false, bias = false;
+  bool sharedGate = false, bias = false, sigmoid = false, weighsInputs = false;
   bool besideBlock = false, routerNorm = false, scales = false;
   /// Those of ExpertsConfig's clamp; null where there is none.
   const char *clampLimit = nullptr, *clampAlpha = nullptr;
@@ -115,6 +116,15 @@ struct StreamFields {
   int64_t sparseLayers = 0;
 };
 
+/// What fields say of queries that grow with their position, in layers that do
+/// not turn them. Names are null where there is none.
+struct QueryGrowthFields {
+  const char *used = nullptr; ///< null: the family's do not grow
+  const char *scale = nullptr, *period = nullptr;
+  double defaultScale = 0;
+  int64_t defaultPeriod = 0;
+};
+
 struct Family {
   Architecture architecture;
   const char *modelType, *className;
@@ -125,6 +135,7 @@ struct Family {
   // Names of fields; null where there is none.
   const char *hiddenSize = "hidden_size", *layers = "num_hidden_layers";
   const char *heads = "num_attention_heads";
+  const char *intermediateSize = "intermediate_size";
   const char *maxPositions = "max_position_embeddings";
   const char *activation = "hidden_act", *eps = "rms_norm_eps";
   const char *embeddingScale = nullptr, *residualScale = nullptr;
@@ -137,6 +148,7 @@ struct Family {
   ExpertFields experts = {};
   LayerSizeFields sizes = {};
   StreamFields streams = {};
+  QueryGrowthFields queryGrowth = {};
   /// The width and the vocabulary of tokens' inputs of layers.
   const char *tokenInputWidth = nullptr, *tokenInputVocab = nullptr;
   /// Fields that others must not have (UnsupportedFields.cpp), and this reads,
@@ -169,6 +181,7 @@ struct Family {
   bool rootEmbeddingScale = false;
   NormPlaces normPlaces = NormPlaces::Inputs;
   QkNorm qkNorm = QkNorm::None;
+  const char *qkNormField = nullptr; ///< may say that there is none
   bool attentionSinks = false;
   bool valueNorm = false, layerScales = false;
   bool unscaledAttention = false; ///< rather than by the size of heads
@@ -179,7 +192,10 @@ struct Family {
 
   // Layers.
   WindowRule windows = WindowRule::Never;
+  const char *windowField = "sliding_window";
   int64_t defaultWindow = 0; ///< where the field is absent
+  /// Windows are chunks, by default of the layers that turn queries and keys.
+  bool chunked = false;
   /// Every so many-th layer has no window, where layer_types says nothing. 0:
   /// layers are alike.
   int64_t fullLayers = 0;

@@ -80,7 +80,8 @@ Result<ModelWork> ModelWork::of(const ModelConfig &config,
     const double width = static_cast<double>(layer.headDim);
     const double kvHeads = static_cast<double>(layer.kvHeads);
     // A product with the key and one with the value.
-    work.layerKeys.push_back({layer.window, 2 * width * kvHeads * elementBytes,
+    work.layerKeys.push_back({layer.keyWindow(),
+                              2 * width * kvHeads * elementBytes,
                               4 * width * static_cast<double>(config.heads)});
   }
   return work;
@@ -89,8 +90,8 @@ Result<ModelWork> ModelWork::of(const ModelConfig &config,
 StepWork ModelWork::keysOf(int64_t position) const {
   StepWork work;
   for (const LayerKeys &layer : layerKeys) {
-    const double keys = static_cast<double>(
-        layer.window ? std::min(layer.window, position + 1) : position + 1);
+    const auto keys =
+        static_cast<double>(position + 1 - layer.window.firstOf(position));
     work.bytes += keys * layer.bytes;
     work.floatOperations += keys * layer.operations;
   }

@@ -63,7 +63,7 @@ private:
   uint64_t elements = 0, bytes = 0;
   DataType mostType = DataType::F32;
   struct LayerKeys {
-    int64_t window = 0;    ///< 0: all positions
+    KeyWindow window;
     double bytes = 0;      ///< of a position's key and value
     double operations = 0; ///< of a row with one position
   };

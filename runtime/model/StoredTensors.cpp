@@ -162,6 +162,7 @@ static constexpr std::string_view kOfImages[] = {
     "embed_vision.",          "model.embed_vision.",
     "vision_tower.",          "model.vision_tower.",
     "vision_embedder.",       "model.vision_embedder.",
+    "vision_model.",          "model.vision_model.",
     "multi_modal_projector.", "model.multi_modal_projector."};
 
 /// Shows the language model of a checkpoint alone.
@@ -190,8 +191,9 @@ static Status unwrapTensors(std::unique_ptr<WeightSource> &weights) {
   return Status();
 }
 
-/// Shows the experts of gpt-oss one by one.
+/// Shows experts one by one that a checkpoint has in stacks of this form.
 static Status unstackExperts(const ModelConfig &config,
+                             const ExpertStacks::Form &form,
                              std::unique_ptr<WeightSource> &weights) {
   const TensorNames &names = tensorNames(config);
   const ExpertsConfig &experts = config.experts;
@@ -200,9 +202,11 @@ static Status unstackExperts(const ModelConfig &config,
                             ->describe(std::string(names.prefix) +
                                        std::string(names.embedding) + ".weight")
                             .ok();
-  auto stacks = std::make_unique<ExpertStacks>(std::move(weights));
+  auto stacks = std::make_unique<ExpertStacks>(std::move(weights), form);
   Status status;
   for (int64_t layer = 0; layer < config.layers && status.ok(); ++layer) {
+    if (!config.hasExperts(layer))
+      continue;
     const std::string at = std::string(prefixed ? names.prefix : "") +
                            std::string(names.layer) + "." +
                            std::to_string(layer) + ".";
@@ -228,7 +232,10 @@ Status kf::adaptStoredTensors(const ModelConfig &config,
   if (familyOf(config.architecture).wrapperType)
     KF_RETURN_IF_ERROR(unwrapTensors(weights));
   if (config.architecture == Architecture::GptOss)
-    return unstackExperts(config, weights);
+    return unstackExperts(config, {.inTurns = true, .hasBiases = true},
+                          weights);
+  if (config.architecture == Architecture::Llama4)
+    return unstackExperts(config, {}, weights);
   TensorSplitter::Layer splitLayer = nullptr;
   if (config.architecture == Architecture::Phi3)
     splitLayer = &TensorSplitter::splitProjections;

@@ -173,6 +173,23 @@ constexpr TensorNames gptOssNames() {
   return names;
 }
 
+/// Its experts are split by StoredTensors.cpp, and called as Qwen's.
+constexpr TensorNames llama4Names() {
+  TensorNames names = llamaNames();
+  names.gate = "feed_forward.gate_proj";
+  names.up = "feed_forward.up_proj";
+  names.down = "feed_forward.down_proj";
+  names.router = "feed_forward.router";
+  names.experts = "feed_forward.experts";
+  names.expertGate = "gate_proj";
+  names.expertUp = "up_proj";
+  names.expertDown = "down_proj";
+  names.sharedGate = "feed_forward.shared_expert.gate_proj";
+  names.sharedUp = "feed_forward.shared_expert.up_proj";
+  names.sharedDown = "feed_forward.shared_expert.down_proj";
+  return names;
+}
+
 /// GGUF's names, which architectures share but for what they lack.
 constexpr TensorNames ggufNames(bool isGpt2) {
   TensorNames names;
@@ -239,6 +256,7 @@ constexpr TensorNames kQwenMoe = qwenMoeNames();
 constexpr TensorNames kMixtral = mixtralNames();
 constexpr TensorNames kGraniteMoe = graniteMoeNames();
 constexpr TensorNames kGptOss = gptOssNames();
+constexpr TensorNames kLlama4 = llama4Names();
 constexpr TensorNames kGpt2 = gpt2Names();
 constexpr TensorNames kGgufLlama = ggufNames(/*isGpt2=*/false);
 constexpr TensorNames kGgufOlmo = ggufOlmoNames();
@@ -271,6 +289,8 @@ const TensorNames &kf::tensorNames(const ModelConfig &config) {
     return gguf ? kGgufLlama : kGraniteMoe;
   case Architecture::GptOss:
     return kGptOss;
+  case Architecture::Llama4:
+    return kLlama4;
   case Architecture::Qwen2Moe:
   case Architecture::Qwen3Moe:
   case Architecture::Olmoe:
@@ -347,7 +367,7 @@ private:
       if (!own.keysOf && !own.valuesAreKeys)
         addLinear(in(names.value), keys, hidden, config.qkvBias);
     }
-    if (config.qkNorm != QkNorm::None) {
+    if (config.qkNorm == QkNorm::Heads || config.qkNorm == QkNorm::Width) {
       const bool heads = config.qkNorm == QkNorm::Heads;
       addScale(in(names.queryNorm), heads ? own.headDim : queries);
       if (!own.keysOf)

@@ -462,8 +462,8 @@ Model implied(const std::string &name) {
   Model model;
   model.config = *::kf::loadModelConfig(KF_SOURCE_DIR "/test/golden/" + name);
   for (const ::kf::ListedTensor &tensor : ::kf::listTensors(model.config))
-    model.source.tensors[tensor.name] = {DataType::BF16, tensor.shape, nullptr,
-                                         0};
+    model.source.tensors[tensor.name] = {DataType::BF16, tensor.storedShape(),
+                                         nullptr, 0};
   return model;
 }
 
@@ -499,6 +499,36 @@ TEST(Import, InputsOfTokens) {
   step = decode(model);
   EXPECT_EQ(countOf(step, "arith.cmpi ult"), 1u);
   EXPECT_EQ(countOf(step, "arith.select"), 1u);
+}
+
+/// Chunks of layers that turn queries and keys, whose lengths are theirs alone,
+/// and queries that grow of others.
+TEST(Import, ChunksAndGrowingQueries) {
+  const Model model = implied("llama4");
+  const std::string step = decode(model);
+  EXPECT_EQ(countOf(step, "{chunked, "), 3u) << step;
+  EXPECT_EQ(countOf(step, "window = 8 : i64"), 3u);
+  // Two norms of a layer, and the last one; queries and keys of three layers.
+  EXPECT_EQ(countOf(step, "kf.rms_norm"), 4u * 2u + 1u + 3u * 2u);
+  EXPECT_EQ(countOf(step, "kf.rope "), 3u * 2u);
+  EXPECT_EQ(countOf(step, "style = #kf.rope_style<interleaved>"), 3u * 2u);
+  // For all layers once.
+  EXPECT_EQ(countOf(step, "math.log"), 1u);
+  EXPECT_EQ(countOf(step, "arith.divsi"), 1u);
+  expectContains(step, "dense<6> : tensor<1xi32>");
+}
+
+/// Experts whose weights multiply what they read.
+TEST(Import, ExpertsOfWeighedRows) {
+  const Model model = implied("llama4");
+  const std::string step = decode(model);
+  EXPECT_EQ(countOf(step, "kf.route"), 4u) << step;
+  EXPECT_EQ(countOf(step, "top(1) sigmoid :"), 4u);
+  // A product of what each row's expert reads, and one of what that gives.
+  EXPECT_EQ(countOf(step, "tensor<1x1x32xf32>, tensor<1x1xi32>, "
+                          "tensor<2x4x16x32xbf16>"),
+            4u);
+  EXPECT_EQ(countOf(step, "kf.mlp"), 4u);
 }
 
 /// Three streams of a token, of which layers compute the first.

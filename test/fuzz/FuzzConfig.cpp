@@ -43,11 +43,12 @@ static bool canTurn(const kf::RopeConfig &rope, const kf::ModelConfig &config,
 /// Whether layers that have experts can choose some.
 static bool hasSoundExperts(const kf::ModelConfig &config) {
   const kf::ExpertsConfig &experts = config.experts;
-  const bool areSound = experts.chosen > 0 && experts.chosen <= experts.count &&
-                        experts.width > 0 && experts.sharedWidth >= 0 &&
-                        (!experts.sharedGate || experts.sharedWidth > 0) &&
-                        (!experts.clamp || (experts.clamp->limit > 0 &&
-                                            experts.clamp->alpha > 0));
+  const bool areSound =
+      experts.chosen > 0 && experts.chosen <= experts.count &&
+      experts.width > 0 && experts.sharedWidth >= 0 &&
+      (!experts.sharedGate || experts.sharedWidth > 0) &&
+      (!experts.clamp ||
+       (experts.clamp->limit > 0 && experts.clamp->alpha > 0));
   return experts.count > 0 ? areSound
                            : std::ranges::none_of(config.layerConfigs,
                                                   &kf::LayerConfig::hasExperts);
@@ -60,6 +61,9 @@ static bool haveSoundLayers(const kf::ModelConfig &config) {
     if (layer.window < 0 || layer.headDim <= 0 || layer.kvHeads <= 0 ||
         layer.intermediateSize <= 0 ||
         !std::isfinite(layer.gateCutoff.value_or(0)) ||
+        (layer.chunked && layer.window == 0) ||
+        (layer.queryGrowth && (!(layer.queryGrowth->scale >= 0) ||
+                               layer.queryGrowth->period <= 0)) ||
         config.heads % layer.kvHeads != 0 ||
         (layer.rope && !canTurn(*layer.rope, config, layer.headDim)))
       return false;

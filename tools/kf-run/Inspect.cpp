@@ -298,6 +298,8 @@ ordered_json layersJson(const ModelConfig &config) {
                       {"head_dim", layer.headDim},
                       {"kv_heads", layer.kvHeads},
                       {"intermediate_size", layer.intermediateSize}});
+    if (layer.chunked)
+      layers.back()["chunked"] = true;
     if (layer.keysOf)
       layers.back()["keys_of"] = *layer.keysOf;
   }
@@ -321,6 +323,7 @@ ordered_json configJson(const ModelConfig &config) {
                        {"per_token", config.experts.chosen},
                        {"size", config.experts.width},
                        {"shared_size", config.experts.sharedWidth},
+                       {"sigmoid", config.experts.sigmoid},
                        {"normalized", config.experts.normalized},
                        {"layers", layersWithExperts(config)}};
   return json;

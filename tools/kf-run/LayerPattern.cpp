@@ -17,7 +17,7 @@ namespace {
 /// Whether layers are said to be alike: all but whose keys they attend to, and
 /// how wide their blocks are.
 bool isAlike(const LayerConfig &a, const LayerConfig &b) {
-  return a.window == b.window && a.headDim == b.headDim &&
+  return a.keyWindow() == b.keyWindow() && a.headDim == b.headDim &&
          a.kvHeads == b.kvHeads && a.rope.has_value() == b.rope.has_value();
 }
 
@@ -40,18 +40,21 @@ bool isPlain(const LayerConfig &layer, const ModelConfig &config) {
          layer.kvHeads == config.kvHeads;
 }
 
-/// "with a window of 512", and what else is not the model's.
+/// "with a window of 512" or "with chunks of 8192", and what else is not the
+/// model's.
 std::string textOf(const LayerConfig &layer, const ModelConfig &config) {
   const bool someHaveOne =
       std::ranges::any_of(config.layerConfigs, [](const LayerConfig &other) {
         return other.window > 0;
       });
-  std::string text = layer.window
-                         ? "with a window of " + std::to_string(layer.window)
+  const char *kind = layer.chunked ? "with chunks of " : "with a window of ";
+  std::string text = layer.window  ? kind + std::to_string(layer.window)
                      : someHaveOne ? "without"
                                    : "without a window";
   if (!layer.rope && config.layerConfigs.front().rope)
     text += " or RoPE";
+  if (layer.queryGrowth)
+    text += ", with queries that grow by position";
   if (layer.headDim != config.headDim)
     text += ", heads of " + std::to_string(layer.headDim);
   if (layer.kvHeads != config.kvHeads)

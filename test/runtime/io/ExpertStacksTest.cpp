@@ -57,9 +57,12 @@ std::unique_ptr<MemoryTensors> floats(Releases *releases = nullptr) {
 const std::vector<ExpertStacks::Parts> kParts = {{"a.gate", "a.up"},
                                                  {"b.gate", "b.up"}};
 
+/// Rows in turns, and biases.
+constexpr ExpertStacks::Form kInTurns = {.inTurns = true, .hasBiases = true};
+
 TEST(ExpertStacks, RowsOfFloatsAlternate) {
   Releases releases;
-  ExpertStacks stacks(floats(&releases));
+  ExpertStacks stacks(floats(&releases), kInTurns);
   const Status status = stacks.add("s", 2, 3, kParts);
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(stacks.names(), (std::vector<std::string>{
@@ -84,6 +87,24 @@ TEST(ExpertStacks, RowsOfFloatsAlternate) {
   EXPECT_EQ(valuesOf(stacks, "b.up.weight")[0], 110);
 }
 
+TEST(ExpertStacks, PartsFollowOneAnother) {
+  Releases releases;
+  ExpertStacks stacks(floats(&releases), {});
+  const Status status = stacks.add("s", 2, 3, kParts);
+  ASSERT_TRUE(status.ok()) << status.message();
+  EXPECT_EQ(stacks.names(), (std::vector<std::string>{
+                                "a.gate.weight", "a.up.weight", "b.gate.weight",
+                                "b.up.weight", "other", "s_bias"}));
+  EXPECT_EQ(valuesOf(stacks, "a.gate.weight"),
+            (std::vector<float>{0, 1, 2, 10, 11, 12}));
+  EXPECT_EQ(valuesOf(stacks, "b.up.weight"),
+            (std::vector<float>{120, 121, 122, 130, 131, 132}));
+  stacks.release("b.gate.weight");
+  EXPECT_TRUE(releases.empty());
+  stacks.release("b.up.weight");
+  EXPECT_EQ(releases.size(), 1u);
+}
+
 /// One matrix an expert, of 16 bits, in more than one square of them.
 TEST(ExpertStacks, TransposesLargeMatrices) {
   constexpr int64_t rows = 70, columns = 45;
@@ -95,7 +116,7 @@ TEST(ExpertStacks, TransposesLargeMatrices) {
   }
   tensors->add("s", DataType::F16, {1, columns, rows}, stack);
   tensors->add("s_bias", {1, rows}, std::vector<float>(rows));
-  ExpertStacks stacks(std::move(tensors));
+  ExpertStacks stacks(std::move(tensors), kInTurns);
   ASSERT_TRUE(stacks.add("s", rows, columns, {{"down"}}).ok());
   auto view = stacks.find("down.weight");
   ASSERT_TRUE(view.ok()) << view.message();
@@ -126,7 +147,7 @@ TEST(ExpertStacks, BlocksBecomeMxfp4) {
   tensors->add("s_blocks", DataType::U8, {2, 2, 2, 16}, codes);
   tensors->add("s_scales", DataType::U8, {2, 2, 2}, scales);
   tensors->add("s_bias", {2, 2}, {0, 1, 2, 3});
-  ExpertStacks stacks(std::move(tensors));
+  ExpertStacks stacks(std::move(tensors), kInTurns);
   const Status status = stacks.add("s", 1, 64, kParts);
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(stacks.names().size(), 8u);
@@ -155,7 +176,7 @@ TEST(ExpertStacks, BlocksBecomeMxfp4) {
 
 /// An error changes nothing.
 TEST(ExpertStacks, WhatDoesNotFit) {
-  ExpertStacks stacks(floats());
+  ExpertStacks stacks(floats(), kInTurns);
   EXPECT_EQ(stacks.add("s", 3, 3, kParts).message(),
             "checkpoint tensor 's' has shape [2, 3, 4], but the configuration "
             "implies [2, 3, 6]");
@@ -171,7 +192,7 @@ TEST(ExpertStacks, WhatDoesNotFit) {
   tensors->add("t_blocks", DataType::U8, {1, 4, 1, 16}, repeated(64));
   tensors->add("t_scales", DataType::I8, {1, 4, 1}, repeated(4));
   tensors->add("t_bias", {1, 4}, {0, 0, 0, 0});
-  ExpertStacks others(std::move(tensors));
+  ExpertStacks others(std::move(tensors), kInTurns);
   EXPECT_EQ(others.add("s", 2, 3, {{"a", "b"}}).message(),
             "checkpoint tensor 's' has type i8 where f32, f16 or bf16 are "
             "expected");

@@ -75,6 +75,7 @@ TEST(NamedConfigs, HaveTheNumberOfParameters) {
       {"granite-3.1-3b-a800m", 3298793472},
       {"olmoe-1b-7b", 6919161856},
       {"gpt-oss-20b", 20914757184},
+      {"llama-4-scout", 107769861120},
       {"gemma-3n-e2b", 4435182688},
       {"gemma-4-e2b", 4628569379},
       {"gemma-4-26b-a4b", 25233141790}};

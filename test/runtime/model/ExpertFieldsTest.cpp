@@ -38,11 +38,16 @@ TEST(ExpertFields, GoldenModels) {
     ExpertsConfig experts;
   };
   for (const Case &test :
-       std::initializer_list<Case>{{"mixtral", {4, 2, 24, true, 0, false}},
-                                   {"qwen2-moe", {6, 2, 16, false, 24, true}},
-                                   {"qwen3-moe", {8, 2, 12, true, 0, false}},
-                                   {"granitemoe", {4, 2, 20, true, 0, false}},
-                                   {"olmoe", {6, 2, 16, false, 0, false}}}) {
+       std::initializer_list<Case>{{"mixtral", {4, 2, 24, true}},
+                                   {"qwen2-moe",
+                                    {.count = 6,
+                                     .chosen = 2,
+                                     .width = 16,
+                                     .sharedWidth = 24,
+                                     .sharedGate = true}},
+                                   {"qwen3-moe", {8, 2, 12, true}},
+                                   {"granitemoe", {4, 2, 20, true}},
+                                   {"olmoe", {6, 2, 16, false}}}) {
     SCOPED_TRACE(test.model);
     auto config = golden(test.model);
     ASSERT_TRUE(config.ok()) << config.message();
@@ -82,12 +87,17 @@ TEST(ExpertFields, Defaults) {
     const char *family;
     ExpertsConfig experts;
   };
-  for (const Case &test : std::initializer_list<Case>{
-           {"mixtral", {8, 2, 172, true, 0, false}},
-           {"qwen2_moe", {60, 4, 1408, false, 5632, true}},
-           {"qwen3_moe", {128, 8, 768, false, 0, false}},
-           {"granitemoe", {8, 2, 172, true, 0, false}},
-           {"olmoe", {64, 8, 172, false, 0, false}}}) {
+  for (const Case &test :
+       std::initializer_list<Case>{{"mixtral", {8, 2, 172, true}},
+                                   {"qwen2_moe",
+                                    {.count = 60,
+                                     .chosen = 4,
+                                     .width = 1408,
+                                     .sharedWidth = 5632,
+                                     .sharedGate = true}},
+                                   {"qwen3_moe", {128, 8, 768, false}},
+                                   {"granitemoe", {8, 2, 172, true}},
+                                   {"olmoe", {64, 8, 172, false}}}) {
     auto config = parse(smallOf(test.family));
     ASSERT_TRUE(config.ok()) << config.message();
     EXPECT_EQ(config->experts, test.experts) << test.family;

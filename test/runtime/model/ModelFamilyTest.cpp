@@ -454,6 +454,108 @@ TEST(ModelFamily, TextConfig) {
                  "'text_config' is");
 }
 
+/// Four layers with nothing but sizes.
+json smallLlama4() {
+  return {{"model_type", "llama4_text"},
+          {"hidden_size", 64},
+          {"num_hidden_layers", 4},
+          {"num_attention_heads", 8},
+          {"num_key_value_heads", 4}};
+}
+
+TEST(ModelFamily, Llama4) {
+  auto config = golden("llama4");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->qkNorm, QkNorm::Turned);
+  EXPECT_EQ(config->windows(), (std::vector<int64_t>{8, 8, 8, 0}));
+  EXPECT_EQ(config->intermediateSize, 40);
+  EXPECT_EQ(config->experts.count, 4);
+  EXPECT_EQ(config->experts.chosen, 1);
+  EXPECT_EQ(config->experts.width, 16);
+  EXPECT_EQ(config->experts.sharedWidth, 16);
+  EXPECT_TRUE(config->experts.sigmoid);
+  EXPECT_TRUE(config->experts.weighsInputs);
+  EXPECT_FALSE(config->experts.normalized);
+  EXPECT_FALSE(config->experts.sharedGate);
+  const LayerConfig turned = config->layer(0), other = config->layer(3);
+  EXPECT_TRUE(turned.chunked);
+  ASSERT_TRUE(turned.rope);
+  EXPECT_TRUE(turned.rope->interleaved);
+  EXPECT_EQ(turned.rope->scaling, RopeConfig::Scaling::Llama3);
+  EXPECT_FALSE(turned.queryGrowth);
+  EXPECT_FALSE(other.chunked);
+  EXPECT_FALSE(other.rope);
+  EXPECT_EQ(other.queryGrowth, (QueryGrowth{.scale = 0.4, .period = 6}));
+}
+
+TEST(ModelFamily, FieldsOfLlama4) {
+  auto config = parse(smallLlama4());
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->windows(), (std::vector<int64_t>{8192, 8192, 8192, 0}));
+  EXPECT_EQ(config->layer(3).queryGrowth,
+            (QueryGrowth{.scale = 0.1, .period = 8192}));
+  EXPECT_EQ(config->experts.count, 16);
+  EXPECT_EQ(config->layer(0).rope->theta, 5e5);
+  auto parseWith = [](const json &fields) {
+    auto config = parse(with(smallLlama4(), fields));
+    EXPECT_TRUE(config.ok()) << config.message();
+    return config.take();
+  };
+  // An empty list says nothing; types say which layers have chunks.
+  ModelConfig own = parseWith({{"no_rope_layers", json::array()},
+                               {"no_rope_layer_interval", 2},
+                               {"layer_types",
+                                {"full_attention", "chunked_attention",
+                                 "full_attention", "full_attention"}}});
+  EXPECT_TRUE(own.layer(0).rope);
+  EXPECT_FALSE(own.layer(1).rope);
+  EXPECT_EQ(own.windows(), (std::vector<int64_t>{0, 8192, 0, 0}));
+  EXPECT_TRUE(own.layer(1).chunked);
+  EXPECT_FALSE(parseWith({{"attention_chunk_size", nullptr}}).layer(0).chunked);
+  EXPECT_EQ(parseWith({{"use_qk_norm", false}}).qkNorm, QkNorm::None);
+  for (const json &used : {json(false), json(0)})
+    EXPECT_FALSE(
+        parseWith({{"attn_temperature_tuning", used}}).layer(3).queryGrowth);
+  EXPECT_TRUE(parseWith({{"attn_temperature_tuning", 4}}).layer(3).queryGrowth);
+  // Which layers have experts.
+  auto haveExperts = [](const ModelConfig &config) {
+    std::vector<bool> have;
+    for (int64_t i = 0; i < config.layers; ++i)
+      have.push_back(config.hasExperts(i));
+    return have;
+  };
+  EXPECT_EQ(haveExperts(parseWith({{"interleave_moe_layer_step", 2}})),
+            (std::vector<bool>{false, true, false, true}));
+  EXPECT_EQ(haveExperts(parseWith(
+                {{"interleave_moe_layer_step", 2}, {"moe_layers", {0, 2}}})),
+            (std::vector<bool>{true, false, true, false}));
+  EXPECT_EQ(haveExperts(parseWith({{"moe_layers", json::array()}})),
+            std::vector<bool>(4, false));
+
+  auto errorWith = [](const json &fields) {
+    return parse(with(smallLlama4(), fields)).message();
+  };
+  expectContains(errorWith({{"moe_layers", {4}}}),
+                 "'moe_layers' is [4], but a list of layers, 0 to 3, is "
+                 "expected");
+  expectContains(errorWith({{"attention_chunk_size", 0}}),
+                 "'attention_chunk_size' is 0");
+  expectContains(errorWith({{"floor_scale", 0}}), "'floor_scale' is 0");
+  expectContains(errorWith({{"attn_scale", -1}}), "'attn_scale' is -1");
+  expectContains(errorWith({{"attn_temperature_tuning", "yes"}}),
+                 "'attn_temperature_tuning' is \"yes\"");
+  expectContains(errorWith({{"layer_types",
+                             {"full_attention", "sliding_attention",
+                              "full_attention", "full_attention"}}}),
+                 "'layer_types' has \"sliding_attention\", which is not "
+                 "supported (supported: full_attention, chunked_attention)");
+  expectContains(errorWith({{"sliding_window", 8}}), "'sliding_window' is 8");
+  expectContains(
+      errorWith({{"rope_scaling", {{"rope_type", "yarn"}, {"factor", 4.0}}}}),
+      "is not supported where norms of queries and keys are behind "
+      "RoPE, as 'use_qk_norm' says");
+}
+
 TEST(ModelFamily, Gemma4) {
   auto config = golden("gemma4-shared-kv");
   ASSERT_TRUE(config.ok()) << config.message();

@@ -134,9 +134,10 @@ TEST(StoredTensors, JoinedRowsOfAnotherModel) {
 
 /// Gemma 4's experts are in two stacks, whose names say nothing behind them,
 /// and so are the other tensors of its routers. Files have keys of layers that
-/// attend to others'.
-TEST(StoredTensors, Gemma4) {
-  for (const char *model : {"gemma3n", "gemma4-moe", "gemma4-shared-kv"}) {
+/// attend to others'. Llama 4's stacks are transposed.
+TEST(StoredTensors, StacksAndSharedKeys) {
+  for (const char *model :
+       {"gemma3n", "gemma4-moe", "gemma4-shared-kv", "llama4"}) {
     SCOPED_TRACE(model);
     const ModelConfig config = golden(model).take();
     auto file =
