@@ -74,10 +74,11 @@ Value ExpertBlock::joinClamped(Value gate, Value up,
 }
 
 Value ExpertBlock::route(Value x, Value logits, const ExpertWeights &weights) {
-  auto routed = RouteOp::create(b, loc, logits, /*bias=*/Value(),
-                                weights.scales, config.chosen, config.sigmoid,
-                                config.normalized, /*groups=*/IntegerAttr(),
-                                /*kept_groups=*/IntegerAttr());
+  auto routed = RouteOp::create(
+      b, loc, logits, weights.choiceBias, weights.scales, config.chosen,
+      config.sigmoid, config.normalized,
+      config.groups ? b.getI64IntegerAttr(config.groups) : IntegerAttr(),
+      config.groups ? b.getI64IntegerAttr(config.keptGroups) : IntegerAttr());
   Value experts = routed.getExperts();
   Value shares = split(routed.getWeights(), {config.chosen, 1});
   if (config.weighsInputs)
@@ -91,8 +92,15 @@ Value ExpertBlock::route(Value x, Value logits, const ExpertWeights &weights) {
                                     BroadcastOp::create(b, loc, type, shares));
   auto sum = RankedTensorType::get({type.getDimSize(0), type.getDimSize(2)},
                                    b.getF32Type());
-  return ReduceOp::create(b, loc, sum, results, ReduceKind::Sum, {1},
-                          /*keep_dims=*/false);
+  Value total = ReduceOp::create(b, loc, sum, results, ReduceKind::Sum, {1},
+                                 /*keep_dims=*/false);
+  if (config.scale == 1)
+    return total;
+  auto scalar = RankedTensorType::get({1, 1}, b.getF32Type());
+  Value factor = arith::ConstantOp::create(
+      b, loc, DenseElementsAttr::get(scalar, static_cast<float>(config.scale)));
+  return arith::MulFOp::create(b, loc, total,
+                               BroadcastOp::create(b, loc, sum, factor));
 }
 
 Value ExpertBlock::split(Value x, ArrayRef<int64_t> shape) {

@@ -23,7 +23,8 @@ struct ExpertWeights {
   Value down;     ///< [1, E, D, I]
   // Biases, [2, E, I], [1, E, I] and [1, E, D]; null where there are none.
   Value gateUpBias, gateBias, upBias, downBias;
-  Value scales; ///< of what they give, [E]; null where there are none
+  Value choiceBias; ///< [E]; null where there is none
+  Value scales;     ///< of what they give, [E]; null where there are none
 };
 
 /// Writes the ops of a layer's experts: T rows, of which each goes through k.

@@ -8,6 +8,7 @@
 
 #include "Checkpoint.h"
 #include "ExpertBlock.h"
+#include "LatentAttention.h"
 #include "ModelOps.h"
 #include "StreamOps.h"
 
@@ -93,6 +94,8 @@ private:
     pageTable = arguments[::kf::kStepPageTable];
     caches = arguments.take_back(cachePlaces.specs().size());
     queryFactor = makeQueryFactor();
+    if (config.latent.width)
+      latent.emplace(static_cast<ModelOps &>(*this), positions);
     Value x = embed(arguments[::kf::kStepIds]);
     x = config.streams.count > 1 ? streamLayers(x) : layers(x);
     if (activation.isF32())
@@ -228,6 +231,8 @@ private:
   Value attention(Value x, const std::string &at, int64_t layer) {
     const ::kf::LayerConfig own = config.layer(layer);
     const std::string output = at + std::string(names.output);
+    if (latent)
+      return linear(latentAttention(x, at, layer), output);
     auto [q, k, v] = queriesKeysValues(x, at, own);
     if (own.queryGrowth)
       q = scaledBy(q, queryFactor);
@@ -247,6 +252,16 @@ private:
       return summed(linear(row, output));
     row = gathered(row, config.ranks * config.heads * own.headDim);
     return gathered(linear(row, output), config.hiddenSize);
+  }
+
+  /// [T, D] -> [T, heads * value dim]. Of a cache that has what keys and values
+  /// are made of in the place of both.
+  Value latentAttention(Value x, const std::string &at, int64_t layer) {
+    const ::kf::RopeConfig &rope = *config.layerConfigs[layer].rope;
+    Value q = latent->queries(x, at, rope);
+    Value k = latent->keys(x, at, rope);
+    append(k, k, layer);
+    return latent->values(attend(q, /*sinks=*/Value(), layer), at);
   }
 
   /// Stores the keys and values of a layer, [T, kv heads, head dim].
@@ -527,6 +542,8 @@ private:
       add({names.expertUp}, weights.up, weights.upBias);
     }
     add({names.expertDown}, weights.down, weights.downBias);
+    if (config.experts.choiceBias)
+      weights.choiceBias = weightOf(at + std::string(names.choiceBias));
     if (config.experts.scales)
       weights.scales = weightOf(at + std::string(names.expertScales));
     return weights;
@@ -587,7 +604,8 @@ private:
   Value pageTable;            ///< [S, P] of i32
   Value tokenInputs;          ///< [T, layers * P] of f32
   Value queryFactor;          ///< [T, 1] of f32
-  ValueRange caches;          ///< in the order of cachePlaces
+  std::optional<LatentAttention> latent;
+  ValueRange caches; ///< in the order of cachePlaces
 };
 
 llvm::Error checkOptions(const ImportOptions &options,

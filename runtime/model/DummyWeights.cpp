@@ -263,8 +263,12 @@ struct BlockFiller {
   }
 };
 
-/// `type`, or what a matrix with these rows is instead.
-DataType typeOfRows(DataType type, int64_t columns) {
+/// `type`, or what a matrix is instead whose rows are no whole blocks, or are
+/// no rows of products.
+DataType typeOfMatrix(DataType type, const ListedTensor &matrix) {
+  const int64_t columns = matrix.shape.back();
+  if (isBlock(type) && matrix.transposed)
+    return DataType::F16;
   if (!isBlock(type) || columns % elementsPerBlock(type) == 0)
     return type;
   return columns % elementsPerBlock(DataType::Q8_0) == 0 ? DataType::Q8_0
@@ -350,7 +354,7 @@ DummyWeights::create(const ModelConfig &config, DataType type,
       continue;
     }
     tensor.type = listed.role == ListedTensor::Role::Matrix
-                      ? typeOfRows(type, tensor.shape.back())
+                      ? typeOfMatrix(type, listed)
                   : isBlock(type) ? DataType::F32
                                   : type;
     if (type != DataType::F8E4M3)

@@ -49,8 +49,9 @@ inline constexpr float kRowFactorMean = 0.02f / 64,
 /// Matrices and biases have mean 0 and standard deviation 0.02, weights of
 /// norms have mean 1. In a block type codes are random and scales give the
 /// values that deviation. Matrices whose rows do not end with a block are q8_0,
-/// and f16 where they do not even end with a block of that. Biases and norms
-/// are f32 beside matrices of a block type, else of the matrices' type.
+/// and f16 where they do not even end with a block of that, or are stored
+/// transposed. Biases and norms are f32 beside matrices of a block type, else
+/// of the matrices' type.
 ///
 /// As f8E4M3FN, matrices that products alone read have it, and beside them, as
 /// in a checkpoint, a tensor scaleName() of f32 with a factor for each row;

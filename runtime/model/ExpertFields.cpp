@@ -11,6 +11,7 @@
 #include "runtime/model/ConfigLimits.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 using namespace kf;
@@ -55,6 +56,32 @@ Status markLayers(const ConfigReader &reader, const char *name, bool value,
   return Status();
 }
 
+/// Groups of experts, and how many are kept; one group is none.
+Status readGroups(const ConfigReader &reader, const ExpertFields &fields,
+                  ExpertsConfig &experts) {
+  KF_ASSIGN_OR_RETURN(
+      const int64_t groups,
+      reader.integer(fields.groups, 1, kMaxExperts, fields.defaultGroups));
+  KF_ASSIGN_OR_RETURN(
+      const int64_t kept,
+      reader.integer(fields.keptGroups, 1, groups, fields.defaultKeptGroups));
+  if (groups == 1)
+    return Status();
+  if (experts.count % groups != 0 || experts.count / groups < 2)
+    return Status::error(reader.quoted(fields.groups) + ", but '" +
+                         fields.count + "' " + std::to_string(experts.count) +
+                         " make no such groups of two or more");
+  if (kept * (experts.count / groups) < experts.chosen)
+    return Status::error(reader.quoted(fields.keptGroups) +
+                         ", but as many groups have " +
+                         std::to_string(kept * (experts.count / groups)) +
+                         " experts, fewer than '" + fields.chosen + "' " +
+                         std::to_string(experts.chosen));
+  experts.groups = groups;
+  experts.keptGroups = kept;
+  return Status();
+}
+
 /// Which layers have experts.
 Result<std::vector<bool>> readLayersWithExperts(const ConfigReader &reader,
                                                 const ExpertFields &fields,
@@ -70,6 +97,12 @@ Result<std::vector<bool>> readLayersWithExperts(const ConfigReader &reader,
     have.assign(layers, false);
   KF_RETURN_IF_ERROR(markLayers(reader, fields.layers, true, have));
   KF_RETURN_IF_ERROR(markLayers(reader, fields.plainLayers, false, have));
+  if (fields.firstPlain) {
+    KF_ASSIGN_OR_RETURN(const int64_t first,
+                        reader.integer(fields.firstPlain, 0, kMaxLayers,
+                                       fields.defaultFirstPlain));
+    std::fill_n(have.begin(), std::min(first, layers), false);
+  }
   return have;
 }
 
@@ -111,14 +144,38 @@ Status kf::readExperts(const ConfigReader &reader, const Family &family,
   experts.weighsInputs = fields.weighsInputs;
   experts.normalized = !fields.sigmoid;
   if (fields.normalized) {
-    KF_ASSIGN_OR_RETURN(experts.normalized,
-                        reader.boolean(fields.normalized, false));
+    KF_ASSIGN_OR_RETURN(
+        experts.normalized,
+        reader.boolean(fields.normalized, fields.defaultNormalized));
   }
   if (fields.sharedWidth) {
     KF_ASSIGN_OR_RETURN(experts.sharedWidth,
                         reader.integer(fields.sharedWidth, 1, kMaxSize,
                                        unlessZero(fields.defaultSharedWidth)));
     experts.sharedGate = fields.sharedGate;
+  }
+  if (fields.sharedCount) {
+    KF_ASSIGN_OR_RETURN(const int64_t shared,
+                        reader.integer(fields.sharedCount, 0, kMaxExperts,
+                                       reader.isNull(fields.sharedCount)
+                                           ? 0
+                                           : fields.defaultSharedCount));
+    experts.sharedWidth = shared * experts.width;
+    if (experts.sharedWidth > kMaxSize)
+      return Status::error(reader.quoted(fields.sharedCount) +
+                           ", which times '" + fields.width + "' " +
+                           std::to_string(experts.width) + " is " +
+                           std::to_string(experts.sharedWidth) + "; at most " +
+                           std::to_string(kMaxSize) + " is possible");
+  }
+  experts.choiceBias = fields.choiceBias;
+  if (fields.groups)
+    KF_RETURN_IF_ERROR(readGroups(reader, fields, experts));
+  if (fields.scale) {
+    KF_ASSIGN_OR_RETURN(experts.scale,
+                        reader.positive(fields.scale, fields.defaultScale));
+    if (!std::isnormal(static_cast<float>(experts.scale)))
+      return reader.unexpected(fields.scale, "a normal f32");
   }
   experts.bias = fields.bias;
   experts.besideBlock = fields.besideBlock;

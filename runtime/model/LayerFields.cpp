@@ -11,6 +11,7 @@
 #include "runtime/core/Json.h"
 #include "runtime/core/Quote.h"
 #include "runtime/model/ConfigLimits.h"
+#include "runtime/model/LatentFields.h"
 #include "runtime/model/LayerSizeFields.h"
 #include "runtime/model/RopeFactors.h"
 #include "runtime/model/UnsupportedFields.h"
@@ -63,6 +64,7 @@ private:
   const ModelConfig &config;
   int64_t fullDim, slidingDim;
   double theta = 0, part = 1; ///< of the file, outside of objects
+  bool isInterleaved = false;
 };
 
 /// A number from `least` to `most`, or `fallback` where there is none.
@@ -109,7 +111,7 @@ Result<RopeConfig> RopeReader::readObject(const json &object,
                          ", but an object is expected");
   ConfigReader reader(object, name + ".");
   RopeConfig rope;
-  rope.interleaved = family.interleavedRope;
+  rope.interleaved = isInterleaved;
   KF_ASSIGN_OR_RETURN(std::string type, reader.text("type", "default"));
   KF_ASSIGN_OR_RETURN(type, reader.text("rope_type", type));
   if (type == "su") // an older name
@@ -289,9 +291,14 @@ Result<Ropes> RopeReader::read() {
   KF_ASSIGN_OR_RETURN(theta, readTheta(file, family.defaultTheta));
   part = family.defaultRotaryPart;
   KF_ASSIGN_OR_RETURN(part, partOf(file));
+  isInterleaved = family.interleavedRope;
+  if (family.interleavedField) {
+    KF_ASSIGN_OR_RETURN(isInterleaved,
+                        file.boolean(family.interleavedField, isInterleaved));
+  }
   RopeConfig plain;
   plain.theta = theta;
-  plain.interleaved = family.interleavedRope;
+  plain.interleaved = isInterleaved;
   const json *older = file.find("rope_scaling");
   const json *newer = file.find("rope_parameters");
   const json otherwise =
@@ -493,10 +500,12 @@ Status checkAgrees(const ConfigReader &reader, const char *name,
   return Status();
 }
 
-/// The size of the heads of layers that have a window, or have none; the
-/// model's, where there are no such layers.
-int64_t headDimOf(const ModelConfig &config, const std::vector<bool> &slides,
-                  bool sliding) {
+/// What can be turned of heads of layers that have a window, or have none; of
+/// the model's, where there are no such layers.
+int64_t turnedOf(const ModelConfig &config, const std::vector<bool> &slides,
+                 bool sliding) {
+  if (config.latent.width)
+    return config.latent.turnedDim;
   const auto found = std::ranges::find(slides, sliding);
   return found == slides.end() ? config.headDim
                                : config.layer(found - slides.begin()).headDim;
@@ -540,9 +549,13 @@ Status kf::readLayers(const ConfigReader &reader, const Family &family,
   Ropes ropes;
   if (family.turned != TurnedLayers::None) {
     KF_ASSIGN_OR_RETURN(ropes, RopeReader(reader, family, config,
-                                          headDimOf(config, slides, false),
-                                          headDimOf(config, slides, true))
+                                          turnedOf(config, slides, false),
+                                          turnedOf(config, slides, true))
                                    .read());
+  }
+  if (config.latent.width) {
+    KF_ASSIGN_OR_RETURN(config.attentionScale,
+                        latentScale(reader, config, ropes.full));
   }
   if (config.qkNorm == QkNorm::Turned && ropes.full.magnitude != 1)
     return Status::error(

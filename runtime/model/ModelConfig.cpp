@@ -15,6 +15,7 @@
 #include "runtime/model/ConfigLimits.h"
 #include "runtime/model/ConfigReader.h"
 #include "runtime/model/ExpertFields.h"
+#include "runtime/model/LatentFields.h"
 #include "runtime/model/LayerFields.h"
 #include "runtime/model/ModelFamily.h"
 #include "runtime/model/SamplingDefaults.h"
@@ -222,6 +223,14 @@ Status readHeads(const ConfigReader &reader, const Family &family,
                  ModelConfig &config) {
   if (family.architecture == Architecture::Gpt2)
     return readGpt2Heads(reader, family, config);
+  if (family.latent.defaultWidth) {
+    KF_RETURN_IF_ERROR(readLatent(reader, family, config));
+    KF_ASSIGN_OR_RETURN(
+        config.intermediateSize,
+        reader.integer(family.intermediateSize, 1, kMaxSize,
+                       unlessZero(family.defaultIntermediateSize)));
+    return Status();
+  }
   // Where the class's default is not the number of heads, the field has to be
   // there.
   std::optional<int64_t> kvHeads = unlessZero(family.defaultKvHeads), headDim;
@@ -439,6 +448,11 @@ Result<ModelConfig> readModel(const json &outside) {
   KF_RETURN_IF_ERROR(readExperts(reader, family, config));
   KF_RETURN_IF_ERROR(readTokenInputs(reader, family, config));
   KF_RETURN_IF_ERROR(readStreams(reader, family, config));
+  if (family.guessingLayers) {
+    KF_ASSIGN_OR_RETURN(
+        config.guessingLayers,
+        reader.integer(family.guessingLayers, 0, kMaxLayers, 0));
+  }
   KF_ASSIGN_OR_RETURN(
       config.tiedEmbeddings,
       reader.boolean("tie_word_embeddings", family.defaultTied));

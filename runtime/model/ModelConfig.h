@@ -57,7 +57,8 @@ enum class Architecture {
   GraniteMoe,
   Olmoe,
   GptOss,
-  Llama4
+  Llama4,
+  DeepseekV3
 };
 /// config.json's model_type: "llama", "mistral", "qwen2" ...
 std::string_view nameOf(Architecture architecture);
@@ -142,6 +143,12 @@ struct ExpertsConfig {
   bool sigmoid = false;
   /// They multiply what experts read, rather than what these give.
   bool weighsInputs = false;
+  /// With sigmoids: a number of each expert is added where experts are chosen.
+  bool choiceBias = false;
+  /// With that: as many groups of neighbours, of which `keptGroups` have the
+  /// experts that are chosen; 0: all experts are one group.
+  int64_t groups = 0, keptGroups = 0;
+  double scale = 1; ///< factor of what all that were chosen give
   /// Width of a block that every row goes through beside those chosen; 0: none.
   int64_t sharedWidth = 0;
   /// What that gives is multiplied by a sigmoid of a product with the row.
@@ -166,6 +173,20 @@ struct QueryGrowth {
   int64_t period = 1;
 
   bool operator==(const QueryGrowth &) const = default;
+};
+
+/// Keys and values of all heads that are products of one row, which the cache
+/// holds in their place (multi-head latent attention; DeepSeek-AI,
+/// "DeepSeek-V2", 2024). A position's key in the cache is that row, and before
+/// it the part of a key that is turned and that all heads share.
+struct LatentConfig {
+  int64_t width = 0;      ///< of the row; 0: there is none
+  int64_t queryWidth = 0; ///< of a row that queries are made of; 0: D
+  /// Of a head's query and key: the part that is not turned, and the one that
+  /// is; and of its value.
+  int64_t plainDim = 0, turnedDim = 0, valueDim = 0;
+
+  bool operator==(const LatentConfig &) const = default;
 };
 
 /// Several hidden rows of a token, of which layers compute one, and predict and
@@ -233,6 +254,8 @@ struct ModelConfig {
   bool attentionSinks = false;
   bool valueNorm = false; ///< RMS norms of the heads of values, no weight
   StreamsConfig streams;
+  /// Where there is one, headDim and kvHeads are those of the cache.
+  LatentConfig latent;
   /// Columns between two products beside attention, whose result is added to
   /// what they read and to attention's, all divided by sqrt(2); 0: no such.
   int64_t narrowWidth = 0;
@@ -250,6 +273,9 @@ struct ModelConfig {
   double attentionCap = 0;   ///< c: scores are c * tanh(s / c); 0: as they are
   double logitCap = 0;       ///< the same of logits, behind their scale
   std::vector<LayerConfig> layerConfigs; ///< one a layer
+  /// How many layers checkpoints have behind these, which guess further tokens,
+  /// and which nothing reads.
+  int64_t guessingLayers = 0;
 
   /// How many ranks run the model together. With more than one, heads, kvHeads
   /// and intermediateSize are what one of them has (Sharding.h); each has all

@@ -81,6 +81,10 @@ static constexpr const char *llama4Reads[] = {
     "attention_bias",         "attention_chunk_size", "attn_temperature_tuning",
     "no_rope_layer_interval", "no_rope_layers",       "num_experts_per_tok",
     "num_local_experts",      "use_qk_norm"};
+static constexpr const char *deepseekV3Reads[] = {
+    "attention_bias",   "kv_lora_rank",     "moe_intermediate_size",
+    "n_routed_experts", "n_shared_experts", "num_experts_per_tok",
+    "num_local_experts"};
 static constexpr const char *olmoeReads[] = {"attention_bias", "num_experts",
                                              "num_experts_per_tok",
                                              "num_local_experts"};
@@ -109,6 +113,12 @@ static constexpr StatedField olmo3States[] = {{"sliding_window_pattern", "4"}};
 
 // Gates of experts do not heed another one.
 static constexpr StatedField gptOssStates[] = {{"hidden_act", "\"silu\""}};
+
+// Published files name what transformers' class does in any case.
+static constexpr StatedField deepseekV3States[] = {
+    {"moe_layer_freq", "1"},
+    {"scoring_func", "\"sigmoid\""},
+    {"topk_method", "\"noaux_tc\""}};
 
 // What Qwen 3's files may say of Qwen 2's biases and of shared experts.
 static constexpr StatedField qwen3MoeStates[] = {
@@ -628,6 +638,47 @@ static constexpr Family families[] = {
      .chunked = true,
      .turned = TurnedLayers::Listed,
      .interleavedRope = true},
+    {.architecture = Architecture::DeepseekV3,
+     .modelType = "deepseek_v3",
+     .className = "DeepseekV3ForCausalLM",
+     .qkvBias = {"attention_bias"},
+     .outputBias = {"attention_bias"},
+     .experts = {.count = "n_routed_experts",
+                 .otherCount = "num_local_experts",
+                 .width = "moe_intermediate_size",
+                 .sharedCount = "n_shared_experts",
+                 .normalized = "norm_topk_prob",
+                 .firstPlain = "first_k_dense_replace",
+                 .sigmoid = true,
+                 .choiceBias = true,
+                 .groups = "n_group",
+                 .keptGroups = "topk_group",
+                 .scale = "routed_scaling_factor",
+                 .defaultCount = 256,
+                 .defaultChosen = 8,
+                 .defaultWidth = 2048,
+                 .defaultSharedCount = 1,
+                 .defaultFirstPlain = 3,
+                 .defaultGroups = 8,
+                 .defaultKeptGroups = 4,
+                 .defaultNormalized = true,
+                 .defaultScale = 2.5},
+     .latent = {.defaultWidth = 512,
+                .defaultQueryWidth = 1536,
+                .defaultPlainDim = 128,
+                .defaultTurnedDim = 64,
+                .defaultValueDim = 128},
+     .guessingLayers = "num_nextn_predict_layers",
+     .reads = deepseekV3Reads,
+     .states = deepseekV3States,
+     .defaultMaxPositions = 4096,
+     .defaultHiddenSize = 7168,
+     .defaultIntermediateSize = 18432,
+     .defaultLayers = 61,
+     .defaultVocabSize = 129280,
+     .defaultHeads = 128,
+     .interleavedRope = true,
+     .interleavedField = "rope_interleave"},
 };
 
 std::span<const Family> kf::modelFamilies() { return families; }

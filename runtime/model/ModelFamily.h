@@ -62,21 +62,29 @@ struct ExpertFields {
   const char *otherCount = nullptr; ///< another name of it
   const char *chosen = "num_experts_per_tok";
   const char *width = "intermediate_size", *sharedWidth = nullptr;
+  /// Instead of the width of the shared block: of how many experts it is.
+  const char *sharedCount = nullptr;
   const char *normalized = nullptr; ///< null: probabilities are
   // Which layers have them, rather than all: every so many-th one, by a number;
-  // those of a list, whatever that says; and none of a list.
+  // those of a list, whatever that says; none of a list; and none of the first
+  // ones, as many as a number says.
   const char *step = nullptr, *layers = nullptr;
-  const char *plainLayers = nullptr;
+  const char *plainLayers = nullptr, *firstPlain = nullptr;
   // ExpertsConfig's.
   bool sharedGate = false, bias = false, sigmoid = false, weighsInputs = false;
+  bool choiceBias = false;
+  const char *groups = nullptr, *keptGroups = nullptr, *scale = nullptr;
   bool besideBlock = false, routerNorm = false, scales = false;
   /// Those of ExpertsConfig's clamp; null where there is none.
   const char *clampLimit = nullptr, *clampAlpha = nullptr;
 
   // What absent fields stand for; 0: the field has to be there.
   int64_t defaultCount = 0, defaultChosen = 0, defaultWidth = 0;
-  int64_t defaultSharedWidth = 0;
-  double defaultClampLimit = 0, defaultClampAlpha = 0;
+  int64_t defaultSharedWidth = 0, defaultSharedCount = 0;
+  int64_t defaultFirstPlain = 0;
+  int64_t defaultGroups = 0, defaultKeptGroups = 0;
+  bool defaultNormalized = false;
+  double defaultScale = 1, defaultClampLimit = 0, defaultClampAlpha = 0;
 };
 
 /// What fields say of layers whose sizes differ, and of layers that attend to
@@ -125,6 +133,13 @@ struct QueryGrowthFields {
   int64_t defaultPeriod = 0;
 };
 
+/// What absent fields of latent attention stand for (LatentFields.h).
+struct LatentFields {
+  int64_t defaultWidth = 0; ///< 0: the family has none
+  int64_t defaultQueryWidth = 0;
+  int64_t defaultPlainDim = 0, defaultTurnedDim = 0, defaultValueDim = 0;
+};
+
 struct Family {
   Architecture architecture;
   const char *modelType, *className;
@@ -149,8 +164,10 @@ struct Family {
   LayerSizeFields sizes = {};
   StreamFields streams = {};
   QueryGrowthFields queryGrowth = {};
+  LatentFields latent = {};
   /// The width and the vocabulary of tokens' inputs of layers.
   const char *tokenInputWidth = nullptr, *tokenInputVocab = nullptr;
+  const char *guessingLayers = nullptr; ///< the number of those
   /// Fields that others must not have (UnsupportedFields.cpp), and this reads,
   /// or is right to ignore.
   std::span<const char *const> reads = {};
@@ -206,7 +223,8 @@ struct Family {
   bool lastIsFull = false; ///< the last layer has no window in any case
   TurnedLayers turned = TurnedLayers::All;
   bool interleavedRope = false;
-  bool partialRotary = false; ///< reads partial_rotary_factor
+  const char *interleavedField = nullptr; ///< may say that it is not
+  bool partialRotary = false;             ///< reads partial_rotary_factor
   /// Has RopeConfig::Scaling::Proportional.
   bool proportionalRope = false;
   /// rope_parameters where a file says nothing of RoPE, as JSON; null: plain.

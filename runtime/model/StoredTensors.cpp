@@ -64,6 +64,18 @@ public:
                            {nameOf(names.up), config.intermediateSize}});
   }
 
+  /// Keys and values of all heads, of latent attention, in one matrix: of each
+  /// head its keys, and its values behind them.
+  Status splitLatent() {
+    const LatentConfig &latent = config.latent;
+    std::vector<SplitWeights::Part> parts;
+    for (int64_t head = 0; head < config.heads; ++head) {
+      parts.push_back({nameOf(names.ofHead("keys", head)), latent.plainDim});
+      parts.push_back({nameOf(names.ofHead("values", head)), latent.valueDim});
+    }
+    return weights->split(nameOf(names.keysValues), parts);
+  }
+
   /// Experts in two stacks: [E, 2 * width, D], gates first, and [E, D, width].
   Status splitExperts() {
     const ExpertsConfig &experts = config.experts;
@@ -239,6 +251,8 @@ Status kf::adaptStoredTensors(const ModelConfig &config,
   TensorSplitter::Layer splitLayer = nullptr;
   if (config.architecture == Architecture::Phi3)
     splitLayer = &TensorSplitter::splitProjections;
+  else if (config.latent.width)
+    splitLayer = &TensorSplitter::splitLatent;
   else if (config.experts.count > 0 && config.naming == TensorNaming::Gguf)
     splitLayer = &TensorSplitter::splitGgufExperts;
   else if (!tensorNames(config).stackedInputs.empty())

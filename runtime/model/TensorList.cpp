@@ -190,6 +190,22 @@ constexpr TensorNames llama4Names() {
   return names;
 }
 
+/// With latent attention, whose keys and values StoredTensors.cpp splits.
+constexpr TensorNames deepseekV3Names() {
+  TensorNames names = qwenMoeNames();
+  names.queryLatent = "self_attn.q_a_proj";
+  names.queryLatentNorm = "self_attn.q_a_layernorm";
+  names.queryOfLatent = "self_attn.q_b_proj";
+  names.keyLatent = "self_attn.kv_a_proj_with_mqa";
+  names.keyLatentNorm = "self_attn.kv_a_layernorm";
+  names.keysValues = "self_attn.kv_b_proj";
+  names.choiceBias = "mlp.gate.e_score_correction_bias";
+  names.sharedGate = "mlp.shared_experts.gate_proj";
+  names.sharedUp = "mlp.shared_experts.up_proj";
+  names.sharedDown = "mlp.shared_experts.down_proj";
+  return names;
+}
+
 /// GGUF's names, which architectures share but for what they lack.
 constexpr TensorNames ggufNames(bool isGpt2) {
   TensorNames names;
@@ -257,6 +273,7 @@ constexpr TensorNames kMixtral = mixtralNames();
 constexpr TensorNames kGraniteMoe = graniteMoeNames();
 constexpr TensorNames kGptOss = gptOssNames();
 constexpr TensorNames kLlama4 = llama4Names();
+constexpr TensorNames kDeepseekV3 = deepseekV3Names();
 constexpr TensorNames kGpt2 = gpt2Names();
 constexpr TensorNames kGgufLlama = ggufNames(/*isGpt2=*/false);
 constexpr TensorNames kGgufOlmo = ggufOlmoNames();
@@ -291,6 +308,8 @@ const TensorNames &kf::tensorNames(const ModelConfig &config) {
     return kGptOss;
   case Architecture::Llama4:
     return kLlama4;
+  case Architecture::DeepseekV3:
+    return kDeepseekV3;
   case Architecture::Qwen2Moe:
   case Architecture::Qwen3Moe:
   case Architecture::Olmoe:
@@ -351,14 +370,18 @@ private:
   void addLayer(const std::string &layer, int64_t number) {
     const int64_t hidden = config.hiddenSize;
     const LayerConfig own = config.layer(number);
-    const int64_t queries = config.heads * own.headDim;
+    const int64_t queries =
+        config.heads *
+        (config.latent.width ? config.latent.valueDim : own.headDim);
     const int64_t keys = own.kvHeads * own.headDim;
     auto in = [&](std::string_view part) { return layer + std::string(part); };
     const bool input = config.normPlaces != NormPlaces::Outputs;
     const bool output = config.normPlaces != NormPlaces::Inputs;
     if (input)
       addNorm(in(names.attentionNorm), hidden);
-    if (!names.fusedQkv.empty()) {
+    if (config.latent.width) {
+      addLatent(layer);
+    } else if (!names.fusedQkv.empty()) {
       addLinear(in(names.fusedQkv), queries + 2 * keys, hidden, config.qkvBias);
     } else {
       addLinear(in(names.query), queries, hidden, config.qkvBias);
@@ -425,6 +448,34 @@ private:
     addLinear(in(block.down), hidden, inner, config.mlpBias);
   }
 
+  /// Of latent attention: what makes queries, keys and values.
+  void addLatent(const std::string &layer) {
+    const LatentConfig &latent = config.latent;
+    const int64_t hidden = config.hiddenSize;
+    const int64_t queries = config.heads * (latent.plainDim + latent.turnedDim);
+    auto in = [&](std::string_view part) { return layer + std::string(part); };
+    if (latent.queryWidth) {
+      addLinear(in(names.queryLatent), latent.queryWidth, hidden,
+                config.qkvBias);
+      addScale(in(names.queryLatentNorm), latent.queryWidth);
+      addLinear(in(names.queryOfLatent), queries, latent.queryWidth,
+                /*bias=*/false);
+    } else {
+      addLinear(in(names.query), queries, hidden, /*bias=*/false);
+    }
+    addLinear(in(names.keyLatent), latent.width + latent.turnedDim, hidden,
+              config.qkvBias);
+    addScale(in(names.keyLatentNorm), latent.width);
+    for (int64_t head = 0; head < config.heads; ++head) {
+      // Queries are multiplied by it, in the keys' place.
+      addLinear(layer + names.ofHead("keys", head), latent.width,
+                latent.plainDim, /*bias=*/false);
+      tensors.back().transposed = true;
+      addLinear(layer + names.ofHead("values", head), latent.valueDim,
+                latent.width, /*bias=*/false);
+    }
+  }
+
   void addExperts(const std::string &layer) {
     const ExpertsConfig &experts = config.experts;
     const int64_t hidden = config.hiddenSize;
@@ -439,6 +490,8 @@ private:
           Role::NormWeight);
     add(layer + std::string(names.router) + ".weight", {experts.count, hidden},
         Role::Router);
+    if (experts.choiceBias)
+      add(layer + std::string(names.choiceBias), {experts.count}, Role::Bias);
     if (experts.bias)
       add(layer + std::string(names.router) + ".bias", {experts.count},
           Role::Bias);
@@ -530,13 +583,25 @@ bool isOfUnusedKeys(const ModelConfig &config, std::string_view name) {
   return false;
 }
 
+/// Whether `name` is of a layer behind the model's last one.
+bool isOfGuessingLayer(const ModelConfig &config, std::string_view name) {
+  const TensorNames &names = tensorNames(config);
+  if (name.starts_with(names.prefix))
+    name.remove_prefix(names.prefix.size());
+  for (int64_t i = 0; i < config.guessingLayers; ++i)
+    if (name.starts_with(std::string(names.layer) + "." +
+                         std::to_string(config.layers + i) + "."))
+      return true;
+  return false;
+}
+
 /// Tensors that a model does not read although its checkpoint may have them:
 /// buffers that older versions of Hugging Face's code stored, an output matrix
 /// that equals the embedding table (see settleTiedEmbeddings), keys of layers
-/// that attend to others', and GGUF's tables that the configuration has the
-/// numbers of.
+/// that attend to others', layers that guess further tokens, and GGUF's tables
+/// that the configuration has the numbers of.
 bool isIgnorable(const ModelConfig &config, const std::string &name) {
-  if (isOfUnusedKeys(config, name))
+  if (isOfUnusedKeys(config, name) || isOfGuessingLayer(config, name))
     return true;
   if (name == kGgufLongFactors || name == kGgufShortFactors)
     return config.naming == TensorNaming::Gguf && isLongRope(config);

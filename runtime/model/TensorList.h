@@ -39,8 +39,17 @@ struct TensorNames {
   std::string_view attentionOutputNorm, mlpOutputNorm; ///< [D]
   std::string_view fusedQkv, query, key, value;        ///< fused or apart:
                                                        ///< [heads * dim, D]
-  std::string_view queryNorm, keyNorm;     ///< [head dim] or [heads * dim]
-  std::string_view sinks;                  ///< [heads]; the whole name
+  std::string_view queryNorm, keyNorm; ///< [head dim] or [heads * dim]
+  std::string_view sinks;              ///< [heads]; the whole name
+  // Of latent attention: R and C being the widths of the rows that queries, and
+  // keys and values, are made of.
+  std::string_view queryLatent, queryLatentNorm; ///< [R, D], [R]
+  std::string_view queryOfLatent;                ///< [heads * query dim, R]
+  std::string_view keyLatent;                    ///< [C + turned dim, D]
+  std::string_view keyLatentNorm;                ///< [C]
+  /// In checkpoints all heads' keys and values, [heads * (plain dim + value
+  /// dim), C]; of a head, see ofHead().
+  std::string_view keysValues;
   std::string_view output;                 ///< [D, heads * dim]
   std::string_view gate, up, down;         ///< [F, D], [F, D], [D, F]
   std::string_view tokenGate, tokenOutput; ///< [P, D], [D, P]
@@ -63,6 +72,7 @@ struct TensorNames {
   /// Norms of experts beside a block, and of what that gives, [D].
   std::string_view expertNorm, expertOutputNorm, blockOutputNorm;
   std::string_view routerNorm;   ///< [D]; the whole name
+  std::string_view choiceBias;   ///< [E]; the whole name
   std::string_view expertScales; ///< [E]; the whole name
   /// Whole names of what checkpoints have all experts in: gates and ups,
   /// [E, 2 * I, D], and [E, D, I]. Empty: they are apart.
@@ -72,6 +82,12 @@ struct TensorNames {
   /// The name in a layer of the matrix `part` (expertGate, ...) of an expert:
   /// "<experts>.<expert>.<part>", or "<part>.<expert>" without `experts`.
   std::string ofExpert(std::string_view part, int64_t expert) const;
+  /// The name of what makes a head's "keys", [plain dim, C], or "values",
+  /// [value dim, C], of the row that the cache has.
+  std::string ofHead(std::string_view part, int64_t head) const {
+    return std::string(keysValues) + "." + std::to_string(head) + "." +
+           std::string(part);
+  }
   /// The name of stream `stream`'s matrix `part` (streamProjections, ...).
   static std::string ofStream(std::string_view part, int64_t stream) {
     return std::string(part) + "." + std::to_string(stream - 1);

@@ -42,6 +42,7 @@ constexpr UnsupportedField unsupportedFields[] = {
     {"hidden_size_per_layer_input", NeutralValue::Off},
     {"is_causal", NeutralValue::True},
     {"is_encoder_decoder", NeutralValue::Off},
+    {"kv_lora_rank", NeutralValue::Off},
     {"laurel_rank", NeutralValue::Off},
     {"layer_switch", NeutralValue::Off},
     {"layernorm_type", NeutralValue::Off},

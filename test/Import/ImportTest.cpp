@@ -531,6 +531,41 @@ TEST(Import, ExpertsOfWeighedRows) {
   EXPECT_EQ(countOf(step, "kf.mlp"), 4u);
 }
 
+/// Attention to what keys and values are made of, which is key and value of the
+/// cache at once.
+TEST(Import, LatentAttention) {
+  Model model = implied("deepseek-v3");
+  std::string step = decode(model);
+  expectContains(step, "\"model.layers.0.self_attn.kv_b_proj.3.keys.weight\"] "
+                       "{stacked, transposed} : tensor<1x4x12x8xbf16>");
+  expectContains(step,
+                 "\"model.layers.0.self_attn.kv_b_proj.3.values.weight\"] "
+                 "{stacked} : tensor<1x4x12x12xbf16>");
+  expectContains(step, "!kf.kv_cache<layers = 3, kv_heads = 1, head_dim = 20");
+  EXPECT_EQ(countOf(step, "scale = 2.500000e-01 : f32"), 3u);
+  EXPECT_EQ(countOf(step, "rotary_dim = 8 : i64"), 3u * 2u);
+  // The numbers of heads, for all layers once.
+  EXPECT_EQ(countOf(step, "kf.iota"), 1u);
+  EXPECT_EQ(countOf(step, "q_a_proj"), 3u);
+  EXPECT_EQ(countOf(step, "q_b_proj"), 3u);
+  expectContains(step, "top(2) sigmoid normalized bias(%");
+  EXPECT_EQ(countOf(step, "groups(4, 2)"), 2u);
+  EXPECT_EQ(countOf(step, "dense<2.500000e+00> : tensor<1x1xf32>"), 2u);
+  // Queries of the hidden row itself.
+  const std::string config = R"({"model_type": "deepseek_v3", "vocab_size": 80,
+      "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
+      "intermediate_size": 48, "q_lora_rank": null, "kv_lora_rank": 12,
+      "qk_nope_head_dim": 8, "qk_rope_head_dim": 8, "v_head_dim": 6})";
+  model.config = ::kf::parseModelConfig(config).take();
+  model.source.tensors.clear();
+  for (const ::kf::ListedTensor &tensor : ::kf::listTensors(model.config))
+    model.source.tensors[tensor.name] = {DataType::BF16, tensor.storedShape(),
+                                         nullptr, 0};
+  step = decode(model);
+  EXPECT_EQ(countOf(step, "self_attn.q_proj.weight"), 1u) << step;
+  EXPECT_EQ(countOf(step, "q_a_proj"), 0u);
+}
+
 /// Three streams of a token, of which layers compute the first.
 TEST(Import, Streams) {
   Model model = implied("gemma3n");

@@ -40,7 +40,8 @@ int64_t contextOf(const std::string &model) {
 /// divides, other keys attended to. What follows cannot be compared.
 bool roundsToOthers(const std::string &model) {
   return model == "qwen3-moe" || model == "gpt-oss" ||
-         model == "gemma4-shared-kv" || model == "llama4";
+         model == "gemma4-shared-kv" || model == "llama4" ||
+         model == "deepseek-v3";
 }
 
 /// Whether rows that are multiplied with weights of the model are rounded to 8

@@ -32,7 +32,8 @@ namespace kf::test {
 
 /// Folders of test/golden that were written with reference logits: models whose
 /// layers are dense, those with experts, and those whose layers have caches of
-/// several sizes, attend to another one's keys, or to chunks.
+/// several sizes, attend to another one's keys, to chunks, or to what makes
+/// keys.
 inline constexpr std::initializer_list<const char *> denseGoldenModels = {
     "llama2-mha",
     "llama3-gqa-scaled",
@@ -66,7 +67,7 @@ inline constexpr std::initializer_list<const char *> expertGoldenModels = {
     "mixtral", "qwen2-moe", "qwen3-moe",    "granitemoe",
     "olmoe",   "gpt-oss",   "gpt-oss-mxfp4"};
 inline constexpr std::initializer_list<const char *> layeredGoldenModels = {
-    "gemma3n", "gemma4-shared-kv", "gemma4-moe", "llama4"};
+    "gemma3n", "gemma4-shared-kv", "gemma4-moe", "llama4", "deepseek-v3"};
 
 /// Compiles a part of the step of a model that is called `model`, for one rank
 /// or several; what was compiled before is not compiled again. Any thread.

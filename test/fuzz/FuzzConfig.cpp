@@ -47,6 +47,11 @@ static bool hasSoundExperts(const kf::ModelConfig &config) {
       experts.chosen > 0 && experts.chosen <= experts.count &&
       experts.width > 0 && experts.sharedWidth >= 0 &&
       (!experts.sharedGate || experts.sharedWidth > 0) &&
+      isFactor(experts.scale) &&
+      (experts.groups == 0 ||
+       (experts.choiceBias && experts.count % experts.groups == 0 &&
+        experts.keptGroups > 0 && experts.keptGroups <= experts.groups)) &&
+      (!experts.choiceBias || experts.sigmoid) &&
       (!experts.clamp ||
        (experts.clamp->limit > 0 && experts.clamp->alpha > 0));
   return experts.count > 0 ? areSound
@@ -92,6 +97,7 @@ static bool isSound(const kf::ModelConfig &config) {
          hasSoundExperts(config) && config.streams.count > 0 &&
          config.streams.active >= 0 &&
          config.streams.active < config.streams.count &&
+         config.latent.width >= 0 && config.guessingLayers >= 0 &&
          config.narrowWidth >= 0 && config.tokenInputWidth >= 0 &&
          (config.tokenInputWidth == 0 || config.tokenInputVocab > 0) &&
          config.layerConfigs.size() == static_cast<size_t>(config.layers) &&

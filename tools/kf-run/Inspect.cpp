@@ -151,8 +151,12 @@ std::string configText(const ModelConfig &config) {
                      std::to_string(config.hiddenSize);
   if (layersWithExperts(config) < config.layers || config.experts.besideBlock)
     text += ", feed-forward " + std::to_string(config.intermediateSize);
-  text += ", " + std::to_string(config.heads) + " heads of " +
-          std::to_string(config.headDim);
+  text += ", " + std::to_string(config.heads) + " heads of ";
+  if (const LatentConfig &latent = config.latent; latent.width)
+    return text + std::to_string(latent.plainDim + latent.turnedDim) +
+           ", with keys and values made of " + std::to_string(latent.width) +
+           " and " + std::to_string(latent.turnedDim);
+  text += std::to_string(config.headDim);
   if (config.kvHeads != config.heads)
     text += ", " + std::to_string(config.kvHeads) + " for keys and values";
   return text;
@@ -316,6 +320,12 @@ ordered_json configJson(const ModelConfig &config) {
                        {"vocab_size", config.vocabSize},
                        {"context_length", config.maxPositions},
                        {"tied_embeddings", config.tiedEmbeddings}};
+  if (config.latent.width)
+    json["latent"] = {{"width", config.latent.width},
+                      {"query_width", config.latent.queryWidth},
+                      {"plain_dim", config.latent.plainDim},
+                      {"turned_dim", config.latent.turnedDim},
+                      {"value_dim", config.latent.valueDim}};
   if (!layerPattern(config).empty())
     json["layer_pattern"] = layersJson(config);
   if (config.experts.count)

@@ -76,6 +76,7 @@ TEST(NamedConfigs, HaveTheNumberOfParameters) {
       {"olmoe-1b-7b", 6919161856},
       {"gpt-oss-20b", 20914757184},
       {"llama-4-scout", 107769861120},
+      {"deepseek-v3", 671026419200},
       {"gemma-3n-e2b", 4435182688},
       {"gemma-4-e2b", 4628569379},
       {"gemma-4-26b-a4b", 25233141790}};
@@ -219,6 +220,17 @@ TEST(DummyWeights, RowsWithoutWholeBlocksTakeAnotherType) {
   auto embedding = other->describe("model.embed_tokens.weight");
   ASSERT_TRUE(embedding.ok()) << embedding.message();
   EXPECT_EQ(embedding->type, DataType::F16);
+
+  // What is stored transposed has no rows of products.
+  auto latent = make(configOf("deepseek-v3"), DataType::Q4_0);
+  const std::string of = "model.layers.0.self_attn.kv_b_proj.0.";
+  auto keys = latent->describe(of + "keys.weight");
+  ASSERT_TRUE(keys.ok()) << keys.message();
+  EXPECT_EQ(keys->type, DataType::F16);
+  EXPECT_EQ(keys->shape, (std::vector<int64_t>{128, 512}));
+  auto values = latent->describe(of + "values.weight");
+  ASSERT_TRUE(values.ok()) << values.message();
+  EXPECT_EQ(values->type, DataType::Q4_0);
 }
 
 TEST(DummyWeights, NameAndSeedDecide) {

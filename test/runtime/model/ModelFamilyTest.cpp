@@ -556,6 +556,104 @@ TEST(ModelFamily, FieldsOfLlama4) {
       "RoPE, as 'use_qk_norm' says");
 }
 
+TEST(ModelFamily, DeepseekV3) {
+  auto config = golden("deepseek-v3");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->latent, (LatentConfig{.width = 12,
+                                          .queryWidth = 16,
+                                          .plainDim = 8,
+                                          .turnedDim = 8,
+                                          .valueDim = 12}));
+  // Of the cache.
+  EXPECT_EQ(config->headDim, 20);
+  EXPECT_EQ(config->kvHeads, 1);
+  EXPECT_EQ(config->attentionScale, 0.25);
+  EXPECT_TRUE(config->layer(0).rope->interleaved);
+  EXPECT_EQ(config->layer(0).rope->dim, 8);
+  EXPECT_FALSE(config->hasExperts(0));
+  EXPECT_TRUE(config->hasExperts(1));
+  EXPECT_EQ(config->experts.count, 8);
+  EXPECT_EQ(config->experts.chosen, 2);
+  EXPECT_EQ(config->experts.sharedWidth, 12);
+  EXPECT_TRUE(config->experts.sigmoid);
+  EXPECT_TRUE(config->experts.normalized);
+  EXPECT_TRUE(config->experts.choiceBias);
+  EXPECT_FALSE(config->experts.weighsInputs);
+  EXPECT_EQ(config->experts.groups, 4);
+  EXPECT_EQ(config->experts.keptGroups, 2);
+  EXPECT_EQ(config->experts.scale, 2.5);
+}
+
+TEST(ModelFamily, FieldsOfDeepseekV3) {
+  const json small = {{"model_type", "deepseek_v3"},
+                      {"hidden_size", 64},
+                      {"num_hidden_layers", 4},
+                      {"num_attention_heads", 8}};
+  auto parseWith = [&](const json &fields) {
+    auto config = parse(with(small, fields));
+    EXPECT_TRUE(config.ok()) << config.message();
+    return config.take();
+  };
+  ModelConfig config = parseWith(json::object());
+  EXPECT_EQ(config.headDim, 576);
+  EXPECT_EQ(config.latent.queryWidth, 1536);
+  EXPECT_EQ(config.experts.count, 256);
+  EXPECT_EQ(config.experts.groups, 8);
+  EXPECT_FALSE(config.hasExperts(2));
+  EXPECT_TRUE(config.hasExperts(3));
+  EXPECT_EQ(parseWith({{"q_lora_rank", nullptr}}).latent.queryWidth, 0);
+  EXPECT_EQ(parseWith({{"n_shared_experts", 2}}).experts.sharedWidth, 4096);
+  EXPECT_EQ(parseWith({{"num_nextn_predict_layers", 1}}).guessingLayers, 1);
+  EXPECT_EQ(parseWith({{"n_shared_experts", nullptr}}).experts.sharedWidth, 0);
+  config = parseWith({{"n_group", 1}, {"topk_group", 1}});
+  EXPECT_EQ(config.experts.groups, 0);
+  EXPECT_FALSE(
+      parseWith({{"rope_interleave", false}}).layer(0).rope->interleaved);
+  // YaRN multiplies scores, and cosines by what its fields make of one another.
+  json yarn = {{"type", "yarn"},
+               {"factor", 40.0},
+               {"mscale", 1.0},
+               {"mscale_all_dim", 1.0},
+               {"original_max_position_embeddings", 4096}};
+  config = parseWith({{"rope_scaling", yarn}});
+  const double magnitude = 0.1 * std::log(40.0) + 1;
+  EXPECT_NEAR(config.attentionScale, magnitude * magnitude / std::sqrt(192.0),
+              1e-12);
+  EXPECT_EQ(config.layer(0).rope->magnitude, 1);
+  yarn["mscale"] = 0.5;
+  EXPECT_NEAR(parseWith({{"rope_scaling", yarn}}).layer(0).rope->magnitude,
+              (0.05 * std::log(40.0) + 1) / magnitude, 1e-12);
+  yarn["mscale_all_dim"] = 0.0;
+  EXPECT_NEAR(parseWith({{"rope_scaling", yarn}}).attentionScale,
+              1 / std::sqrt(192.0), 1e-12);
+
+  auto errorWith = [&](const json &fields) {
+    return parse(with(small, fields)).message();
+  };
+  expectContains(errorWith({{"num_key_value_heads", 4}}),
+                 "'num_key_value_heads' is 4, but 8, as 'num_attention_heads' "
+                 "says, is expected");
+  expectContains(errorWith({{"num_attention_heads", 16385}}),
+                 "'num_attention_heads' 16385 times 'num_hidden_layers' 4 is "
+                 "65540; at most 65536 heads are possible");
+  expectContains(errorWith({{"qk_rope_head_dim", 5}}),
+                 "'qk_rope_head_dim' is 5, but an even number is expected");
+  expectContains(errorWith({{"n_group", 6}}),
+                 "'n_group' is 6, but 'n_routed_experts' 256 make no such "
+                 "groups of two or more");
+  expectContains(errorWith({{"n_group", 128}, {"topk_group", 3}}),
+                 "'topk_group' is 3, but as many groups have 6 experts, fewer "
+                 "than 'num_experts_per_tok' 8");
+  expectContains(errorWith({{"topk_group", 9}}), "'topk_group' is 9");
+  expectContains(errorWith({{"scoring_func", "softmax"}}),
+                 "'scoring_func' is \"softmax\", but \"sigmoid\" is expected");
+  expectContains(errorWith({{"topk_method", "greedy"}}), "'topk_method'");
+  expectContains(errorWith({{"routed_scaling_factor", 0}}),
+                 "'routed_scaling_factor' is 0");
+  expectContains(errorWith({{"kv_lora_rank", 0}}), "'kv_lora_rank' is 0");
+  expectContains(errorOf({{"kv_lora_rank", 8}}), "'kv_lora_rank' is 8");
+}
+
 TEST(ModelFamily, Gemma4) {
   auto config = golden("gemma4-shared-kv");
   ASSERT_TRUE(config.ok()) << config.message();

@@ -137,7 +137,7 @@ TEST(StoredTensors, JoinedRowsOfAnotherModel) {
 /// attend to others'. Llama 4's stacks are transposed.
 TEST(StoredTensors, StacksAndSharedKeys) {
   for (const char *model :
-       {"gemma3n", "gemma4-moe", "gemma4-shared-kv", "llama4"}) {
+       {"gemma3n", "gemma4-moe", "gemma4-shared-kv", "llama4", "deepseek-v3"}) {
     SCOPED_TRACE(model);
     const ModelConfig config = golden(model).take();
     auto file =
@@ -163,6 +163,24 @@ TEST(StoredTensors, StacksAndSharedKeys) {
             std::string::npos);
   tensors.add("model.layers.3.self_attn.z_proj.weight", {1}, {1.0f});
   EXPECT_NE(findTensors(config, tensors).message().find("z_proj"),
+            std::string::npos);
+}
+
+/// DeepSeek's files have layers behind the last one, as many as they say.
+TEST(StoredTensors, LayersThatGuessTokens) {
+  ModelConfig config = golden("deepseek-v3").take();
+  MemoryTensors tensors;
+  for (const ListedTensor &tensor : listTensors(config))
+    tensors.add(tensor.name, tensor.storedShape(),
+                std::vector<float>(
+                    static_cast<size_t>(*checkedElementCount(tensor.shape))));
+  tensors.add("model.layers.3.eh_proj.weight", {1}, {1.0f});
+  EXPECT_NE(findTensors(config, tensors).message().find("eh_proj"),
+            std::string::npos);
+  config.guessingLayers = 1;
+  EXPECT_EQ(findTensors(config, tensors).status().message(), "");
+  tensors.add("model.layers.4.eh_proj.weight", {1}, {1.0f});
+  EXPECT_NE(findTensors(config, tensors).message().find("layers.4"),
             std::string::npos);
 }
 
