@@ -371,8 +371,8 @@ private:
       return experts(x, residual, at);
     const BlockNames parts = {names.gate, names.up, names.down};
     const std::optional<double> cutoff = config.layer(layer).gateCutoff;
-    Value block =
-        cutoff ? blockInProducts(x, at, parts, cutoff) : mlp(x, at, parts);
+    Value block = summed(cutoff ? blockInProducts(x, at, parts, cutoff)
+                                : mlp(x, at, parts));
     if (!hasExperts)
       return block;
     block = norm(block, at + std::string(names.blockOutputNorm));
@@ -436,7 +436,7 @@ private:
     std::string_view gate, up, down;
   };
 
-  /// [T, D] -> [T, D].
+  /// [T, D] -> [T, D], a part of the sum that several ranks make.
   Value mlp(Value x, const std::string &at, const BlockNames &block) {
     if (llvm::any_of(ArrayRef{block.gate, block.up, block.down},
                      [&](std::string_view part) {
@@ -452,8 +452,8 @@ private:
           upBias = bias(at + std::string(block.up));
     Value down = weight(at + std::string(block.down)),
           downBias = bias(at + std::string(block.down));
-    return summed(MlpOp::create(b, loc, x, gate, up, down, gateBias, upBias,
-                                downBias, activationAttr()));
+    return MlpOp::create(b, loc, x, gate, up, down, gateBias, upBias, downBias,
+                         activationAttr());
   }
 
   /// The same in products, which weights with scales need, and gates of which
@@ -470,7 +470,7 @@ private:
     } else {
       inner = ActivationOp::create(b, loc, inner, activationAttr());
     }
-    return summed(linear(inner, at + std::string(block.down)));
+    return linear(inner, at + std::string(block.down));
   }
 
   /// By how much x [T, F] is more than its row's mean and `deviations` standard
@@ -494,8 +494,8 @@ private:
         ActivationKindAttr::get(b.getContext(), ActivationKind::Relu)));
   }
 
-  /// x [T, D], normalized of `residual` -> [T, D]: results are added up in f32,
-  /// and rounded once.
+  /// x [T, D], normalized of `residual` -> [T, D]: results, of all ranks, are
+  /// added up in f32, and rounded once.
   Value experts(Value x, Value residual, const std::string &at) {
     ExpertBlock block(b, loc, config.experts, activationAttr());
     const ExpertWeights weights = expertWeights(at);
@@ -509,7 +509,7 @@ private:
                    : block.widen(shared);
       sum = arith::AddFOp::create(b, loc, sum, shared);
     }
-    return rounded(sum);
+    return rounded(summed(sum));
   }
 
   /// [T, E] of x, or of what x is normalized of.

@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -32,8 +33,6 @@ bool haveRows(int64_t ranks, int64_t rows) {
 
 /// What has a model run on one rank alone; empty where several share it.
 std::string_view whyAlone(const ModelConfig &model) {
-  if (model.experts.count > 0)
-    return "models with experts";
   if (model.streams.count > 1)
     return "models of several streams";
   if (model.tokenInputWidth > 0)
@@ -63,15 +62,31 @@ std::string listOf(const std::vector<int64_t> &numbers) {
   return text;
 }
 
-/// What a layer's, or the model's, tensor `key` is called after: "mlp.up_proj"
+/// What a layer's, or the model's, tensor `key` is called: "mlp.up_proj.weight"
 /// of "layers.3.mlp.up_proj.weight".
-std::string_view partOf(const TensorNames &names, std::string_view key) {
-  key = key.substr(0, key.rfind('.'));
+std::string_view nameIn(const TensorNames &names, std::string_view key) {
   const std::string layer = std::string(names.layer) + ".";
   if (!key.starts_with(layer))
     return key;
   key.remove_prefix(layer.size());
   return key.substr(key.find('.') + 1);
+}
+
+/// The same without the last word: "mlp.up_proj".
+std::string_view partOf(const TensorNames &names, std::string_view key) {
+  const std::string_view name = nameIn(names, key);
+  return name.substr(0, name.rfind('.'));
+}
+
+/// Whether `tensor` is the matrix `part` of some expert, or its bias.
+bool isOfExpert(const TensorNames &names, const ListedTensor &tensor,
+                std::string_view part) {
+  if (!tensor.ofExpert)
+    return false;
+  const std::string_view own = partOf(names, tensor.key);
+  if (names.experts.empty()) // "<part>.<expert>"
+    return own.substr(0, own.rfind('.')) == part;
+  return own.ends_with("." + std::string(part));
 }
 
 /// Which rows or columns of a matrix, as products see it, a rank keeps.
@@ -88,9 +103,13 @@ public:
 
   /// What this rank keeps of `tensor`, which is the whole model's.
   Slice sliceOf(const ListedTensor &tensor) const {
-    const std::string_view part = partOf(names, tensor.key);
     if (tensor.role == ListedTensor::Role::RopeFactors)
       return all(tensor);
+    if (tensor.ofExpert)
+      return ofExpert(tensor);
+    if (whole.attentionSinks && nameIn(names, tensor.key) == names.sinks)
+      return rowsOf({{rank * local.heads, local.heads}});
+    const std::string_view part = partOf(names, tensor.key);
     if (part == names.query)
       return rowsOf({queries()});
     if (part == names.key || part == names.value)
@@ -103,19 +122,31 @@ public:
     if (whole.qkNorm == QkNorm::Width && part == names.keyNorm)
       return rowsOf({keys()});
     if (part == names.output)
-      return local.outputByRows
-                 ? share(whole.hiddenSize)
-                 : columnsOf(tensor, queries(), local.heads * local.headDim);
+      return local.outputByRows ? share(whole.hiddenSize)
+                                : columnsOf(tensor, rowsOf({queries()}));
     if (part == names.gate || part == names.up)
       return inner();
     if (part == names.down)
-      return columnsOf(tensor, inner().ranges.front(), local.intermediateSize);
+      return columnsOf(tensor, inner());
+    if (whole.experts.sharedWidth > 0) {
+      if (part == names.sharedGate || part == names.sharedUp)
+        return sharedInner();
+      if (part == names.sharedDown)
+        return columnsOf(tensor, sharedInner());
+    }
     if (part == names.head)
       return share(whole.vocabSize);
     return all(tensor);
   }
 
 private:
+  Slice ofExpert(const ListedTensor &tensor) const {
+    const Slice inner = padded(whole.experts.width, local.experts.width);
+    return isOfExpert(names, tensor, names.expertDown)
+               ? columnsOf(tensor, inner)
+               : inner;
+  }
+
   static Slice all(const ListedTensor &tensor) {
     return {false, {{0, tensor.shape.front()}}, tensor.shape.front()};
   }
@@ -128,10 +159,9 @@ private:
   }
 
   /// What columns a rank has adds up to the result; so does the bias, once.
-  Slice columnsOf(const ListedTensor &tensor, Range range,
-                  int64_t columns) const {
+  Slice columnsOf(const ListedTensor &tensor, const Slice &columns) const {
     if (tensor.role != ListedTensor::Role::Bias)
-      return {true, {range}, columns};
+      return {true, columns.ranges, columns.extent};
     return rank == 0 ? all(tensor) : Slice{false, {}, tensor.shape.front()};
   }
 
@@ -145,6 +175,9 @@ private:
   }
   Slice inner() const {
     return padded(whole.intermediateSize, local.intermediateSize);
+  }
+  Slice sharedInner() const {
+    return padded(whole.experts.sharedWidth, local.experts.sharedWidth);
   }
 
   Range heads(int64_t first, int64_t count) const {
@@ -163,19 +196,25 @@ private:
   int64_t rank;
 };
 
-/// Elements of the largest blocks along the columns of the matrices that are
-/// called after `part`.
+/// Which tensors a matrix is one of.
+using IsOne = std::function<bool(const ListedTensor &tensor)>;
+
+/// Elements of the largest blocks along the columns of the matrices of `isOne`.
 Result<int64_t> blockOf(const std::vector<ListedTensor> &tensors,
-                        const TensorNames &names, std::string_view part,
-                        const WeightSource &weights) {
+                        const WeightSource &weights, const IsOne &isOne) {
   int64_t most = 1;
   for (const ListedTensor &tensor : tensors)
     if (tensor.role == ListedTensor::Role::Matrix && !tensor.transposed &&
-        partOf(names, tensor.key) == part) {
+        isOne(tensor)) {
       KF_ASSIGN_OR_RETURN(const TensorView view, weights.describe(tensor.name));
       most = std::max(most, elementsPerBlock(view.type));
     }
   return most;
+}
+
+/// What a rank has of `columns` columns in blocks of `block`.
+int64_t shareOf(int64_t columns, int64_t block, int64_t ranks) {
+  return (columns + ranks * block - 1) / (ranks * block) * block;
 }
 
 /// The sizes of one rank.
@@ -183,16 +222,32 @@ Result<ModelConfig> localConfig(const ModelConfig &whole, int64_t ranks,
                                 const std::vector<ListedTensor> &tensors,
                                 const WeightSource &weights) {
   const TensorNames &names = tensorNames(whole);
+  auto called = [&](std::string_view part) -> IsOne {
+    return [&names, part](const ListedTensor &tensor) {
+      return !tensor.ofExpert && partOf(names, tensor.key) == part;
+    };
+  };
+  auto isExpertDown = [&](const ListedTensor &tensor) {
+    return isOfExpert(names, tensor, names.expertDown);
+  };
   ModelConfig local = whole;
   local.ranks = ranks;
   local.heads = whole.heads / ranks;
   local.kvHeads = std::max<int64_t>(whole.kvHeads / ranks, 1);
   KF_ASSIGN_OR_RETURN(const int64_t inner,
-                      blockOf(tensors, names, names.down, weights));
-  local.intermediateSize =
-      (whole.intermediateSize + ranks * inner - 1) / (ranks * inner) * inner;
+                      blockOf(tensors, weights, called(names.down)));
+  local.intermediateSize = shareOf(whole.intermediateSize, inner, ranks);
+  if (whole.experts.count > 0) {
+    KF_ASSIGN_OR_RETURN(const int64_t expert,
+                        blockOf(tensors, weights, isExpertDown));
+    local.experts.width = shareOf(whole.experts.width, expert, ranks);
+    KF_ASSIGN_OR_RETURN(const int64_t shared,
+                        blockOf(tensors, weights, called(names.sharedDown)));
+    local.experts.sharedWidth =
+        shareOf(whole.experts.sharedWidth, shared, ranks);
+  }
   KF_ASSIGN_OR_RETURN(const int64_t output,
-                      blockOf(tensors, names, names.output, weights));
+                      blockOf(tensors, weights, called(names.output)));
   local.outputByRows = local.heads * local.headDim % output != 0;
   local.tiedEmbeddings = false; // the table is whole, the output matrix is not
   return local;
@@ -204,8 +259,11 @@ std::vector<StepCollectives> kf::collectivesOf(const ModelConfig &shard) {
   using enum CollectiveSpec::Kind;
   std::vector<StepCollectives> all;
   const int64_t layers = shard.layers;
-  all.push_back(
-      {AllReduce, shard.outputByRows ? layers : 2 * layers, shard.hiddenSize});
+  int64_t sums = shard.outputByRows ? layers : 2 * layers;
+  if (shard.experts.besideBlock)
+    for (int64_t i = 0; i < layers; ++i)
+      sums += shard.hasExperts(i);
+  all.push_back({AllReduce, sums, shard.hiddenSize});
   if (shard.qkNorm == QkNorm::Width)
     all.push_back({AllReduce, 2 * layers, 1});
   if (shard.outputByRows) {

@@ -16,11 +16,13 @@
 //   norms of q, k    their rows, where they are of all heads together
 //   o                columns of its heads; where these split blocks, rows of
 //                    ceil(D / n) (ModelConfig::outputByRows)
+//   sinks            those of its heads
 //   gate, up; down   rows; columns of P = ceil(F / (n B)) B, where blocks of
-//                    down have B elements
+//                    down have B elements; so of each expert, and of the one
+//                    that all rows go through
 //   head             rows of ceil(V / n)
 //   biases           as their rows; of o by columns and down, rank 0 has them
-//   embeddings, norms, RoPE's factors   all
+//   embeddings, norms, routers, RoPE's factors   all
 //
 // Zeros fill up what is past the end. Programs depend on how many ranks there
 // are, and not on which one runs them.
@@ -61,8 +63,8 @@ std::vector<StepCollectives> collectivesOf(const ModelConfig &shard);
 std::vector<int64_t> possibleRanks(const ModelConfig &model);
 
 /// The part of rank `rank` of `ranks` of a whole model. `weights` is read as
-/// parts are asked for. Errors: a model with experts; a number of ranks that is
-/// not possible, which lists those that are; those of findTensors().
+/// parts are asked for. Errors: a number of ranks that is not possible, which
+/// lists those that are; those of findTensors().
 Result<ModelShard> shardModel(const ModelConfig &model,
                               std::shared_ptr<const WeightSource> weights,
                               int64_t rank, int64_t ranks);

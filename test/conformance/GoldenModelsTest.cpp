@@ -35,21 +35,6 @@ int64_t contextOf(const std::string &model) {
   return model == "phi3-longrope-short" ? 64 : 0;
 }
 
-/// Whether rows that are rounded to 16 bits give other results of the model at
-/// one of the positions: other experts are chosen, or, of scores that nothing
-/// divides, other keys attended to. What follows cannot be compared.
-bool roundsToOthers(const std::string &model) {
-  return model == "qwen3-moe" || model == "gpt-oss" ||
-         model == "gemma4-shared-kv" || model == "llama4" ||
-         model == "deepseek-v3";
-}
-
-/// Whether rows that are multiplied with weights of the model are rounded to 8
-/// bits, which the op conformance tests allow for.
-bool roundsToBytes(const std::string &model) {
-  return model == "gpt-oss-mxfp4";
-}
-
 /// Puts tensors of f32, whose products round no rows, in the place of all.
 void widen(std::unique_ptr<WeightSource> &weights) {
   auto wide = std::make_unique<MemoryTensors>();

@@ -50,8 +50,10 @@ struct RankedCase {
   int64_t ranks;
 };
 
-/// Code for a CPU that rounds no rows where weights are floats.
+/// Code for a CPU that rounds no rows: where weights are floats, and where they
+/// are in blocks.
 constexpr const char *plainCpu = "x86-64-v3";
+constexpr const char *exactCpu = "x86-64-v3-f32";
 
 EngineOptions engineOptions(const std::string &model) {
   EngineOptions options;
@@ -257,7 +259,8 @@ TEST(RankedSessions, TheFirstRankChoosesTheKindOfDevice) {
 /// Code for GPUs that this machine need not have: collectives are dispatches
 /// there, too, of as many ranks as the program says.
 TEST(RankedPrograms, AreCompiledForCuda) {
-  for (const char *model : {"llama3-gqa-scaled", "gpt2-layernorm"}) {
+  for (const char *model :
+       {"llama3-gqa-scaled", "gpt2-layernorm", "qwen2-moe"}) {
     const std::string path = goldenFolder + model;
     auto config = loadModelConfig(path);
     ASSERT_TRUE(config.ok()) << config.message();
@@ -283,12 +286,15 @@ TEST(RankedPrograms, AreCompiledForCuda) {
 
 std::vector<RankedCase> goldenCases() {
   std::vector<RankedCase> cases;
-  for (const char *model : denseGoldenModels)
-    for (int64_t ranks : {2, 4})
-      for (const char *device : {"reference", plainCpu})
-        cases.push_back({model, device, ranks});
-  for (const char *model : denseGoldenModels)
-    cases.push_back({model, "cuda", 2});
+  for (const auto &models : {denseGoldenModels, expertGoldenModels})
+    for (const char *model : models) {
+      const char *cpu = roundsToBytes(model) ? exactCpu : plainCpu;
+      for (int64_t ranks : {2, 4})
+        for (const char *device : {"reference", cpu})
+          cases.push_back({model, device, ranks});
+      if (!roundsToOthers(model) && !roundsToBytes(model))
+        cases.push_back({model, "cuda", 2});
+    }
   // Ranks of several threads each.
   for (int64_t ranks : {2, 4})
     cases.push_back({"llama3-gqa-scaled", "cpu2", ranks});
@@ -323,7 +329,7 @@ TEST_P(RankedBlocks, SeveralRanksComputeWhatOneDoes) {
       "max_position_embeddings": 64})")
                                  .take();
   // Neither rounds rows.
-  for (const char *device : {"reference", "x86-64-v3-f32"}) {
+  for (const char *device : {"reference", exactCpu}) {
     KF_REQUIRE_DEVICE(device);
     auto run = [&](int64_t count) {
       return runRanks(

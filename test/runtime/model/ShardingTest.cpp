@@ -287,19 +287,65 @@ TEST(Sharding, SaysHowManyRanksCan) {
       (std::vector<int64_t>{1, 2, 4}));
 }
 
-TEST(Sharding, RefusesExperts) {
+TEST(Sharding, SharesEachExpert) {
   auto config = parseModelConfig(
-      R"({"model_type": "mixtral", "num_hidden_layers": 1, "hidden_size": 64,
-          "intermediate_size": 64, "num_attention_heads": 4, "vocab_size": 307,
-          "num_key_value_heads": 4, "num_local_experts": 4})");
+      R"({"model_type": "qwen2_moe", "num_hidden_layers": 2, "hidden_size": 64,
+          "intermediate_size": 64, "moe_intermediate_size": 22,
+          "shared_expert_intermediate_size": 40, "num_attention_heads": 4,
+          "num_key_value_heads": 4, "vocab_size": 307, "num_experts": 3,
+          "num_experts_per_tok": 2, "decoder_sparse_step": 1})");
   ASSERT_TRUE(config.ok()) << config.message();
-  EXPECT_EQ(possibleRanks(*config), std::vector<int64_t>{1});
-  const std::shared_ptr<WeightSource> weights =
-      DummyWeights::create(*config, DataType::F32, 1).take();
-  EXPECT_EQ(
-      shardModel(*config, weights, 0, 2).status().message(),
-      "models with experts are not shared out among ranks; only 1 can run "
-      "them");
+  const Shards shards(*config, DataType::BF16, 4);
+  EXPECT_EQ(shards.local().experts.count, 3);
+  EXPECT_EQ(shards.local().experts.width, 6);
+  EXPECT_EQ(shards.local().experts.sharedWidth, 10);
+  const std::string at = "model.layers.1.mlp.";
+  for (const std::string block :
+       {"experts.0.", "experts.2.", "shared_expert."}) {
+    shards.expectRows(at + block + "gate_proj.weight");
+    shards.expectRows(at + block + "up_proj.weight");
+    shards.expectColumns(at + block + "down_proj.weight");
+  }
+  shards.expectWhole(at + "gate.weight");
+  shards.expectWhole(at + "shared_expert_gate.weight");
+  // Each layer's attention and feed-forward are summed once.
+  EXPECT_EQ(collectivesOf(shards.local()).front().count, 4);
+}
+
+TEST(Sharding, SharesSinksAndBiasesOfExperts) {
+  auto config = parseModelConfig(
+      R"({"model_type": "gpt_oss", "num_hidden_layers": 2, "hidden_size": 64,
+          "intermediate_size": 64, "num_attention_heads": 4, "head_dim": 16,
+          "num_key_value_heads": 2, "vocab_size": 307, "num_local_experts": 3,
+          "num_experts_per_tok": 2})");
+  ASSERT_TRUE(config.ok()) << config.message();
+  const Shards shards(*config, DataType::BF16, 2);
+  const std::string layer = "model.layers.1.";
+  shards.expectRows(layer + "self_attn.sinks");
+  shards.expectOnce(layer + "self_attn.o_proj.bias");
+  for (const std::string expert : {"mlp.experts.0.", "mlp.experts.2."}) {
+    shards.expectRows(layer + expert + "gate_proj.bias");
+    shards.expectRows(layer + expert + "up_proj.bias");
+    shards.expectOnce(layer + expert + "down_proj.bias");
+  }
+  shards.expectWhole(layer + "mlp.router.weight");
+  shards.expectWhole(layer + "mlp.router.bias");
+}
+
+TEST(Sharding, SharesBlocksOfGgufExperts) {
+  auto config = parseModelConfig(
+      R"({"model_type": "mixtral", "num_hidden_layers": 1, "hidden_size": 256,
+          "intermediate_size": 768, "num_attention_heads": 4,
+          "num_key_value_heads": 4, "vocab_size": 307,
+          "num_local_experts": 3})");
+  ASSERT_TRUE(config.ok()) << config.message();
+  config->naming = TensorNaming::Gguf;
+  const Shards shards(*config, DataType::Q4_K, 2);
+  EXPECT_EQ(shards.local().experts.width, 512);
+  shards.expectRows("blk.0.ffn_gate.2.weight");
+  shards.expectRows("blk.0.ffn_up.0.weight");
+  shards.expectColumns("blk.0.ffn_down.2.weight");
+  shards.expectWhole("blk.0.ffn_gate_inp.weight");
 }
 
 /// Sizes of layers that fields state are shared as the model's, where they are
