@@ -370,9 +370,9 @@ private:
     if (hasExperts && !config.experts.besideBlock)
       return experts(x, residual, at);
     const BlockNames parts = {names.gate, names.up, names.down};
-    const std::optional<double> cutoff = config.layer(layer).gateCutoff;
-    Value block = summed(cutoff ? blockInProducts(x, at, parts, cutoff)
-                                : mlp(x, at, parts));
+    const ::kf::LayerConfig own = config.layer(layer);
+    Value block = summed(own.gateCutoff ? blockInProducts(x, at, parts, &own)
+                                        : mlp(x, at, parts));
     if (!hasExperts)
       return block;
     block = norm(block, at + std::string(names.blockOutputNorm));
@@ -457,9 +457,9 @@ private:
   }
 
   /// The same in products, which weights with scales need, and gates of which
-  /// few count.
+  /// few count, those that `cutoff` says.
   Value blockInProducts(Value x, const std::string &at, const BlockNames &block,
-                        std::optional<double> cutoff = {}) {
+                        const ::kf::LayerConfig *cutoff = nullptr) {
     Value inner = linear(x, at + std::string(block.up));
     if (config.gatedMlp) {
       Value gate = linear(x, at + std::string(block.gate));
@@ -473,22 +473,35 @@ private:
     return linear(inner, at + std::string(block.down));
   }
 
-  /// By how much x [T, F] is more than its row's mean and `deviations` standard
-  /// deviations; 0 where it is less.
-  Value cutOff(Value x, double deviations) {
+  /// By how much x [T, F] is more than the mean and `layer.gateCutoff` standard
+  /// deviations of all ranks' row; 0 where it is less.
+  Value cutOff(Value x, const ::kf::LayerConfig &layer) {
     x = widened(x);
+    const int64_t own = cast<RankedTensorType>(x.getType()).getDimSize(1);
+    const int64_t all = config.ranks > 1 ? layer.gateColumns : own;
     auto mean = [&](Value of) -> Value {
-      return ReduceOp::create(b, loc, of, ReduceKind::Mean,
-                              ArrayRef<int64_t>{1}, /*keep_dims=*/true);
+      Value local =
+          ReduceOp::create(b, loc, of, ReduceKind::Mean, ArrayRef<int64_t>{1},
+                           /*keep_dims=*/true);
+      return scaled(summed(local),
+                    static_cast<double>(own) / static_cast<double>(all));
     };
     auto alongRow = [&](Value one) -> Value {
       return BroadcastOp::create(b, loc, x.getType(), one);
     };
-    Value difference = arith::SubFOp::create(b, loc, x, alongRow(mean(x)));
-    Value deviation = math::SqrtOp::create(
-        b, loc, mean(arith::MulFOp::create(b, loc, difference, difference)));
-    Value rest = arith::SubFOp::create(b, loc, difference,
-                                       alongRow(scaled(deviation, deviations)));
+    Value center = mean(x);
+    Value difference = arith::SubFOp::create(b, loc, x, alongRow(center));
+    Value variance =
+        mean(arith::MulFOp::create(b, loc, difference, difference));
+    // Zeros that fill up rows are as far from the mean as that is from 0.
+    if (const int64_t zeros = config.ranks * own - all; zeros > 0)
+      variance = arith::SubFOp::create(
+          b, loc, variance,
+          scaled(arith::MulFOp::create(b, loc, center, center),
+                 static_cast<double>(zeros) / static_cast<double>(all)));
+    Value deviation = math::SqrtOp::create(b, loc, variance);
+    Value rest = arith::SubFOp::create(
+        b, loc, difference, alongRow(scaled(deviation, *layer.gateCutoff)));
     return rounded(ActivationOp::create(
         b, loc, rest,
         ActivationKindAttr::get(b.getContext(), ActivationKind::Relu)));

@@ -518,17 +518,6 @@ LayerConfig ModelConfig::layer(int64_t number) const {
   return layer;
 }
 
-bool ModelConfig::hasEqualLayers() const {
-  auto isOwn = [](int64_t size, int64_t model) {
-    return size != 0 && size != model;
-  };
-  return std::ranges::none_of(layerConfigs, [&](const LayerConfig &layer) {
-    return layer.keysOf || layer.valuesAreKeys ||
-           isOwn(layer.headDim, headDim) || isOwn(layer.kvHeads, kvHeads) ||
-           isOwn(layer.intermediateSize, intermediateSize);
-  });
-}
-
 bool ModelConfig::hasExperts(int64_t layer) const {
   const auto index = static_cast<size_t>(layer);
   return index < layerConfigs.size() && layerConfigs[index].hasExperts;

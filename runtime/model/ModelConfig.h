@@ -217,6 +217,9 @@ struct LayerConfig {
   /// How many standard deviations above the mean of its row the side of a gate
   /// has to be to count, by what it is more; none: all count as they are.
   std::optional<double> gateCutoff = {};
+  /// Of several ranks, how many sides that row has on all of them, without the
+  /// zeros that fill up intermediateSize; of one, 0.
+  int64_t gateColumns = 0;
   std::optional<QueryGrowth> queryGrowth = {}; ///< none: queries do not grow
 
   KeyWindow keyWindow() const {
@@ -277,9 +280,10 @@ struct ModelConfig {
   /// and which nothing reads.
   int64_t guessingLayers = 0;
 
-  /// How many ranks run the model together. With more than one, heads, kvHeads
-  /// and intermediateSize are what one of them has (Sharding.h); each has all
-  /// of a row of hidden ones, and a share of the output matrix's rows.
+  /// How many ranks run the model together. With more than one, heads, kvHeads,
+  /// intermediateSize and widths of experts, also of layers, are what one of
+  /// them has (Sharding.h); each has all of a row of hidden ones, and a share
+  /// of the output matrix's rows.
   int64_t ranks = 1;
   /// A rank has some rows of attention's output matrix, instead of the columns
   /// of its heads.
@@ -307,9 +311,6 @@ struct ModelConfig {
   /// What `number` does, with all its sizes; one that layerConfigs lacks does
   /// nothing of its own.
   LayerConfig layer(int64_t number) const;
-  /// Whether all layers have the model's sizes, and keys and values of their
-  /// own.
-  bool hasEqualLayers() const;
   /// Whether `layer` has experts; one that layerConfigs lacks has none.
   bool hasExperts(int64_t layer) const;
 };

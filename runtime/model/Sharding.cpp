@@ -15,8 +15,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <charconv>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 
@@ -31,23 +33,21 @@ bool haveRows(int64_t ranks, int64_t rows) {
   return (ranks - 1) * ((rows + ranks - 1) / ranks) < rows;
 }
 
-/// What has a model run on one rank alone; empty where several share it.
-std::string_view whyAlone(const ModelConfig &model) {
-  if (model.streams.count > 1)
-    return "models of several streams";
-  if (model.tokenInputWidth > 0)
-    return "models whose layers have inputs of tokens";
-  if (!model.hasEqualLayers())
-    return "models whose layers differ in heads or width, or attend to another "
-           "one's keys,";
-  return {};
+/// The numbers of KV heads that layers have, in order.
+std::vector<int64_t> kvHeadsOf(const ModelConfig &model) {
+  std::set<int64_t> numbers;
+  for (int64_t i = 0; i < model.layers; ++i)
+    numbers.insert(model.layer(i).kvHeads);
+  return {numbers.begin(), numbers.end()};
 }
 
 bool isPossible(const ModelConfig &model, int64_t ranks) {
-  if (ranks > 1 && !whyAlone(model).empty())
-    return false;
   return model.heads % ranks == 0 &&
-         (model.kvHeads % ranks == 0 || ranks % model.kvHeads == 0) &&
+         std::ranges::all_of(kvHeadsOf(model),
+                             [ranks](int64_t kvHeads) {
+                               return kvHeads % ranks == 0 ||
+                                      ranks % kvHeads == 0;
+                             }) &&
          haveRows(ranks, model.vocabSize) && haveRows(ranks, model.hiddenSize);
 }
 
@@ -78,6 +78,16 @@ std::string_view partOf(const TensorNames &names, std::string_view key) {
   return name.substr(0, name.rfind('.'));
 }
 
+/// The number of the layer that `key` is of; that behind the last where it is
+/// of none.
+int64_t layerOf(const ModelConfig &model, std::string_view key) {
+  const std::string layer = std::string(tensorNames(model).layer) + ".";
+  int64_t number = model.layers;
+  if (key.starts_with(layer))
+    std::from_chars(key.data() + layer.size(), key.data() + key.size(), number);
+  return number;
+}
+
 /// Whether `tensor` is the matrix `part` of some expert, or its bias.
 bool isOfExpert(const TensorNames &names, const ListedTensor &tensor,
                 std::string_view part) {
@@ -96,17 +106,20 @@ struct Slice {
   int64_t extent = 0;
 };
 
+/// Says what a rank keeps of a tensor of the whole model.
 class Sharder {
 public:
-  Sharder(const ModelConfig &whole, const ModelConfig &local, int64_t rank)
-      : whole(whole), local(local), names(tensorNames(whole)), rank(rank) {}
+  Sharder(const ModelConfig &whole, const ModelConfig &local, int64_t rank,
+          const ListedTensor &tensor)
+      : whole(whole), local(local), names(tensorNames(whole)), rank(rank),
+        tensor(tensor), wholeLayer(whole.layer(layerOf(whole, tensor.key))),
+        localLayer(local.layer(layerOf(whole, tensor.key))) {}
 
-  /// What this rank keeps of `tensor`, which is the whole model's.
-  Slice sliceOf(const ListedTensor &tensor) const {
+  Slice slice() const {
     if (tensor.role == ListedTensor::Role::RopeFactors)
-      return all(tensor);
+      return all();
     if (tensor.ofExpert)
-      return ofExpert(tensor);
+      return ofExpert();
     if (whole.attentionSinks && nameIn(names, tensor.key) == names.sinks)
       return rowsOf({{rank * local.heads, local.heads}});
     const std::string_view part = partOf(names, tensor.key);
@@ -116,38 +129,37 @@ public:
       return rowsOf({keys()});
     if (part == names.fusedQkv && !names.fusedQkv.empty())
       return rowsOf({queries(), after(keys(), whole.heads),
-                     after(keys(), whole.heads + whole.kvHeads)});
+                     after(keys(), whole.heads + wholeLayer.kvHeads)});
     if (whole.qkNorm == QkNorm::Width && part == names.queryNorm)
       return rowsOf({queries()});
     if (whole.qkNorm == QkNorm::Width && part == names.keyNorm)
       return rowsOf({keys()});
     if (part == names.output)
       return local.outputByRows ? share(whole.hiddenSize)
-                                : columnsOf(tensor, rowsOf({queries()}));
+                                : columnsOf(rowsOf({queries()}));
     if (part == names.gate || part == names.up)
       return inner();
     if (part == names.down)
-      return columnsOf(tensor, inner());
+      return columnsOf(inner());
     if (whole.experts.sharedWidth > 0) {
       if (part == names.sharedGate || part == names.sharedUp)
         return sharedInner();
       if (part == names.sharedDown)
-        return columnsOf(tensor, sharedInner());
+        return columnsOf(sharedInner());
     }
     if (part == names.head)
       return share(whole.vocabSize);
-    return all(tensor);
+    return all();
   }
 
 private:
-  Slice ofExpert(const ListedTensor &tensor) const {
+  Slice ofExpert() const {
     const Slice inner = padded(whole.experts.width, local.experts.width);
-    return isOfExpert(names, tensor, names.expertDown)
-               ? columnsOf(tensor, inner)
-               : inner;
+    return isOfExpert(names, tensor, names.expertDown) ? columnsOf(inner)
+                                                       : inner;
   }
 
-  static Slice all(const ListedTensor &tensor) {
+  Slice all() const {
     return {false, {{0, tensor.shape.front()}}, tensor.shape.front()};
   }
 
@@ -159,10 +171,10 @@ private:
   }
 
   /// What columns a rank has adds up to the result; so does the bias, once.
-  Slice columnsOf(const ListedTensor &tensor, const Slice &columns) const {
+  Slice columnsOf(const Slice &columns) const {
     if (tensor.role != ListedTensor::Role::Bias)
       return {true, columns.ranges, columns.extent};
-    return rank == 0 ? all(tensor) : Slice{false, {}, tensor.shape.front()};
+    return rank == 0 ? all() : Slice{false, {}, tensor.shape.front()};
   }
 
   /// `each` of `rows` for each rank, as far as they reach.
@@ -174,26 +186,28 @@ private:
     return padded(rows, local.sharedRows(rows));
   }
   Slice inner() const {
-    return padded(whole.intermediateSize, local.intermediateSize);
+    return padded(wholeLayer.intermediateSize, localLayer.intermediateSize);
   }
   Slice sharedInner() const {
     return padded(whole.experts.sharedWidth, local.experts.sharedWidth);
   }
 
   Range heads(int64_t first, int64_t count) const {
-    return {first * whole.headDim, count * whole.headDim};
+    return {first * wholeLayer.headDim, count * wholeLayer.headDim};
   }
   Range queries() const { return heads(rank * local.heads, local.heads); }
   Range keys() const {
-    return heads(rank * whole.kvHeads / local.ranks, local.kvHeads);
+    return heads(rank * wholeLayer.kvHeads / local.ranks, localLayer.kvHeads);
   }
   Range after(Range range, int64_t heads) const {
-    return {range.first + heads * whole.headDim, range.count};
+    return {range.first + heads * wholeLayer.headDim, range.count};
   }
 
   const ModelConfig &whole, &local;
   const TensorNames &names;
   int64_t rank;
+  const ListedTensor &tensor;
+  LayerConfig wholeLayer, localLayer; ///< that the tensor is of
 };
 
 /// Which tensors a matrix is one of.
@@ -230,13 +244,26 @@ Result<ModelConfig> localConfig(const ModelConfig &whole, int64_t ranks,
   auto isExpertDown = [&](const ListedTensor &tensor) {
     return isOfExpert(names, tensor, names.expertDown);
   };
+  KF_ASSIGN_OR_RETURN(const int64_t inner,
+                      blockOf(tensors, weights, called(names.down)));
+  KF_ASSIGN_OR_RETURN(const int64_t output,
+                      blockOf(tensors, weights, called(names.output)));
   ModelConfig local = whole;
   local.ranks = ranks;
   local.heads = whole.heads / ranks;
   local.kvHeads = std::max<int64_t>(whole.kvHeads / ranks, 1);
-  KF_ASSIGN_OR_RETURN(const int64_t inner,
-                      blockOf(tensors, weights, called(names.down)));
   local.intermediateSize = shareOf(whole.intermediateSize, inner, ranks);
+  for (LayerConfig &layer : local.layerConfigs) {
+    if (layer.gateCutoff)
+      layer.gateColumns = layer.intermediateSize ? layer.intermediateSize
+                                                 : whole.intermediateSize;
+    if (layer.kvHeads)
+      layer.kvHeads = std::max<int64_t>(layer.kvHeads / ranks, 1);
+    if (layer.intermediateSize)
+      layer.intermediateSize = shareOf(layer.intermediateSize, inner, ranks);
+  }
+  for (int64_t i = 0; i < local.layers; ++i)
+    local.outputByRows |= local.heads * local.layer(i).headDim % output != 0;
   if (whole.experts.count > 0) {
     KF_ASSIGN_OR_RETURN(const int64_t expert,
                         blockOf(tensors, weights, isExpertDown));
@@ -246,9 +273,6 @@ Result<ModelConfig> localConfig(const ModelConfig &whole, int64_t ranks,
     local.experts.sharedWidth =
         shareOf(whole.experts.sharedWidth, shared, ranks);
   }
-  KF_ASSIGN_OR_RETURN(const int64_t output,
-                      blockOf(tensors, weights, called(names.output)));
-  local.outputByRows = local.heads * local.headDim % output != 0;
   local.tiedEmbeddings = false; // the table is whole, the output matrix is not
   return local;
 }
@@ -264,10 +288,17 @@ std::vector<StepCollectives> kf::collectivesOf(const ModelConfig &shard) {
     for (int64_t i = 0; i < layers; ++i)
       sums += shard.hasExperts(i);
   all.push_back({AllReduce, sums, shard.hiddenSize});
-  if (shard.qkNorm == QkNorm::Width)
-    all.push_back({AllReduce, 2 * layers, 1});
+  int64_t means = shard.qkNorm == QkNorm::Width ? 2 * layers : 0;
+  for (const LayerConfig &layer : shard.layerConfigs)
+    means += layer.gateCutoff ? 2 : 0;
+  if (means > 0)
+    all.push_back({AllReduce, means, 1});
   if (shard.outputByRows) {
-    all.push_back({AllGather, layers, shard.heads * shard.headDim});
+    std::map<int64_t, int64_t> rows; // layers, by what they gather
+    for (int64_t i = 0; i < layers; ++i)
+      ++rows[shard.heads * shard.layer(i).headDim];
+    for (const auto &[columns, count] : rows)
+      all.push_back({AllGather, count, columns});
     all.push_back({AllGather, layers, shard.sharedRows(shard.hiddenSize)});
   }
   all.push_back(
@@ -286,21 +317,16 @@ std::vector<int64_t> kf::possibleRanks(const ModelConfig &model) {
 Result<ModelShard> kf::shardModel(const ModelConfig &model,
                                   std::shared_ptr<const WeightSource> weights,
                                   int64_t rank, int64_t ranks) try {
-  if (const std::string_view kind = whyAlone(model); !kind.empty())
-    return Status::error(std::string(kind) +
-                         " are not shared out among ranks; only 1 can run "
-                         "them");
   if (ranks < 2 || rank < 0 || rank >= ranks)
     return Status::error("there is no rank " + std::to_string(rank) + " of " +
                          std::to_string(ranks) + " that share a model");
   const std::vector<int64_t> possible = possibleRanks(model);
   if (std::ranges::find(possible, ranks) == possible.end())
-    return Status::error(std::to_string(ranks) +
-                         " ranks cannot share the model's " +
-                         std::to_string(model.heads) + " heads, " +
-                         std::to_string(model.kvHeads) + " KV heads and " +
-                         std::to_string(model.vocabSize) + " tokens; " +
-                         listOf(possible) + " can");
+    return Status::error(
+        std::to_string(ranks) + " ranks cannot share the model's " +
+        std::to_string(model.heads) + " heads, " + listOf(kvHeadsOf(model)) +
+        " KV heads and " + std::to_string(model.vocabSize) + " tokens; " +
+        listOf(possible) + " can");
   KF_ASSIGN_OR_RETURN(const std::vector<ListedTensor> tensors,
                       findTensors(model, *weights));
   ModelShard shard;
@@ -310,7 +336,6 @@ Result<ModelShard> kf::shardModel(const ModelConfig &model,
   for (const ListedTensor &tensor : tensors)
     byKey[tensor.key] = &tensor;
 
-  const Sharder sharder(model, shard.config, rank);
   ShardedWeights::Shards shards;
   for (const ListedTensor &own : listTensors(shard.config)) {
     const auto found = byKey.find(own.key);
@@ -320,7 +345,7 @@ Result<ModelShard> kf::shardModel(const ModelConfig &model,
     ListedTensor tensor =
         found != byKey.end() ? *found->second : tensors.front();
     tensor.key = own.key;
-    const Slice slice = sharder.sliceOf(tensor);
+    const Slice slice = Sharder(model, shard.config, rank, tensor).slice();
     shards[own.name] = {tensor.name,
                         slice.ofColumns != tensor.transposed ? size_t(1)
                                                              : size_t(0),

@@ -11,7 +11,8 @@
 // ranks, rank r keeps
 //
 //   q; k, v          rows of heads / n; of kvHeads / n heads, or, of fewer KV
-//                    heads than ranks, head floor(r kvHeads / n)
+//                    heads than ranks, head floor(r kvHeads / n): as many as
+//                    the layer has
 //   GPT-2's c_attn   these rows of each third
 //   norms of q, k    their rows, where they are of all heads together
 //   o                columns of its heads; where these split blocks, rows of
@@ -22,7 +23,8 @@
 //                    that all rows go through
 //   head             rows of ceil(V / n)
 //   biases           as their rows; of o by columns and down, rank 0 has them
-//   embeddings, norms, routers, RoPE's factors   all
+//   all else         all: embeddings, norms, routers, RoPE's factors, inputs of
+//                    tokens, streams and their shares, narrow blocks
 //
 // Zeros fill up what is past the end. Programs depend on how many ranks there
 // are, and not on which one runs them.

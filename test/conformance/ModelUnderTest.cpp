@@ -115,7 +115,8 @@ ModelUnderTest::openRandom(const ModelConfig &config, DataType type,
                            const std::string &device,
                            const EngineOptions &options, Group *group) {
   auto model = std::make_unique<ModelUnderTest>();
-  model->path = "random " + std::string(nameOf(type));
+  model->path = "random " + std::string(nameOf(config.architecture)) + " " +
+                std::string(nameOf(type));
   model->modelConfig = config;
   auto weights = DummyWeights::create(config, type, /*seed=*/3);
   if (!weights.ok()) {

@@ -286,7 +286,8 @@ TEST(RankedPrograms, AreCompiledForCuda) {
 
 std::vector<RankedCase> goldenCases() {
   std::vector<RankedCase> cases;
-  for (const auto &models : {denseGoldenModels, expertGoldenModels})
+  for (const auto &models :
+       {denseGoldenModels, expertGoldenModels, layeredGoldenModels})
     for (const char *model : models) {
       const char *cpu = roundsToBytes(model) ? exactCpu : plainCpu;
       for (int64_t ranks : {2, 4})
@@ -316,18 +317,12 @@ INSTANTIATE_TEST_SUITE_P(All, RankedModels, testing::ValuesIn(goldenCases()),
 struct BlockCase {
   DataType type;
   int64_t ranks;
+  bool hasExperts = false; ///< in the place of the feed-forward block
 };
 
-class RankedBlocks : public testing::TestWithParam<BlockCase> {};
-
-TEST_P(RankedBlocks, SeveralRanksComputeWhatOneDoes) {
-  const auto [type, ranks] = GetParam();
-  const ModelConfig config = parseModelConfig(R"({"model_type": "llama",
-      "num_hidden_layers": 2, "hidden_size": 256, "intermediate_size": 768,
-      "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 64,
-      "vocab_size": 307, "rms_norm_eps": 1e-5,
-      "max_position_embeddings": 64})")
-                                 .take();
+/// That ranks with random weights compute what one does.
+void expectWhatOneComputes(const ModelConfig &config, DataType type,
+                           int64_t ranks) {
   // Neither rounds rows.
   for (const char *device : {"reference", exactCpu}) {
     KF_REQUIRE_DEVICE(device);
@@ -350,6 +345,21 @@ TEST_P(RankedBlocks, SeveralRanksComputeWhatOneDoes) {
   }
 }
 
+class RankedBlocks : public testing::TestWithParam<BlockCase> {};
+
+TEST_P(RankedBlocks, SeveralRanksComputeWhatOneDoes) {
+  const auto [type, ranks, hasExperts] = GetParam();
+  const std::string kind =
+      hasExperts ? R"("mixtral", "num_local_experts": 4)" : R"("llama")";
+  const ModelConfig config = parseModelConfig(R"({"model_type": )" + kind + R"(,
+      "num_hidden_layers": 2, "hidden_size": 256, "intermediate_size": 768,
+      "num_attention_heads": 8, "num_key_value_heads": 2, "head_dim": 64,
+      "vocab_size": 307, "rms_norm_eps": 1e-5,
+      "max_position_embeddings": 64})")
+                                 .take();
+  expectWhatOneComputes(config, type, ranks);
+}
+
 // With 2 ranks, each has 2 of the 3 blocks of 256 columns of down; with 4, two
 // have a block of o together; with 8, four have a KV head.
 INSTANTIATE_TEST_SUITE_P(
@@ -357,10 +367,28 @@ INSTANTIATE_TEST_SUITE_P(
     testing::Values(BlockCase{DataType::Q4_0, 4}, BlockCase{DataType::Q8_0, 8},
                     BlockCase{DataType::Q4_K, 2}, BlockCase{DataType::Q4_K, 4},
                     BlockCase{DataType::Q6_K, 2}, BlockCase{DataType::Q6_K, 8},
-                    BlockCase{DataType::BF16, 8}),
+                    BlockCase{DataType::BF16, 8},
+                    BlockCase{DataType::Q4_K, 2, true},
+                    BlockCase{DataType::Q8_0, 4, true}),
     [](const testing::TestParamInfo<BlockCase> &info) {
       return std::string(nameOf(info.param.type)) + "_" +
-             std::to_string(info.param.ranks) + "_ranks";
+             std::to_string(info.param.ranks) + "_ranks" +
+             (info.param.hasExperts ? "_experts" : "");
     });
+
+/// Gates of which few count are compared with the mean of all ranks' columns,
+/// of which the last rank has fewer than others.
+TEST(RankedGates, ZerosBehindColumnsDoNotCount) {
+  const ModelConfig config = parseModelConfig(R"({"model_type": "gemma3n_text",
+      "num_hidden_layers": 2, "hidden_size": 64, "intermediate_size": [5, 5],
+      "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
+      "layer_types": ["sliding_attention", "full_attention"],
+      "activation_sparsity_pattern": [0.8, 0.0], "num_kv_shared_layers": 0,
+      "vocab_size": 307, "vocab_size_per_layer_input": 307,
+      "hidden_size_per_layer_input": 8, "laurel_rank": 8,
+      "max_position_embeddings": 64})")
+                                 .take();
+  expectWhatOneComputes(config, DataType::F32, 4);
+}
 
 } // namespace

@@ -32,7 +32,6 @@ ModelConfig config() {
 
 TEST(LayerCaches, EqualLayersHaveOne) {
   const ModelConfig model = config();
-  EXPECT_TRUE(model.hasEqualLayers());
   const LayerCaches caches(model, DataType::F16);
   ASSERT_EQ(caches.specs().size(), 1u);
   EXPECT_EQ(caches.specs()[0],
@@ -53,7 +52,6 @@ TEST(LayerCaches, EachSizeOfKeysHasItsOwn) {
   }
   // A size that is the model's is no other.
   model.layerConfigs[2].headDim = 32;
-  EXPECT_FALSE(model.hasEqualLayers());
   const LayerCaches caches(model);
   ASSERT_EQ(caches.specs().size(), 2u);
   EXPECT_EQ(caches.specs()[0],
@@ -77,7 +75,6 @@ TEST(LayerCaches, LayersThatAttendToOthersKeysHaveNone) {
   model.layerConfigs[4].headDim = 64;
   model.layerConfigs[4].keysOf = 1;
   model.layerConfigs[5].keysOf = 3;
-  EXPECT_FALSE(model.hasEqualLayers());
   const LayerCaches caches(model);
   ASSERT_EQ(caches.specs().size(), 2u);
   EXPECT_EQ(caches.specs()[0].layers, 3);

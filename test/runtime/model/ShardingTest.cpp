@@ -365,17 +365,68 @@ TEST(Sharding, SharesLayersThatStateTheModelsSizes) {
   }
 }
 
-TEST(Sharding, RefusesLayersOfOtherSizes) {
-  ModelConfig config = llama(R"("vocab_size": 307, "intermediate_size": 64)");
-  ASSERT_GT(possibleRanks(config).size(), 1u);
-  config.layerConfigs[0].headDim = 2 * config.headDim;
-  EXPECT_EQ(possibleRanks(config), std::vector<int64_t>{1});
-  const std::shared_ptr<WeightSource> weights =
-      DummyWeights::create(config, DataType::F32, 1).take();
-  EXPECT_EQ(shardModel(config, weights, 0, 2).status().message(),
-            "models whose layers differ in heads or width, or attend to "
-            "another one's keys, are not shared out among ranks; only 1 can "
-            "run them");
+/// Gemma 4's layers that attend to all have wider heads, fewer of them, and
+/// keys that are values; the last layers attend to the keys of earlier ones.
+TEST(Sharding, SharesLayersOfOtherSizes) {
+  auto config = parseModelConfig(
+      R"({"model_type": "gemma4_text", "num_hidden_layers": 4,
+          "layer_types": ["sliding_attention", "full_attention",
+                          "sliding_attention", "full_attention"],
+          "hidden_size": 64, "intermediate_size": 44, "vocab_size": 307,
+          "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 16,
+          "global_head_dim": 32, "num_global_key_value_heads": 2,
+          "attention_k_eq_v": true, "num_kv_shared_layers": 2,
+          "use_double_wide_mlp": true, "hidden_size_per_layer_input": 8})");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(possibleRanks(*config), (std::vector<int64_t>{1, 2, 4, 8}));
+  const Shards shards(*config, DataType::BF16, 4);
+  EXPECT_EQ(shards.local().layer(0).kvHeads, 1);
+  EXPECT_EQ(shards.local().layer(1).kvHeads, 1);
+  EXPECT_EQ(shards.local().layer(1).headDim, 32);
+  EXPECT_EQ(shards.local().layer(0).intermediateSize, 11);
+  EXPECT_EQ(shards.local().layer(3).intermediateSize, 22);
+  for (const std::string layer :
+       {"model.layers.0.", "model.layers.1.", "model.layers.3."}) {
+    shards.expectRows(layer + "self_attn.q_proj.weight");
+    shards.expectColumns(layer + "self_attn.o_proj.weight");
+    shards.expectRows(layer + "mlp.up_proj.weight");
+    shards.expectColumns(layer + "mlp.down_proj.weight");
+    shards.expectWhole(layer + "per_layer_input_gate.weight");
+    shards.expectWhole(layer + "layer_scalar");
+  }
+  shards.expectRows("model.layers.0.self_attn.k_proj.weight");
+  // Two ranks have one of the two heads each.
+  const std::string keys = "model.layers.1.self_attn.k_proj.weight";
+  EXPECT_EQ(shards.ofRank(0, keys), shards.ofRank(1, keys));
+  EXPECT_EQ(shards.ofRank(1, keys) + shards.ofRank(2, keys),
+            shards.ofWhole(keys));
+  shards.expectWhole("model.embed_tokens_per_layer.weight");
+  EXPECT_EQ(shardModel(*config, shards.whole, 0, 3).status().message(),
+            "3 ranks cannot share the model's 8 heads, 2 and 4 KV heads and "
+            "307 tokens; 1, 2, 4 and 8 can");
+}
+
+/// Gemma 3n's gates of which few count: the mean is that of all ranks' columns,
+/// and no zeros behind them.
+TEST(Sharding, GatesKnowHowManyColumnsAllHave) {
+  auto config = parseModelConfig(
+      R"({"model_type": "gemma3n_text", "num_hidden_layers": 2,
+          "hidden_size": 64, "intermediate_size": [50, 50], "vocab_size": 307,
+          "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
+          "layer_types": ["sliding_attention", "full_attention"],
+          "activation_sparsity_pattern": [0.95, 0.0],
+          "num_kv_shared_layers": 0})");
+  ASSERT_TRUE(config.ok()) << config.message();
+  const Shards shards(*config, DataType::BF16, 4);
+  EXPECT_EQ(shards.local().layer(0).intermediateSize, 13);
+  EXPECT_EQ(shards.local().layer(0).gateColumns, 50);
+  EXPECT_EQ(shards.local().layer(1).gateColumns, 0);
+  shards.expectWhole("model.altup_projections.0.weight");
+  shards.expectWhole("model.layers.0.altup.prediction_coefs.weight");
+  shards.expectWhole("model.layers.0.laurel.linear_left.weight");
+  // Its mean, and the variance.
+  EXPECT_EQ(collectivesOf(shards.local())[1].count, 2);
+  EXPECT_EQ(collectivesOf(shards.local())[1].columns, 1);
 }
 
 } // namespace
