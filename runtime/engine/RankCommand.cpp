@@ -81,7 +81,8 @@ void forEachField(Command &command, Field field) {
     field(command.mostRows);
   } else if constexpr (std::is_same_v<T, CopyPages>) {
     field(command.copies);
-  } else {
+  } else if constexpr (!std::is_same_v<T, BeginProfile> &&
+                       !std::is_same_v<T, ShowProfile>) {
     field(command.shape);
     if constexpr (std::is_same_v<T, LoadProgram>) {
       field(command.executable);
@@ -128,7 +129,8 @@ Status malformed(const char *what) {
 
 bool kf::isAnswered(const RankCommand &command) {
   return std::holds_alternative<LoadProgram>(command) ||
-         std::holds_alternative<BindProgram>(command);
+         std::holds_alternative<BindProgram>(command) ||
+         std::holds_alternative<ShowProfile>(command);
 }
 
 void kf::encode(const RankCommand &command, std::string &message) {

@@ -80,9 +80,15 @@ struct StartProgram {
   std::array<int64_t, KF_SCALAR_COUNT> scalars = {};
 };
 
+/// Has the runs of programs measured that have the next cache.
+struct BeginProfile {};
+
+/// Asks for a table of all runs that were measured. Answered.
+struct ShowProfile {};
+
 using RankCommand =
     std::variant<LoadProgram, OpenCache, BindProgram, WriteInput, CopyInput,
-                 CopyPages, StartProgram>;
+                 CopyPages, StartProgram, BeginProfile, ShowProfile>;
 
 /// Whether the leader waits for what comes of it.
 bool isAnswered(const RankCommand &command);
@@ -96,7 +102,8 @@ Result<std::vector<RankCommand>> decodeCommands(std::string_view message);
 /// What a rank says to the leader.
 struct RankAnswer {
   Status status;
-  std::string text; ///< of the first one: the key of its model
+  /// Of the first one, the key of its model; of ShowProfile's, the table.
+  std::string text;
 };
 std::string encode(const RankAnswer &answer);
 Result<RankAnswer> decodeAnswer(std::string_view message);

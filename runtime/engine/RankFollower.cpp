@@ -54,10 +54,17 @@ Status RankFollower::followAll(RankChannel &leader) {
       });
       if (!isAnswered(command))
         KF_RETURN_IF_ERROR(status);
-      else if (!leader.send(encode(RankAnswer{status, {}})).ok())
+      else if (!leader.send(encode(RankAnswer{status, textFor(command)})).ok())
         return Status(); // nobody waits for it any more
     }
   }
+}
+
+/// What the answer to a command that was obeyed says.
+std::string RankFollower::textFor(const RankCommand &command) const {
+  return std::holds_alternative<ShowProfile>(command) && profile
+             ? profile->table(MachineRates())
+             : std::string();
 }
 
 /// A program that is there already was not loaded by all: its successor may be
@@ -81,6 +88,7 @@ Status RankFollower::obey(const OpenCache &command) {
   programs.reset();
   cache.emplace(model.device(), command.pages);
   programs.emplace(model, *cache, command.mostRows);
+  programs->setProfile(profile ? &*profile : nullptr);
   return Status();
 }
 
@@ -140,9 +148,21 @@ Status RankFollower::obey(const CopyPages &command) {
 /// those of the collectives that others are in.
 Status RankFollower::obey(const StartProgram &command) {
   KF_ASSIGN_OR_RETURN(ProgramRunner *const program, find(command.shape));
+  if (profile) // who measures waits
+    return program->execute(StepSizes(command.scalars));
   KF_RETURN_IF_ERROR(program->start(StepSizes(command.scalars)));
   if (model.device().runsAlone())
     return Status();
   KF_ASSIGN_OR_RETURN(Stream *const stream, programs->stream());
   return stream->synchronize();
+}
+
+Status RankFollower::obey(const BeginProfile &) {
+  if (!profile)
+    profile.emplace();
+  return Status();
+}
+
+Status RankFollower::obey(const ShowProfile &) {
+  return profile ? Status() : wrong("a profile of runs that are not measured");
 }

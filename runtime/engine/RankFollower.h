@@ -14,6 +14,7 @@
 #include "runtime/engine/Model.h"
 #include "runtime/engine/RankCommand.h"
 #include "runtime/engine/StepPrograms.h"
+#include "runtime/measure/Profile.h"
 
 #include <optional>
 
@@ -44,11 +45,15 @@ private:
   Status obey(const CopyInput &command);
   Status obey(const CopyPages &command);
   Status obey(const StartProgram &command);
+  Status obey(const BeginProfile &);
+  Status obey(const ShowProfile &);
+  std::string textFor(const RankCommand &command) const;
   Result<ProgramRunner *> find(const StepShape &shape) const;
   Status followAll(RankChannel &leader);
 
   std::optional<Executable> given; ///< for the model to take
   Model model;
+  std::optional<Profile> profile; ///< nothing: runs are not measured
   std::optional<KVCache> cache;
   std::optional<StepPrograms> programs; ///< nothing before there is a cache
 };

@@ -85,22 +85,41 @@ Status RankLeader::flush() try {
   return endOfException();
 }
 
-Status RankLeader::together(const RankCommand &command,
-                            const std::function<Status()> &own) try {
+/// What all ranks answer when this one has done `own`, too.
+Result<std::vector<std::string>>
+RankLeader::answersTo(const RankCommand &command,
+                      const std::function<Status()> &own) {
   assert(isAnswered(command) && "no rank would answer");
   encode(command, told);
   KF_RETURN_IF_ERROR(flush());
   Status first = catchExceptions(own);
+  std::vector<std::string> texts;
   for (size_t i = 0; i < channels.size(); ++i) {
-    const Result<RankAnswer> answer = receive(i);
+    Result<RankAnswer> answer = receive(i);
     if (!answer.ok() && end.ok())
       end = answer.status();
     const Status status =
         answer.ok() ? answer->status.in(nameOfRank(i)) : answer.status();
     if (first.ok())
       first = status;
+    if (answer.ok())
+      texts.push_back(std::move(answer->text));
   }
-  return first;
+  if (!first.ok())
+    return first;
+  return texts;
+}
+
+Status RankLeader::together(const RankCommand &command,
+                            const std::function<Status()> &own) try {
+  return answersTo(command, own).status();
+} catch (...) {
+  return endOfException();
+}
+
+Result<std::vector<std::string>>
+RankLeader::ask(const RankCommand &command) try {
+  return answersTo(command, [] { return Status(); });
 } catch (...) {
   return endOfException();
 }

@@ -48,13 +48,20 @@ public:
   /// that has one.
   Status together(const RankCommand &command,
                   const std::function<Status()> &own);
+  /// The texts of all ranks' answers, by rank from 1 on. Nothing that ranks
+  /// wait for each other in may be under way. The error is the first rank's
+  /// that has one.
+  Result<std::vector<std::string>> ask(const RankCommand &command);
+  /// What errors call rank `index` + 1.
+  std::string nameOfRank(size_t index) const;
 
 private:
-  std::string nameOfRank(size_t index) const;
   Status hasEnded(size_t index) const;
   Result<RankAnswer> receive(size_t index);
   void findEnd(size_t index);
   Status endOfException();
+  Result<std::vector<std::string>>
+  answersTo(const RankCommand &command, const std::function<Status()> &own);
 
   std::vector<std::unique_ptr<RankChannel>> channels;
   std::vector<std::string> names; ///< of as many; none: their numbers

@@ -59,6 +59,8 @@ Status StepExecutor::bind(const StepShape &shape) {
   KF_RETURN_IF_ERROR(prepareSlots());
   const auto own = [&] { return programs.bind(shape); };
   if (RankLeader *const ranks = model.ranks()) {
+    if (parts.empty() && isMeasured)
+      KF_RETURN_IF_ERROR(ranks->tell(BeginProfile()));
     if (parts.empty())
       KF_RETURN_IF_ERROR(ranks->tell(OpenCache{cache.pages(), mostRows}));
     KF_RETURN_IF_ERROR(ranks->together(BindProgram{shape}, own));

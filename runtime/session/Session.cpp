@@ -228,6 +228,18 @@ Status Session::openAll(const SessionSources &sources) {
   return others ? others->leader().awaitReady(modelKeyOf(part())) : Status();
 }
 
+Result<std::vector<Session::RankProfile>> Session::profilesOfOthers() {
+  std::vector<RankProfile> profiles;
+  if (!others || !options.profile || options.profile->programs().empty())
+    return profiles;
+  RankLeader &leader = others->leader();
+  KF_ASSIGN_OR_RETURN(std::vector<std::string> tables,
+                      leader.ask(ShowProfile()));
+  for (size_t i = 0; i < tables.size(); ++i)
+    profiles.push_back({leader.nameOfRank(i), std::move(tables[i])});
+  return profiles;
+}
+
 //===----------------------------------------------------------------------===//
 // The cache's memory
 //===----------------------------------------------------------------------===//

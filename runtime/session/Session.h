@@ -160,6 +160,13 @@ public:
   const Engine &engine() const { return *running; }
   /// SessionOptions::profile.
   const Profile *profile() const { return options.profile.get(); }
+  /// The tables of the other ranks' runs (Profile::table()), by rank from 1 on;
+  /// none where there is no profile, no other rank, or nothing has run. While
+  /// no sequence is being read.
+  struct RankProfile {
+    std::string rank, table; ///< what errors call the rank
+  };
+  Result<std::vector<RankProfile>> profilesOfOthers();
   /// SessionSteps::origin.
   std::string origin() const { return steps.origin(); }
 

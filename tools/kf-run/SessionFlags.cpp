@@ -108,7 +108,13 @@ SessionOptions SessionFlags::options(bool withTokenizer) const {
 }
 
 Status kf::showProfile(const SessionFlags &flags, Session &session) {
-  return session.profile()
-             ? showProfile(flags.profile, *session.profile(), session.device())
-             : Status();
+  if (!session.profile())
+    return Status();
+  KF_RETURN_IF_ERROR(
+      showProfile(flags.profile, *session.profile(), session.device()));
+  KF_ASSIGN_OR_RETURN(const std::vector<Session::RankProfile> others,
+                      session.profilesOfOthers());
+  for (const Session::RankProfile &other : others)
+    std::fprintf(stderr, "\n%s\n%s", other.rank.c_str(), other.table.c_str());
+  return Status();
 }

@@ -35,7 +35,8 @@ std::string allCommands() {
            WriteInput{kChoice, 3, uint64_t(1) << 40,
                       std::as_bytes(std::span(bytes))},
            CopyInput{kBody, 0, 4, kChoice, 8, 12},
-           CopyPages{{{1, 2}, {-3, INT32_MAX}}}, start})
+           CopyPages{{{1, 2}, {-3, INT32_MAX}}}, start, BeginProfile(),
+           ShowProfile()})
     encode(command, message);
   return message;
 }

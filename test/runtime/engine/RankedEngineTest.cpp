@@ -126,6 +126,27 @@ TEST(RankedEngine, AStepThatHasBegunIsNotCancelled) {
   EXPECT_EQ(readAll(*sequence, tokens(5)).code(), StatusCode::Cancelled);
 }
 
+TEST(RankedEngine, FollowersMeasureTheirRuns) {
+  Profile profile;
+  Ranked ranked({.profile = &profile});
+  auto sequence = ranked.fixture->sequence();
+  EXPECT_TRUE(succeeds(readAll(*sequence, tokens(5))));
+  auto tables = ranked.leader->ask(ShowProfile());
+  ASSERT_TRUE(succeeds(tables.status()));
+  ASSERT_EQ(tables->size(), 2u);
+  for (const std::string &table : *tables)
+    EXPECT_TRUE(table.starts_with("body_16: 1 run, ")) << table;
+}
+
+TEST(RankedEngine, NobodyMeasuresUnasked) {
+  Ranked ranked;
+  auto sequence = ranked.fixture->sequence();
+  EXPECT_TRUE(succeeds(readAll(*sequence, tokens(5))));
+  EXPECT_TRUE(failsWith(ranked.leader->ask(ShowProfile()).status(),
+                        "rank 1: the leading rank asks for a profile of runs "
+                        "that are not measured"));
+}
+
 TEST(RankedEngine, NamesTheRankThatCannotBind) {
   Ranked ranked;
   ranked.fixture->change = [](Executable &step) {
