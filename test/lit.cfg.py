@@ -56,7 +56,14 @@ config.environment["PATH"] = os.pathsep.join(
 # Tests share no cache and no history with the person who runs them.
 config.environment["XDG_CACHE_HOME"] = os.path.join(config.kf_test_dir, "cache")
 config.environment["XDG_STATE_HOME"] = os.path.join(config.kf_test_dir, "state")
-for name in ("HOME", "TMPDIR", "ASAN_OPTIONS", "UBSAN_OPTIONS", "VK_ICD_FILENAMES"):
+for name in (
+    "HOME",
+    "TMPDIR",
+    "ASAN_OPTIONS",
+    "UBSAN_OPTIONS",
+    "VK_ICD_FILENAMES",
+    "KF_RANK_DEATHS",
+):
     if name in os.environ:
         config.environment[name] = os.environ[name]
 
