@@ -176,6 +176,16 @@ void addList(TextTable &table, std::string name, std::string_view list) {
   table.add({std::move(name), std::string(list)});
 }
 
+/// Rows with the sizes of all layers, of experts, and of layers that differ.
+void addSizes(TextTable &table, const ModelConfig &config) {
+  addList(table, "sizes", configText(config));
+  if (const std::string experts = expertsText(config); !experts.empty())
+    addList(table, "experts", experts);
+  std::string name = "layers";
+  for (const std::string &line : layerPattern(config))
+    addList(table, std::exchange(name, ""), line);
+}
+
 std::string overview(const ModelFacts &facts) {
   TextTable table(/*right=*/false);
   table.add({"format", facts.format});
@@ -183,12 +193,7 @@ std::string overview(const ModelFacts &facts) {
                                  ? "not stated"
                                  : printable(facts.architecture)});
   if (const auto &config = facts.config) {
-    addList(table, "sizes", configText(*config));
-    if (const std::string experts = expertsText(*config); !experts.empty())
-      addList(table, "experts", experts);
-    std::string name = "layers";
-    for (const std::string &line : layerPattern(*config))
-      addList(table, std::exchange(name, ""), line);
+    addSizes(table, *config);
     table.add({"vocabulary",
                std::to_string(config->vocabSize) + " rows" +
                    (config->tiedEmbeddings ? ", the output matrix too" : "")});
@@ -253,7 +258,9 @@ std::string ranksText(const RankFacts &facts) {
   const std::string each =
       "\neach of " + std::to_string(facts.ranks) + " ranks";
   TextTable sizes(/*right=*/false);
-  addList(sizes, "sizes", configText(facts.config));
+  addSizes(sizes, facts.config);
+  sizes.add({"cache", bytesText(facts.tokenF16) + " a token in f16, " +
+                          bytesText(facts.tokenF32) + " in f32"});
   TextTable table(/*right=*/true);
   table.add({"collective", "a step", "bytes of a row", "rows"});
   for (const StepCollectives &alike : facts.collectives)
@@ -360,6 +367,8 @@ ordered_json ranksJson(const RankFacts &facts) {
   return {{"count", facts.ranks},
           {"config", configJson(facts.config)},
           {"weights", facts.weights},
+          {"token_f16", facts.tokenF16},
+          {"token_f32", facts.tokenF32},
           {"memory", memoryJson(facts.weights, facts.memory)},
           {"collectives", std::move(collectives)}};
 }

@@ -256,6 +256,13 @@ Result<RankFacts> kf::collectRankFacts(const std::string &path,
     KF_ASSIGN_OR_RETURN(const TensorView view, shard->weights->describe(name));
     facts.weights += view.bytes;
   }
+  auto tokenOf = [&](DataType type) -> Result<uint64_t> {
+    KF_ASSIGN_OR_RETURN(const int64_t page,
+                        LayerCaches(shard->config, type).bytes(1));
+    return static_cast<uint64_t>(page / kCachePage);
+  };
+  KF_ASSIGN_OR_RETURN(facts.tokenF16, tokenOf(DataType::F16));
+  KF_ASSIGN_OR_RETURN(facts.tokenF32, tokenOf(DataType::F32));
   facts.memory = memoryOf(shard->config);
   facts.collectives = collectivesOf(shard->config);
   facts.config = std::move(shard->config);

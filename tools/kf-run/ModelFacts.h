@@ -73,6 +73,8 @@ struct RankFacts {
   int64_t ranks = 0;
   ModelConfig config;   ///< with its sizes
   uint64_t weights = 0; ///< bytes
+  /// Bytes of a token in a cache of f16 and of f32.
+  uint64_t tokenF16 = 0, tokenF32 = 0;
   std::vector<MemoryFacts> memory;
   std::vector<StepCollectives> collectives;
 };
