@@ -446,6 +446,19 @@ private:
         });
   }
 
+  /// The largest step of at most `most` that leaves `dim` no remainder where an
+  /// op of the kernel has no tiles of unlike sizes: experts of a row are as
+  /// many in each (C2 of kf.expert_matmul). Else, `most`.
+  int64_t evenStep(int64_t dim, int64_t extent, int64_t most) {
+    constexpr int64_t ofExperts = 1; // of rows, experts, columns
+    if (dim != ofExperts || kernel.getBody().getOps<ExpertMatmulOp>().empty())
+      return most;
+    int64_t step = std::min(most, extent);
+    while (extent % step != 0)
+      --step;
+    return step;
+  }
+
   /// Whether the code of an element is long: it has loops, or decodes blocks.
   bool hasLongElements() {
     return llvm::any_of(kernel.getBody().front(),
@@ -472,7 +485,8 @@ private:
       if (dim > 0 && (isWhole || dim > 2))
         rest = std::max<int64_t>(rest / std::max<int64_t>(extent, 1), 1);
       else
-        draft.workgroup[dim] = stepFor(extent, std::exchange(rest, 1));
+        draft.workgroup[dim] =
+            evenStep(dim, extent, stepFor(extent, std::exchange(rest, 1)));
     }
     // Of a workgroup; more than those make no difference.
     const int64_t most = mostRowThreads * batchOfThread;

@@ -99,6 +99,18 @@ func.func @lone_expert(%x: tensor<?x64xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x
   return %1 : tensor<?x2x64xf32>
 }
 
+// As many for each row as a model has heads: more elements than a workgroup
+// takes, whose part of them divides them.
+func.func @twenty_heads(%x: tensor<?x20x24xf32>, %e: tensor<?x20xi32>, %w: tensor<1x20x128x24xf32>) -> tensor<?x20x128xf32> attributes {kf.max_tokens = 9 : i64} {
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x20x24xf32>, tensor<?x20xi32>, tensor<1x20x128x24xf32>
+  return %0 : tensor<?x20x128xf32>
+}
+
+func.func @many_heads(%x: tensor<?x129x8xf32>, %e: tensor<?x129xi32>, %w: tensor<1x129x12x8xf32>) -> tensor<?x129x12xf32> attributes {kf.max_tokens = 5 : i64} {
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x129x8xf32>, tensor<?x129xi32>, tensor<1x129x12x8xf32>
+  return %0 : tensor<?x129x12xf32>
+}
+
 func.func @one_row_bf16(%x: tensor<1x64xbf16>, %e: tensor<1x4xi32>, %w: tensor<1x6x45x64xbf16>) -> tensor<1x4x45xbf16> {
   %0 = kf.expert_matmul %x experts(%e), %w : tensor<1x64xbf16>, tensor<1x4xi32>, tensor<1x6x45x64xbf16>
   return %0 : tensor<1x4x45xbf16>
