@@ -238,6 +238,7 @@ Value ModelOps::stack(ArrayRef<SmallVector<std::string>> parts) {
     for (const std::string &name : members) {
       one = checkpoint.find(name);
       assert(one && "the checkpoint's check covers every weight");
+      assert(one->scales.empty() && "stacks have no scales (isFactor)");
       all.push_back(b.getStringAttr(one->name));
     }
   SmallVector<int64_t> shape = {static_cast<int64_t>(parts.size()),

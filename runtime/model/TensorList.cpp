@@ -471,8 +471,10 @@ private:
       addLinear(layer + names.ofHead("keys", head), latent.width,
                 latent.plainDim, /*bias=*/false);
       tensors.back().transposed = true;
+      tensors.back().ofHead = true;
       addLinear(layer + names.ofHead("values", head), latent.valueDim,
                 latent.width, /*bias=*/false);
+      tensors.back().ofHead = true;
     }
   }
 
@@ -673,7 +675,7 @@ Result<std::vector<ListedTensor>> kf::findTensors(const ModelConfig &config,
 
 bool kf::isFactor(const ListedTensor &tensor) {
   return tensor.role == ListedTensor::Role::Matrix && !tensor.transposed &&
-         !tensor.ofExpert && !tensor.isTable;
+         !tensor.ofExpert && !tensor.ofHead && !tensor.isTable;
 }
 
 Result<int64_t> kf::keepFloat8(const ModelConfig &config,

@@ -111,6 +111,7 @@ struct ListedTensor {
   std::vector<int64_t> shape; ///< logical: [out, in] for matrices
   bool transposed = false;    ///< the checkpoint has [in, out]
   bool ofExpert = false; ///< rows that did not choose the expert do without it
+  bool ofHead = false;   ///< each head's rows have a matrix of their own
   bool isTable = false;  ///< ids or positions are looked up in it
 
   /// As the checkpoint has it.
@@ -123,7 +124,7 @@ std::vector<ListedTensor> listTensors(const ModelConfig &config);
 
 /// Whether products that take factors of rows alone read `tensor`, as it is
 /// stored: a matrix that is [out, in] in the checkpoint, no table, and of no
-/// expert.
+/// expert or head.
 bool isFactor(const ListedTensor &tensor);
 
 /// Has `source` keep the factors that are stored in F8E4M3 so, and returns how

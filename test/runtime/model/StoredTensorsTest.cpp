@@ -402,4 +402,49 @@ TEST(StoredTensors, LanguageModelInEightBits) {
             2);
 }
 
+/// Of latent attention, the matrix of all heads' keys and values is in 8 bits,
+/// and what each head has of it is not: heads' rows are multiplied like those
+/// of experts.
+TEST(StoredTensors, LatentAttentionInEightBits) {
+  const ModelConfig config = golden("deepseek-v3").take();
+  MemoryTensors tensors;
+  for (const ListedTensor &tensor : listTensors(config)) {
+    const size_t count =
+        static_cast<size_t>(*checkedElementCount(tensor.shape));
+    if (tensor.ofHead)
+      continue;
+    if (!isFactor(tensor)) {
+      tensors.add(tensor.name, tensor.storedShape(), std::vector<float>(count));
+      continue;
+    }
+    tensors.add(tensor.name, DataType::F8E4M3, tensor.shape,
+                std::string(count, '\x38'));
+    tensors.add(scaleName(tensor.name), {}, {2});
+  }
+  auto inLayer = [](int64_t layer, const std::string &name) {
+    return "model.layers." + std::to_string(layer) + ".self_attn." + name;
+  };
+  for (int64_t i = 0; i < config.layers; ++i) {
+    const std::string name = inLayer(i, "kv_b_proj.weight");
+    tensors.add(name, DataType::F8E4M3, {4 * (8 + 12), 12},
+                std::string(4 * (8 + 12) * 12, '\x38'));
+    tensors.add(scaleName(name), {}, {2});
+  }
+  std::unique_ptr<WeightSource> weights = scaled(tensors);
+  ASSERT_TRUE(adaptStoredTensors(config, weights).ok());
+  auto kept = keepFloat8(config, *weights);
+  ASSERT_TRUE(kept.ok()) << kept.message();
+  // Four of attention; the block of the first layer, or the expert that all
+  // rows of the others go through; and the output's.
+  EXPECT_EQ(*kept, 3 * (4 + 3) + 1);
+  auto typeOf = [&](const std::string &name) {
+    auto view = weights->describe(inLayer(1, name));
+    EXPECT_TRUE(view.ok()) << view.message();
+    return view.ok() ? view->type : DataType::I32;
+  };
+  EXPECT_EQ(typeOf("q_b_proj.weight"), DataType::F8E4M3);
+  EXPECT_EQ(typeOf("kv_b_proj.3.keys.weight"), DataType::BF16);
+  EXPECT_EQ(typeOf("kv_b_proj.3.values.weight"), DataType::BF16);
+}
+
 } // namespace
