@@ -56,23 +56,36 @@ Status markLayers(const ConfigReader &reader, const char *name, bool value,
   return Status();
 }
 
-/// Groups of experts, and how many are kept; one group is none.
+/// "'name' is <value>", the default's where the field is absent.
+std::string spelled(const ConfigReader &reader, const char *name,
+                    int64_t value) {
+  return reader.find(name) ? reader.quoted(name)
+                           : "'" + std::string(name) + "' is " +
+                                 std::to_string(value) + " by default";
+}
+
+/// Groups of experts, and how many are kept; one group is none. `count` names
+/// the number of experts.
 Status readGroups(const ConfigReader &reader, const ExpertFields &fields,
-                  ExpertsConfig &experts) {
+                  const char *count, ExpertsConfig &experts) {
   KF_ASSIGN_OR_RETURN(
       const int64_t groups,
       reader.integer(fields.groups, 1, kMaxExperts, fields.defaultGroups));
-  KF_ASSIGN_OR_RETURN(
-      const int64_t kept,
-      reader.integer(fields.keptGroups, 1, groups, fields.defaultKeptGroups));
+  KF_ASSIGN_OR_RETURN(const int64_t kept,
+                      reader.integer(fields.keptGroups, 1, kMaxExperts,
+                                     fields.defaultKeptGroups));
+  if (kept > groups)
+    return Status::error(spelled(reader, fields.keptGroups, kept) + ", but " +
+                         spelled(reader, fields.groups, groups) +
+                         ": no more groups can be kept than there are");
   if (groups == 1)
     return Status();
   if (experts.count % groups != 0 || experts.count / groups < 2)
-    return Status::error(reader.quoted(fields.groups) + ", but '" +
-                         fields.count + "' " + std::to_string(experts.count) +
+    return Status::error(spelled(reader, fields.groups, groups) + ", but '" +
+                         count + "' " + std::to_string(experts.count) +
                          " make no such groups of two or more");
   if (kept * (experts.count / groups) < experts.chosen)
-    return Status::error(reader.quoted(fields.keptGroups) +
+    return Status::error(spelled(reader, fields.keptGroups, kept) +
                          ", but as many groups have " +
                          std::to_string(kept * (experts.count / groups)) +
                          " experts, fewer than '" + fields.chosen + "' " +
@@ -170,7 +183,7 @@ Status kf::readExperts(const ConfigReader &reader, const Family &family,
   }
   experts.choiceBias = fields.choiceBias;
   if (fields.groups)
-    KF_RETURN_IF_ERROR(readGroups(reader, fields, experts));
+    KF_RETURN_IF_ERROR(readGroups(reader, fields, count, experts));
   if (fields.scale) {
     KF_ASSIGN_OR_RETURN(experts.scale,
                         reader.positive(fields.scale, fields.defaultScale));

@@ -644,7 +644,18 @@ TEST(ModelFamily, FieldsOfDeepseekV3) {
   expectContains(errorWith({{"n_group", 128}, {"topk_group", 3}}),
                  "'topk_group' is 3, but as many groups have 6 experts, fewer "
                  "than 'num_experts_per_tok' 8");
-  expectContains(errorWith({{"topk_group", 9}}), "'topk_group' is 9");
+  expectContains(errorWith({{"topk_group", 9}}),
+                 "'topk_group' is 9, but 'n_group' is 8 by default: no more "
+                 "groups can be kept than there are");
+  expectContains(errorWith({{"n_group", 2}}),
+                 "'topk_group' is 4 by default, but 'n_group' is 2: no more");
+  // By the names that the file has.
+  expectContains(errorWith({{"num_local_experts", 12}}),
+                 "'n_group' is 8 by default, but 'num_local_experts' 12 make "
+                 "no such groups");
+  expectContains(errorWith({{"num_experts_per_tok", 200}}),
+                 "'topk_group' is 4 by default, but as many groups have 128 "
+                 "experts, fewer than 'num_experts_per_tok' 200");
   expectContains(errorWith({{"scoring_func", "softmax"}}),
                  "'scoring_func' is \"softmax\", but \"sigmoid\" is expected");
   expectContains(errorWith({{"topk_method", "greedy"}}), "'topk_method'");
