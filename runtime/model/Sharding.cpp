@@ -41,7 +41,15 @@ std::vector<int64_t> kvHeadsOf(const ModelConfig &model) {
   return {numbers.begin(), numbers.end()};
 }
 
+/// Whether all heads attend to the rows that keys and values are made of; what
+/// makes a head's part of them is not shared out.
+bool hasLatentAttention(const ModelConfig &model) {
+  return model.latent.width > 0;
+}
+
 bool isPossible(const ModelConfig &model, int64_t ranks) {
+  if (hasLatentAttention(model))
+    return ranks == 1;
   return model.heads % ranks == 0 &&
          std::ranges::all_of(kvHeadsOf(model),
                              [ranks](int64_t kvHeads) {
@@ -320,6 +328,10 @@ Result<ModelShard> kf::shardModel(const ModelConfig &model,
   if (ranks < 2 || rank < 0 || rank >= ranks)
     return Status::error("there is no rank " + std::to_string(rank) + " of " +
                          std::to_string(ranks) + " that share a model");
+  if (hasLatentAttention(model))
+    return Status::error(std::to_string(ranks) +
+                         " ranks cannot share models with latent attention; 1 "
+                         "can");
   const std::vector<int64_t> possible = possibleRanks(model);
   if (std::ranges::find(possible, ranks) == possible.end())
     return Status::error(

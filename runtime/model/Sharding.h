@@ -26,7 +26,8 @@
 //   all else         all: embeddings, norms, routers, RoPE's factors, inputs of
 //                    tokens, streams and their shares, narrow blocks
 //
-// Zeros fill up what is past the end. Programs depend on how many ranks there
+// Models with latent attention are of one rank. Zeros fill up what is past the
+// end. Programs depend on how many ranks there
 // are, and not on which one runs them.
 //
 //===----------------------------------------------------------------------===//

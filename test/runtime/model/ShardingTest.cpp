@@ -406,6 +406,16 @@ TEST(Sharding, SharesLayersOfOtherSizes) {
             "307 tokens; 1, 2, 4 and 8 can");
 }
 
+TEST(Sharding, SharesNoLatentAttention) {
+  auto config = parseModelConfig(
+      R"({"model_type": "deepseek_v3", "num_hidden_layers": 4,
+          "hidden_size": 64, "num_attention_heads": 8, "vocab_size": 307})");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(possibleRanks(*config), std::vector<int64_t>{1});
+  EXPECT_EQ(shardModel(*config, nullptr, 0, 2).status().message(),
+            "2 ranks cannot share models with latent attention; 1 can");
+}
+
 /// Gemma 3n's gates of which few count: the mean is that of all ranks' columns,
 /// and no zeros behind them.
 TEST(Sharding, GatesKnowHowManyColumnsAllHave) {
