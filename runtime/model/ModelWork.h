@@ -16,6 +16,7 @@
 #ifndef KF_RUNTIME_MODEL_MODELWORK_H
 #define KF_RUNTIME_MODEL_MODELWORK_H
 
+#include "runtime/core/KeyWindow.h"
 #include "runtime/model/ModelConfig.h"
 #include "runtime/weights/WeightSource.h"
 
