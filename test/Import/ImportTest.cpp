@@ -544,6 +544,11 @@ TEST(Import, LatentAttention) {
   expectContains(step, "!kf.kv_cache<layers = 3, kv_heads = 1, head_dim = 20");
   EXPECT_EQ(countOf(step, "scale = 2.500000e-01 : f32"), 3u);
   EXPECT_EQ(countOf(step, "rotary_dim = 8 : i64"), 3u * 2u);
+  // Norms of both rows of a layer have an epsilon of their own.
+  model.config.normEps = 1e-5;
+  const std::string others = decode(model);
+  EXPECT_EQ(countOf(others, "eps(9.99999974E-6)"), 3u * 2u + 1u) << others;
+  EXPECT_EQ(countOf(others, "eps(9.99999997E-7)"), 3u * 2u);
   // The numbers of heads, for all layers once.
   EXPECT_EQ(countOf(step, "kf.iota"), 1u);
   EXPECT_EQ(countOf(step, "q_a_proj"), 3u);

@@ -556,6 +556,18 @@ TEST(ModelFamily, FieldsOfLlama4) {
       "RoPE, as 'use_qk_norm' says");
 }
 
+/// As files have it whose models read images, too.
+TEST(ModelFamily, Llama4InsideAnother) {
+  auto config = parse({{"model_type", "llama4"},
+                       {"text_config", smallLlama4()},
+                       {"vision_config", {{"hidden_size", 1408}}}});
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->architecture, Architecture::Llama4);
+  EXPECT_EQ(config->hiddenSize, 64);
+  EXPECT_EQ(config->windows(), (std::vector<int64_t>{8192, 8192, 8192, 0}));
+  EXPECT_EQ(config->experts, parse(smallLlama4())->experts);
+}
+
 TEST(ModelFamily, DeepseekV3) {
   auto config = golden("deepseek-v3");
   ASSERT_TRUE(config.ok()) << config.message();
@@ -626,6 +638,22 @@ TEST(ModelFamily, FieldsOfDeepseekV3) {
   yarn["mscale_all_dim"] = 0.0;
   EXPECT_NEAR(parseWith({{"rope_scaling", yarn}}).attentionScale,
               1 / std::sqrt(192.0), 1e-12);
+
+  // Of latents and the output; queries of the hidden row have none.
+  for (const json &width : {json(16), json()}) {
+    std::vector<std::string> biases;
+    for (const ListedTensor &tensor : listTensors(
+             parseWith({{"attention_bias", true}, {"q_lora_rank", width}})))
+      if (tensor.name.starts_with("model.layers.1.self_attn.") &&
+          tensor.name.ends_with(".bias"))
+        biases.push_back(
+            tensor.name.substr(std::string("model.layers.1.").size()));
+    std::vector<std::string> expected = {"self_attn.kv_a_proj_with_mqa.bias",
+                                         "self_attn.o_proj.bias"};
+    if (!width.is_null())
+      expected.insert(expected.begin(), "self_attn.q_a_proj.bias");
+    EXPECT_EQ(biases, expected);
+  }
 
   auto errorWith = [&](const json &fields) {
     return parse(with(small, fields)).message();

@@ -113,6 +113,16 @@ TEST(ModelWork, LooksNoFurtherThanAWindow) {
   EXPECT_EQ(deep.bytes - shallow.bytes, 100 * kKeyBytes / kLayers * 21);
 }
 
+TEST(ModelWork, BeginsAnewWithAChunk) {
+  ModelConfig config = configOf("tinyllama-1.1b");
+  config.layerConfigs.assign(static_cast<size_t>(config.layers), {});
+  config.layerConfigs[0].window = 100;
+  config.layerConfigs[0].chunked = true;
+  const ModelWork work = workOf(config, DataType::Q8_0);
+  const StepWork last = work.decode(1, 99, 1), first = work.decode(1, 100, 1);
+  EXPECT_EQ(first.bytes - last.bytes, kKeyBytes / kLayers * (21 - 99));
+}
+
 TEST(ModelWork, KnowsTheCachesType) {
   const ModelConfig config = configOf("tinyllama-1.1b");
   const ModelWork half = workOf(config, DataType::Q8_0),

@@ -374,6 +374,25 @@ TEST(StoredTensors, ExpertsInTurns) {
     }
 }
 
+/// Llama 4's, whose experts are in stacks, beside what reads images.
+TEST(StoredTensors, Llama4InsideAnother) {
+  const ModelConfig config = golden("llama4").take();
+  auto file = openSafetensors(KF_SOURCE_DIR "/test/golden/llama4");
+  ASSERT_TRUE(file.ok()) << file.message();
+  MemoryTensors tensors;
+  for (const std::string &name : (*file)->names()) {
+    const TensorView view = *(*file)->find(name);
+    tensors.add("language_model." + name, view.type, view.shape,
+                std::string(static_cast<const char *>(view.data), view.bytes));
+  }
+  tensors.add("vision_model.class_embedding", {1}, {1.0f});
+  tensors.add("multi_modal_projector.linear_1.weight", {1}, {1.0f});
+  std::unique_ptr<WeightSource> weights =
+      std::make_unique<MemoryTensors>(tensors);
+  EXPECT_EQ(adaptStoredTensors(config, weights).message(), "");
+  EXPECT_EQ(findTensors(config, *weights).status().message(), "");
+}
+
 /// The language model of one that reads images, in 8 bits.
 TEST(StoredTensors, LanguageModelInEightBits) {
   ModelConfig config = golden("gemma3").take();
