@@ -98,6 +98,10 @@ TEST(Route, SigmoidsStandAlone) {
   expectNear(weightsOf({.top = 2, .sigmoid = true, .normalized = true}),
              {0.6f, 0.4f});
   EXPECT_TRUE(std::isnan(weightsOf({.top = 4, .sigmoid = true}).back()));
+  // A sum has it.
+  for (float weight :
+       weightsOf({.top = 4, .sigmoid = true, .normalized = true}))
+    EXPECT_TRUE(std::isnan(weight));
   // Nothing is divided by 0.
   logits = makeTensor({1, 2}, {-200, -300});
   expectNear(weightsOf({.top = 1, .sigmoid = true, .normalized = true}), {0});
@@ -150,6 +154,20 @@ TEST(Route, GroupsOfTheLargestSumsAreKept) {
                 .message()
                 .find("kf.route C5: bias needs sigmoid"),
             std::string::npos);
+}
+
+/// Where the groups that are kept have too few numbers.
+TEST(Route, OfEqualsInGroupsTheFirstIsLarger) {
+  Tensor logits = makeTensor({1, 6}, {-9, -9, -9, 3, 2, kNan});
+  Tensor zeros = makeTensor({6}, std::vector<float>(6, 0));
+  const TensorView bias = zeros.view();
+  auto routes = route(logits.view(),
+                      {.top = 3, .sigmoid = true, .groups = 2, .keptGroups = 1},
+                      nullptr, &bias);
+  ASSERT_TRUE(routes.ok()) << routes.message();
+  const int32_t *experts = (*routes)[0].ints();
+  EXPECT_EQ(std::vector<int32_t>(experts, experts + 3),
+            (std::vector<int32_t>{3, 4, 0}));
 }
 
 TEST(Route, RejectsWrongOperands) {

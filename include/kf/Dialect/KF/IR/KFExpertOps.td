@@ -28,14 +28,18 @@ def KF_RouteOp : KF_TensorOp<"route", [AttrSizedOperandSegments]> {
 
     With `sigmoid`, weights are the sigmoids of logits, each by itself, and if
     `normalized` divided by the sum of those that were chosen, plus 1e-20. A NaN
-    is the weight of the expert alone that has it.
+    makes the weight of its expert alone NaN, or if `normalized` those of a row
+    that chose it.
 
     With `bias`, the experts with the largest sums of weight and `bias[e]` are
     chosen instead, whose weights are as without (Wang et al., "Auxiliary-Loss-
     Free Load Balancing Strategy for Mixture-of-Experts", 2024). With
     `groups(n, m)`, the E experts are n groups of neighbours, and those are
     chosen of the m groups whose two largest sums together are largest
-    (DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024).
+    (DeepSeek-AI, "DeepSeek-V3 Technical Report", 2024). Sums of the other
+    groups count as -inf: where the m groups have fewer than `top` that are
+    larger, the first experts of those that are equal are chosen, of dropped
+    groups as well.
 
     - C1: `logits` is a rank 2 tensor [T, E] of f32, f16 or bf16, E static and at
       most 65536.
