@@ -449,10 +449,15 @@ private:
   /// The largest step of at most `most` that leaves `dim` no remainder where an
   /// op of the kernel has no tiles of unlike sizes: experts of a row are as
   /// many in each (C2 of kf.expert_matmul). Else, `most`.
-  int64_t evenStep(int64_t dim, int64_t extent, int64_t most) {
+  int64_t evenStep(RankedTensorType type, int64_t dim, int64_t most) {
     constexpr int64_t ofExperts = 1; // of rows, experts, columns
-    if (dim != ofExperts || kernel.getBody().getOps<ExpertMatmulOp>().empty())
+    auto hasExperts = [&](ExpertMatmulOp op) {
+      return cast<ShapedType>(op.getType()).getShape() == type.getShape();
+    };
+    if (dim != ofExperts ||
+        llvm::none_of(kernel.getBody().getOps<ExpertMatmulOp>(), hasExperts))
       return most;
+    const int64_t extent = type.getDimSize(dim);
     int64_t step = std::min(most, extent);
     while (extent % step != 0)
       --step;
@@ -486,7 +491,7 @@ private:
         rest = std::max<int64_t>(rest / std::max<int64_t>(extent, 1), 1);
       else
         draft.workgroup[dim] =
-            evenStep(dim, extent, stepFor(extent, std::exchange(rest, 1)));
+            evenStep(type, dim, stepFor(extent, std::exchange(rest, 1)));
     }
     // Of a workgroup; more than those make no difference.
     const int64_t most = mostRowThreads * batchOfThread;
