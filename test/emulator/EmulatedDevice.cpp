@@ -268,8 +268,9 @@ private:
     const std::string object = folder + "/" + number + ".o",
                       library = folder + "/" + number + ".so";
     std::ofstream(object, std::ios::binary) << executable.binary;
-    KF_RETURN_IF_ERROR(runProgram({KF_EMULATOR_LINKER, "-m", "aarch64linux",
-                                   "-shared", "-o", library, object}));
+    KF_RETURN_IF_ERROR(
+        runProgram({KF_EMULATOR_LINKER, "-m", "aarch64linux", "-shared",
+                    "--whole-archive", "-o", library, object}));
     std::string text = library + '\0';
     for (const KernelSpec &kernel : executable.kernels)
       text += kernel.name + '\0';
