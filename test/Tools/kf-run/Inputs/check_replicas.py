@@ -36,14 +36,21 @@ def configuration(port, servers):
     put("bind :8000", f"bind 127.0.0.1:{port}")
     put("127.0.0.1:8080", servers[0])
     put("127.0.0.1:8081", servers[1])
-    put("inter 2s", "inter 100ms", times=2)
+    put("inter 2s", "inter 1s", times=2)
     return text
 
 
+def start(running, command, **how):
+    """A process that is gone when the stack `running` is left."""
+    process = running.enter_context(subprocess.Popen(command, **how))
+    running.callback(process.kill)
+    return process
+
+
 class Server:
-    def __init__(self):
-        self.process = subprocess.Popen(["kf-run", "serve", "--port", "0", "-t", "1"],
-                                        stdout=subprocess.PIPE, text=True)
+    def __init__(self, running):
+        self.process = start(running, ["kf-run", "serve", "--port", "0", "-t", "1"],
+                             stdout=subprocess.PIPE, text=True)
         listens = re.fullmatch(r"listening on http://(\S+)\n", self.process.stdout.readline())
         self.address = listens[1]
         assert self.process.stdout.readline().startswith("serving ")
@@ -105,10 +112,11 @@ def check(port, servers):
     assert servers_of(port, servers, SESSIONS) == chosen
     assert set(servers_of(port, servers, [None] * 40)) == {0, 1}
     # Who goes away waits for nothing, whether the answer streams or not.
+    total = lambda name: sum(server.metric(name) for server in servers)
+    running = lambda: total("vllm:num_requests_running")
     for stream in False, True:
         connection = send(port, SESSIONS[0], n=64, max_tokens=900, ignore_eos=True,
                           stream=stream)
-        running = lambda: sum(server.metric("vllm:num_requests_running") for server in servers)
         wait(lambda: running() > 0)
         connection.close()
         wait(lambda: running() == 0)
@@ -126,13 +134,11 @@ with socket.socket() as free:
 with contextlib.ExitStack() as running:
     servers = []
     for _ in range(2):
-        servers.append(Server())
-        running.callback(servers[-1].process.kill)
+        servers.append(Server(running))
     with open("haproxy.cfg", "w") as file:
         file.write(configuration(port, [server.address for server in servers]))
-    proxy = subprocess.Popen([sys.argv[1], "-db", "-f", "haproxy.cfg"],
-                             stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    running.callback(proxy.kill)
+    proxy = start(running, [sys.argv[1], "-db", "-f", "haproxy.cfg"],
+                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def is_ready():
         assert proxy.poll() is None, "the proxy does not take its lines"
