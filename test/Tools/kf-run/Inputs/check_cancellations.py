@@ -1,9 +1,10 @@
-"""check_cancellations.py MODEL COUNT: clients that go away leave nobody waiting.
+"""check_cancellations.py MODEL COUNT OPTION...: clients that go away end what they asked for.
 
 COUNT requests, or as many as KF_RANK_DEATHS says, some at once, of a server of two
-ranks: each client goes away at a random time. All of them end in the server, and
-what is asked for in between and afterwards has the same answer. Of the Python
-standard library alone.
+ranks, with the options: each client goes away at a random time. All of them end in
+the server, and what is asked for in between and afterwards has the same answer.
+KF_RANK_SEED repeats the random choices of a run. Of the Python standard library
+alone.
 """
 
 import concurrent.futures
@@ -19,8 +20,11 @@ import time
 SECONDS = 240
 model = sys.argv[1]
 count = int(os.environ.get("KF_RANK_DEATHS", sys.argv[2]))
+seed = int(os.environ.get("KF_RANK_SEED", random.randrange(2**32)))
+choices = random.Random(seed)
 serve = subprocess.Popen(["kf-run", "serve", model, "--port", "0", "-t", "2",
-                          "--tensor-parallel", "2"], stdout=subprocess.PIPE, text=True)
+                          "--tensor-parallel", "2", *sys.argv[3:]],
+                         stdout=subprocess.PIPE, text=True)
 
 
 def connect():
@@ -34,10 +38,9 @@ def send(**fields):
     return connection
 
 
-def go_away(_):
-    connection = send(n=random.randint(1, 4), max_tokens=900, ignore_eos=True, temperature=1,
-                      stream=random.random() < 0.5)
-    time.sleep(random.random() * 0.3)
+def go_away(n, stream, seconds):
+    connection = send(n=n, stream=stream, max_tokens=900, ignore_eos=True, temperature=1)
+    time.sleep(seconds)
     connection.close()
 
 
@@ -46,12 +49,13 @@ def greedy():
     return answer["choices"][0]["text"]
 
 
-def running():
+def metric(name):
     connection = connect()
     connection.request("GET", "/metrics")
     text = connection.getresponse().read().decode()
-    return sum(float(value) for value in re.findall(
-        r"^vllm:num_requests_(?:running|waiting)\S* (\S+)$", text, re.M))
+    values = re.findall(rf"^(?:{name})(?:{{.*}})? (\S+)$", text, re.M)
+    assert values, name
+    return sum(float(value) for value in values)
 
 
 try:
@@ -59,16 +63,23 @@ try:
     assert serve.stdout.readline().startswith("serving ")
     expected = greedy()
     with concurrent.futures.ThreadPoolExecutor(4) as clients:
-        gone = [clients.submit(go_away, i) for i in range(count)]
+        gone = [clients.submit(go_away, choices.randint(1, 4), choices.random() < 0.5,
+                               choices.random() * 0.3) for _ in range(count)]
         while not all(one.done() for one in gone):
             assert greedy() == expected
         for one in gone:
             one.result()
     end = time.monotonic() + SECONDS
-    while running() > 0:
+    while metric("vllm:num_requests_(?:running|waiting)") > 0:
         assert time.monotonic() < end, "requests that nobody waits for go on"
         time.sleep(0.02)
+    assert metric("kernelforge:requests_cancelled_total") > 0, "all texts went on to their ends"
     assert greedy() == expected
-finally:
     serve.terminate()
-assert serve.wait(SECONDS) == 0
+    assert serve.wait(SECONDS) == 0
+except BaseException:
+    print(f"to repeat it: KF_RANK_SEED={seed}", file=sys.stderr)
+    raise
+finally:
+    serve.kill()
+    serve.wait()
