@@ -232,18 +232,22 @@ void ProgramRunner::setProfile(Profile *newProfile) {
 Status ProgramRunner::write(size_t index, uint64_t offset, const void *data,
                             uint64_t bytes) {
   assert(index < executable.inputs.size() && "no such input");
-  if (auto held = watched.find(static_cast<uint32_t>(index));
+  const std::span source(static_cast<const std::byte *>(data), bytes);
+  KF_RETURN_IF_ERROR(stream->upload(input(index), offset, source));
+  if (bytes > Stream::smallUpload)
+    KF_RETURN_IF_ERROR(stream->synchronize());
+  // In the buffer, as the upload has checked.
+  if (const auto held = watched.find(static_cast<uint32_t>(index));
       held != watched.end()) {
     std::vector<int32_t> &values = held->second;
-    values.resize(std::max(values.size(), static_cast<size_t>(offset + bytes) /
-                                              sizeof(int32_t)));
-    std::copy_n(static_cast<const int32_t *>(data), bytes / sizeof(int32_t),
-                values.begin() +
-                    static_cast<ptrdiff_t>(offset / sizeof(int32_t)));
+    const uint64_t end = offset + bytes;
+    values.resize(std::max<size_t>(
+        values.size(), end / sizeof(int32_t) + (end % sizeof(int32_t) != 0)));
+    std::ranges::copy(
+        source,
+        std::as_writable_bytes(std::span(values)).subspan(offset).begin());
   }
-  KF_RETURN_IF_ERROR(stream->upload(
-      input(index), offset, {static_cast<const std::byte *>(data), bytes}));
-  return bytes <= Stream::smallUpload ? Status() : stream->synchronize();
+  return Status();
 }
 
 Status ProgramRunner::copyInput(size_t index, uint64_t offset,

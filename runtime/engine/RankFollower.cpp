@@ -48,13 +48,17 @@ Status RankFollower::followAll(RankChannel &leader) {
     KF_ASSIGN_OR_RETURN(const std::vector<RankCommand> commands,
                         decodeCommands(*message));
     for (const RankCommand &command : commands) {
+      std::string text;
       Status status = catchExceptions([&] {
-        return std::visit([&](const auto &held) { return obey(held); },
-                          command);
+        Status obeyed =
+            std::visit([&](const auto &held) { return obey(held); }, command);
+        if (obeyed.ok())
+          text = textFor(command);
+        return obeyed;
       });
       if (!isAnswered(command))
         KF_RETURN_IF_ERROR(status);
-      else if (!leader.send(encode(RankAnswer{status, textFor(command)})).ok())
+      else if (!leader.send(encode(RankAnswer{status, text})).ok())
         return Status(); // nobody waits for it any more
     }
   }

@@ -235,9 +235,10 @@ TEST(RankLeader, RefusesAnotherModel) {
 constexpr StepShape kBody = {StepPart::Body, 16}, kHead = {StepPart::Head, 1},
                     kChoice = {StepPart::Choose, 1};
 
-/// What a rank that has a body and a choice of tokens says to `command`, and
-/// ends with.
-Status obeyed(const RankCommand &command) {
+/// What a rank that has a body and a choice of tokens, and was told `before`,
+/// says to `command`, and ends with.
+Status obeyed(const RankCommand &command,
+              const std::vector<RankCommand> &before = {}) {
   auto [leader, there] = createThreadChannel();
   Follower follower(std::move(there));
   std::string message;
@@ -246,9 +247,14 @@ Status obeyed(const RankCommand &command) {
   encode(OpenCache{4, 16}, message);
   for (const StepShape &shape : {kBody, kHead, kChoice})
     encode(BindProgram{shape}, message);
+  int answers = 7;
+  for (const RankCommand &told : before) {
+    encode(told, message);
+    answers += isAnswered(told);
+  }
   encode(command, message);
   EXPECT_TRUE(leader->send(message).ok());
-  for (int answer = 0; answer < 7; ++answer) {
+  for (int answer = 0; answer < answers; ++answer) {
     const Result<std::optional<std::string>> given = leader->receive();
     if (!given.ok() || !*given) {
       ADD_FAILURE() << "no answer " << answer;
@@ -302,6 +308,21 @@ TEST(RankFollower, DoesNothingOutsideOfItsBuffers) {
       wrong.scalars[slot] = size;
       EXPECT_FALSE(obeyed(wrong).ok()) << slot << " is " << size;
     }
+}
+
+TEST(RankFollower, WritesNothingOutsideOfBuffersThatAProfileWatches) {
+  static const std::vector<std::byte> bytes((1 << 16) + 1);
+  const std::span<const std::byte> few = std::span(bytes).subspan(1, 64);
+  for (uint32_t input = 0; input < fakeStep(kBody).inputs.size(); ++input) {
+    EXPECT_TRUE(succeeds(
+        obeyed(WriteInput{kBody, input, 0, few.first(4)}, {BeginProfile()})));
+    for (const WriteInput &write :
+         {WriteInput{kBody, input, 8, std::span(bytes)},
+          WriteInput{kBody, input, uint64_t(1) << 62, few},
+          WriteInput{kBody, input, UINT64_MAX - 3, few.first(4)},
+          WriteInput{kBody, input, UINT64_MAX, few}})
+      EXPECT_TRUE(failsWith(obeyed(write, {BeginProfile()}), "past the end"));
+  }
 }
 
 TEST(RankFollower, NeedsACache) {
