@@ -486,6 +486,11 @@ private:
       return scaled(summed(local),
                     static_cast<double>(own) / static_cast<double>(all));
     };
+    auto aboveZero = [&](Value of) -> Value {
+      return ActivationOp::create(
+          b, loc, of,
+          ActivationKindAttr::get(b.getContext(), ActivationKind::Relu));
+    };
     auto alongRow = [&](Value one) -> Value {
       return BroadcastOp::create(b, loc, x.getType(), one);
     };
@@ -493,18 +498,17 @@ private:
     Value difference = arith::SubFOp::create(b, loc, x, alongRow(center));
     Value variance =
         mean(arith::MulFOp::create(b, loc, difference, difference));
-    // Zeros that fill up rows are as far from the mean as that is from 0.
+    // Zeros that fill up rows are as far from the mean as that is from 0. What
+    // is left of a row whose numbers are alike may be rounded to less than 0.
     if (const int64_t zeros = config.ranks * own - all; zeros > 0)
-      variance = arith::SubFOp::create(
+      variance = aboveZero(arith::SubFOp::create(
           b, loc, variance,
           scaled(arith::MulFOp::create(b, loc, center, center),
-                 static_cast<double>(zeros) / static_cast<double>(all)));
+                 static_cast<double>(zeros) / static_cast<double>(all))));
     Value deviation = math::SqrtOp::create(b, loc, variance);
     Value rest = arith::SubFOp::create(
         b, loc, difference, alongRow(scaled(deviation, *layer.gateCutoff)));
-    return rounded(ActivationOp::create(
-        b, loc, rest,
-        ActivationKindAttr::get(b.getContext(), ActivationKind::Relu)));
+    return rounded(aboveZero(rest));
   }
 
   /// x [T, D], normalized of `residual` -> [T, D]: results, of all ranks, are
