@@ -48,7 +48,7 @@ std::unique_ptr<Profile> ProfileFlags::make() const {
 }
 
 Status kf::showProfile(const ProfileFlags &flags, const Profile &profile,
-                       Device &device) {
+                       Device &device, const std::string &others) {
   MachineRates rates;
   bool disturbed = false;
   {
@@ -65,7 +65,7 @@ Status kf::showProfile(const ProfileFlags &flags, const Profile &profile,
   }
   {
     const ProgressPause pause;
-    std::fputs(profile.table(rates, disturbed).c_str(), stderr);
+    std::fputs((profile.table(rates, disturbed) + others).c_str(), stderr);
   }
   if (flags.file->empty())
     return Status();

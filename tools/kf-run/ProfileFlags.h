@@ -32,9 +32,10 @@ struct ProfileFlags {
 };
 
 /// Prints the table of `profile`, with the ceilings of `device`, which it
-/// measures, and writes the trace where one is asked for. Errors name the file.
+/// measures, and the tables of `others`, and writes the trace where one is
+/// asked for. Errors name the file.
 Status showProfile(const ProfileFlags &flags, const Profile &profile,
-                   Device &device);
+                   Device &device, const std::string &others = {});
 
 } // namespace kf
 

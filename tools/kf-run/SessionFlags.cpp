@@ -13,6 +13,7 @@
 #include "TerminalObserver.h"
 
 #include <string>
+#include <vector>
 
 using namespace kf;
 
@@ -110,11 +111,14 @@ SessionOptions SessionFlags::options(bool withTokenizer) const {
 Status kf::showProfile(const SessionFlags &flags, Session &session) {
   if (!session.profile())
     return Status();
-  KF_RETURN_IF_ERROR(
-      showProfile(flags.profile, *session.profile(), session.device()));
-  KF_ASSIGN_OR_RETURN(const std::vector<Session::RankProfile> others,
-                      session.profilesOfOthers());
-  for (const Session::RankProfile &other : others)
-    std::fprintf(stderr, "\n%s\n%s", other.rank.c_str(), other.table.c_str());
-  return Status();
+  std::string tables;
+  const Result<std::vector<Session::RankProfile>> others =
+      session.profilesOfOthers();
+  if (others.ok())
+    for (const Session::RankProfile &other : *others)
+      tables += "\n" + other.rank + "\n" + other.table;
+  else // a rank that is lost is the command's own error
+    printWarning(others.message() + "; the profile is of rank 0 alone");
+  return showProfile(flags.profile, *session.profile(), session.device(),
+                     tables);
 }
