@@ -53,18 +53,6 @@ struct Pair {
   Fixture large;
 };
 
-/// One of many texts.
-struct Drafted {
-  Drafted(Fixture &fixture, const SamplerOptions &sampling,
-          GenerationOptions options)
-      : sequence(fixture.sequence()), sampler(*Sampler::create(sampling)),
-        generation(*sequence, sampler, nullptr, std::move(options)) {}
-
-  std::unique_ptr<Sequence> sequence;
-  Sampler sampler;
-  Generation generation;
-};
-
 GenerationOptions ofTokens(int64_t count) {
   GenerationOptions options;
   options.maxTokens = count;
@@ -74,7 +62,7 @@ GenerationOptions ofTokens(int64_t count) {
 /// Runs one text; checks that it is the one without drafts.
 GenerationResult textOf(Pair &pair, const std::vector<int32_t> &prompt,
                         const SamplerOptions &sampling, int64_t count) {
-  Drafted text(pair.large, sampling, ofTokens(count));
+  GeneratedText text(pair.large, sampling, ofTokens(count));
   EXPECT_TRUE(text.generation.start(prompt).ok());
   pair.large.runAll();
   Result<GenerationResult> result = text.generation.take();
@@ -102,9 +90,9 @@ TEST(EngineDraftModel, TextsAreThoseWithoutDrafts) {
                   errs, 4, kVocab, {.runsAhead = ahead});
         auto prompt = [](size_t i) { return tokens(1 + i * 13 % 90, i); };
         auto count = [](size_t i) { return 40 + i * 53 % 200; };
-        std::vector<std::unique_ptr<Drafted>> texts;
+        std::vector<std::unique_ptr<GeneratedText>> texts;
         for (size_t i = 0; i < 12; ++i) {
-          texts.push_back(std::make_unique<Drafted>(
+          texts.push_back(std::make_unique<GeneratedText>(
               pair.large, optionsOf(i),
               ofTokens(static_cast<int64_t>(count(i)))));
           ASSERT_TRUE(texts.back()->generation.start(prompt(i)).ok());
@@ -178,7 +166,7 @@ TEST(EngineDraftModel, NobodyWaitsForAPrompt) {
     EXPECT_LE(steps - before, 8);
     before = steps;
   };
-  Drafted text(pair.large, {}, options);
+  GeneratedText text(pair.large, {}, options);
   ASSERT_TRUE(text.generation.start(tokens(700)).ok());
   pair.large.runAll();
   const auto result = text.generation.take();
@@ -192,7 +180,7 @@ TEST(EngineDraftModel, NobodyWaitsForAPrompt) {
 TEST(EngineDraftModel, TextsThatAreCutAndForked) {
   Pair pair({.parallel = 2}, /*errs=*/512);
   for (int round = 0; round < 3; ++round) {
-    Drafted text(pair.large, {}, ofTokens(60));
+    GeneratedText text(pair.large, {}, ofTokens(60));
     ASSERT_TRUE(text.generation.start(tokens(30)).ok());
     pair.large.runAll();
     ASSERT_TRUE(text.sequence->rewind(20).ok());
@@ -252,7 +240,7 @@ TEST(EngineDraftModel, ContextFull) {
     for (const int64_t small : {6, 10, 64, 100}) {
       Pair pair({.contextLength = context}, 0, 4, kVocab,
                 {.contextLength = small});
-      Drafted text(pair.large, {}, ofTokens(1000));
+      GeneratedText text(pair.large, {}, ofTokens(1000));
       ASSERT_TRUE(text.generation.start(tokens(4)).ok());
       pair.large.runAll();
       const auto result = text.generation.take();
@@ -265,10 +253,10 @@ TEST(EngineDraftModel, ContextFull) {
 /// Texts that the small model's cache has no pages for go on without drafts.
 TEST(EngineDraftModel, TooFewPagesToDraftForAll) {
   Pair pair({.parallel = 4}, 0, 4, kVocab, {.pages = 3});
-  std::vector<std::unique_ptr<Drafted>> texts;
+  std::vector<std::unique_ptr<GeneratedText>> texts;
   for (size_t i = 0; i < 4; ++i) {
-    texts.push_back(
-        std::make_unique<Drafted>(pair.large, SamplerOptions(), ofTokens(300)));
+    texts.push_back(std::make_unique<GeneratedText>(
+        pair.large, SamplerOptions(), ofTokens(300)));
     ASSERT_TRUE(texts.back()->generation.start(tokens(50, i)).ok());
   }
   pair.large.runAll();
@@ -283,7 +271,7 @@ TEST(EngineDraftModel, TooFewPagesToDraftForAll) {
 
 TEST(EngineDraftModel, CancelledAndDestroyedMeanwhile) {
   Pair pair({.parallel = 3}, /*errs=*/300);
-  std::vector<std::unique_ptr<Drafted>> texts;
+  std::vector<std::unique_ptr<GeneratedText>> texts;
   for (size_t i = 0; i < 3; ++i) {
     GenerationOptions options = ofTokens(200);
     options.onToken = [&, i, told = 0](int32_t) mutable {
@@ -294,7 +282,7 @@ TEST(EngineDraftModel, CancelledAndDestroyedMeanwhile) {
         texts[2].reset();
     };
     texts.push_back(
-        std::make_unique<Drafted>(pair.large, SamplerOptions(), options));
+        std::make_unique<GeneratedText>(pair.large, SamplerOptions(), options));
     ASSERT_TRUE(texts.back()->generation.start(tokens(5, i)).ok());
   }
   pair.large.runAll();
@@ -312,7 +300,7 @@ TEST(EngineDraftModel, FailureOfTheSmallModel) {
   Pair pair({});
   pair.small.device.behavior.failure =
       Status::error("the small one is lost", StatusCode::Unavailable);
-  Drafted text(pair.large, {}, ofTokens(50));
+  GeneratedText text(pair.large, {}, ofTokens(50));
   ASSERT_TRUE(text.generation.start(tokens(5)).ok());
   pair.large.runAll();
   ASSERT_TRUE(text.generation.isDone());

@@ -19,18 +19,6 @@ constexpr NgramOptions kDrafts = {.longest = 2, .shortest = 1, .most = 6};
 /// What the fake model chooses where it does not vary.
 constexpr int32_t kAnswer = kVocab - 1;
 
-/// One of many texts.
-struct Drafted {
-  Drafted(Fixture &fixture, const SamplerOptions &sampling,
-          GenerationOptions options)
-      : sequence(fixture.sequence()), sampler(*Sampler::create(sampling)),
-        generation(*sequence, sampler, nullptr, std::move(options)) {}
-
-  std::unique_ptr<Sequence> sequence;
-  Sampler sampler;
-  Generation generation;
-};
-
 /// Penalties are of every other one, and draft nothing.
 TEST(EngineDraft, TextsAreThoseWithoutDrafts) {
   for (const int64_t rows : {4, 20, 512})
@@ -43,12 +31,12 @@ TEST(EngineDraft, TextsAreThoseWithoutDrafts) {
       fixture.device.behavior.varies = true;
       auto prompt = [](size_t i) { return tokens(1 + i * 13 % 90, i); };
       auto count = [](size_t i) { return 40 + i * 53 % 200; };
-      std::vector<std::unique_ptr<Drafted>> texts;
+      std::vector<std::unique_ptr<GeneratedText>> texts;
       for (size_t i = 0; i < 12; ++i) {
         GenerationOptions options;
         options.maxTokens = static_cast<int64_t>(count(i));
-        texts.push_back(std::make_unique<Drafted>(fixture, optionsOf(i),
-                                                  std::move(options)));
+        texts.push_back(std::make_unique<GeneratedText>(fixture, optionsOf(i),
+                                                        std::move(options)));
         ASSERT_TRUE(texts.back()->generation.start(prompt(i)).ok());
       }
       int64_t drafted = 0, accepted = 0;
@@ -94,7 +82,7 @@ TEST(EngineDraft, WhatWasReadGoesOn) {
   fixture.device.behavior.varies = true;
   GenerationOptions options;
   options.maxTokens = 120;
-  Drafted text(fixture, {}, options);
+  GeneratedText text(fixture, {}, options);
   ASSERT_TRUE(text.generation.start(tokens(70)).ok());
   fixture.runAll();
   ASSERT_GT(fixture.engine->counts().drafted,
@@ -113,7 +101,7 @@ TEST(EngineDraft, FewStepsWhereDraftsAreAccepted) {
   Fixture fixture({.parallel = 1, .ngrams = NgramOptions{.most = 7}});
   GenerationOptions options;
   options.maxTokens = 100;
-  Drafted text(fixture, {}, options);
+  GeneratedText text(fixture, {}, options);
   ASSERT_TRUE(text.generation.start(tokens(5)).ok());
   fixture.runAll();
   const auto result = text.generation.take();
@@ -132,7 +120,7 @@ TEST(EngineDraft, StopTokenAtOnce) {
   options.onToken = [&](int32_t id) { told.push_back(id); };
   options.stopIds = {kAnswer};
   options.maxTokens = 50;
-  Drafted text(fixture, {}, options);
+  GeneratedText text(fixture, {}, options);
   // A text of what is always chosen: the first one ends it.
   ASSERT_TRUE(
       text.generation.start(std::vector<int32_t>{1, kAnswer, kAnswer}).ok());
@@ -143,14 +131,14 @@ TEST(EngineDraft, StopTokenAtOnce) {
   // Stop at the fourth, where three and more are drafted at once.
   told.clear();
   GenerationOptions later;
-  std::unique_ptr<Drafted> other;
+  std::unique_ptr<GeneratedText> other;
   later.maxTokens = 50;
   later.onToken = [&](int32_t id) {
     told.push_back(id);
     if (told.size() == 6)
       other->sequence->cancel();
   };
-  other = std::make_unique<Drafted>(fixture, SamplerOptions(), later);
+  other = std::make_unique<GeneratedText>(fixture, SamplerOptions(), later);
   ASSERT_TRUE(
       other->generation.start(std::vector<int32_t>{kAnswer, kAnswer}).ok());
   fixture.runAll();
@@ -184,7 +172,7 @@ TEST(EngineDraft, StopTokenAmongDrafts) {
         options.maxTokens = 80;
         options.stopIds = {stop};
         options.onToken = [&](int32_t id) { text.told.push_back(id); };
-        Drafted drafted(fixture, sampling, options);
+        GeneratedText drafted(fixture, sampling, options);
         ASSERT_TRUE(drafted.generation.start(tokens(9, seed)).ok());
         fixture.runAll();
         const auto result = drafted.generation.take();
@@ -218,7 +206,7 @@ TEST(EngineDraft, ContextFull) {
     Fixture fixture({.contextLength = context, .ngrams = kDrafts});
     GenerationOptions options;
     options.maxTokens = 1000;
-    Drafted text(fixture, {}, options);
+    GeneratedText text(fixture, {}, options);
     ASSERT_TRUE(text.generation.start(tokens(4)).ok());
     fixture.runAll();
     const auto result = text.generation.take();
