@@ -189,18 +189,39 @@ private:
   /// A layer's attention and feed-forward: [T, D] -> [T, D].
   Value blocks(Value x, const std::string &at, int64_t i) {
     Value input = inputNorm(x, at, names.attentionNorm);
-    Value attended =
-        outputNorm(attention(input, at, i), at, names.attentionOutputNorm);
-    x = arith::AddFOp::create(b, loc, x,
-                              scaled(attended, config.residualScale));
+    x = withBlock(x, attention(input, at, i), at, names.attentionOutputNorm);
     if (config.narrowWidth)
       x = scaled(arith::AddFOp::create(b, loc, x, narrowBlock(input, at)),
                  1 / std::numbers::sqrt2);
     if (!config.parallelBlocks)
       input = inputNorm(x, at, names.mlpNorm);
-    Value fed =
-        outputNorm(feedForward(input, x, at, i), at, names.mlpOutputNorm);
-    return arith::AddFOp::create(b, loc, x, scaled(fed, config.residualScale));
+    return withBlock(x, feedForward(input, x, at, i), at, names.mlpOutputNorm);
+  }
+
+  /// What a block computes, [T, D].
+  struct BlockResult {
+    Value value;
+    bool isPart = false; ///< this rank's part of the sum of all ranks
+  };
+
+  Value whole(BlockResult block) {
+    return block.isPart ? summed(block.value) : block.value;
+  }
+
+  /// Residual x [T, D] + the block's result, behind the norm called `name` if
+  /// there is one: [T, D].
+  Value withBlock(Value x, BlockResult block, const std::string &at,
+                  std::string_view name) {
+    const bool hasNorm = config.normPlaces != ::kf::NormPlaces::Inputs;
+    if (config.ranks == 1 || !block.isPart || hasNorm || !activation.isF32())
+      return arith::AddFOp::create(
+          b, loc, x,
+          scaled(outputNorm(whole(block), at, name), config.residualScale));
+    // Each rank adds its share of x to its part, in the product's kernel, so
+    // that the sum of all is what the next layer reads.
+    return summed(arith::AddFOp::create(
+        b, loc, scaled(x, 1.0 / static_cast<double>(config.ranks)),
+        scaled(block.value, config.residualScale)));
   }
 
   /// x [T, D] and what two products of few columns between add to it: a learned
@@ -228,11 +249,11 @@ private:
   }
 
   /// [T, D] -> [T, D]; `at` begins the layer's names.
-  Value attention(Value x, const std::string &at, int64_t layer) {
+  BlockResult attention(Value x, const std::string &at, int64_t layer) {
     const ::kf::LayerConfig own = config.layer(layer);
     const std::string output = at + std::string(names.output);
     if (latent)
-      return linear(latentAttention(x, at, layer), output);
+      return {linear(latentAttention(x, at, layer), output)};
     auto [q, k, v] = queriesKeysValues(x, at, own);
     if (own.queryGrowth)
       q = scaledBy(q, queryFactor);
@@ -249,9 +270,9 @@ private:
       sinks = weightOf(at + std::string(names.sinks));
     Value row = fromHeads(attend(q, sinks, layer));
     if (!config.outputByRows)
-      return summed(linear(row, output));
+      return {linear(row, output), /*isPart=*/true};
     row = gathered(row, config.ranks * config.heads * own.headDim);
-    return gathered(linear(row, output), config.hiddenSize);
+    return {gathered(linear(row, output), config.hiddenSize)};
   }
 
   /// [T, D] -> [T, heads * value dim]. Of a cache that has what keys and values
@@ -364,22 +385,24 @@ private:
   }
 
   /// x [T, D], normalized of `residual` -> [T, D].
-  Value feedForward(Value x, Value residual, const std::string &at,
-                    int64_t layer) {
+  BlockResult feedForward(Value x, Value residual, const std::string &at,
+                          int64_t layer) {
     const bool hasExperts = config.hasExperts(layer);
     if (hasExperts && !config.experts.besideBlock)
       return experts(x, residual, at);
     const BlockNames parts = {names.gate, names.up, names.down};
     const ::kf::LayerConfig own = config.layer(layer);
-    Value block = summed(own.gateCutoff ? blockInProducts(x, at, parts, &own)
-                                        : mlp(x, at, parts));
+    const BlockResult dense = {own.gateCutoff
+                                   ? blockInProducts(x, at, parts, &own)
+                                   : mlp(x, at, parts),
+                               /*isPart=*/true};
     if (!hasExperts)
-      return block;
-    block = norm(block, at + std::string(names.blockOutputNorm));
-    Value chosen = experts(norm(residual, at + std::string(names.expertNorm)),
-                           residual, at);
-    return arith::AddFOp::create(
-        b, loc, block, norm(chosen, at + std::string(names.expertOutputNorm)));
+      return dense;
+    Value block = norm(whole(dense), at + std::string(names.blockOutputNorm));
+    Value chosen = whole(experts(
+        norm(residual, at + std::string(names.expertNorm)), residual, at));
+    return {arith::AddFOp::create(
+        b, loc, block, norm(chosen, at + std::string(names.expertOutputNorm)))};
   }
 
   //===--- Inputs of tokens -----------------------------------------------===//
@@ -513,7 +536,7 @@ private:
 
   /// x [T, D], normalized of `residual` -> [T, D]: results, of all ranks, are
   /// added up in f32, and rounded once.
-  Value experts(Value x, Value residual, const std::string &at) {
+  BlockResult experts(Value x, Value residual, const std::string &at) {
     ExpertBlock block(b, loc, config.experts, activationAttr());
     const ExpertWeights weights = expertWeights(at);
     Value sum = block.route(x, routerLogits(x, residual, at), weights);
@@ -526,7 +549,9 @@ private:
                    : block.widen(shared);
       sum = arith::AddFOp::create(b, loc, sum, shared);
     }
-    return rounded(summed(sum));
+    if (activation.isF32())
+      return {sum, /*isPart=*/true};
+    return {rounded(summed(sum))};
   }
 
   /// [T, E] of x, or of what x is normalized of.
