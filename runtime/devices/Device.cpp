@@ -345,6 +345,21 @@ Result<std::unique_ptr<Buffer>> Device::allocate(uint64_t bytes,
   return statusOfException();
 }
 
+Result<std::unique_ptr<Buffer>>
+Device::allocateArena(const Executable &executable) try {
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer,
+                      doAllocateArena(executable));
+  buffer->owner = this;
+  return buffer;
+} catch (...) {
+  return statusOfException();
+}
+
+Result<std::unique_ptr<Buffer>>
+Device::doAllocateArena(const Executable &executable) {
+  return doAllocate(executable.arenaBytes, MemoryKind::Device);
+}
+
 Result<std::unique_ptr<Buffer>> Device::wrap(const void *data,
                                              uint64_t bytes) try {
   if (!data && bytes > 0)

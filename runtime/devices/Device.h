@@ -332,6 +332,10 @@ public:
   /// A buffer of zeros.
   Result<std::unique_ptr<Buffer>>
   allocate(uint64_t bytes, MemoryKind kind = MemoryKind::Device);
+  /// Memory for the arena of a program that this device may load. Programs
+  /// whose runs meet other ranks may have it in common: no two of them run at
+  /// the same time.
+  Result<std::unique_ptr<Buffer>> allocateArena(const Executable &executable);
   /// A read-only buffer over host memory that stays valid and unchanged as long
   /// as it, aligned as its elements are; devices without shared memory copy.
   Result<std::unique_ptr<Buffer>> wrap(const void *data, uint64_t bytes);
@@ -348,6 +352,9 @@ private:
   virtual Result<DeviceMemory> doMemory() const = 0;
   virtual Result<std::unique_ptr<Buffer>> doAllocate(uint64_t bytes,
                                                      MemoryKind kind) = 0;
+  /// That of doAllocate() unless a device has something better.
+  virtual Result<std::unique_ptr<Buffer>>
+  doAllocateArena(const Executable &executable);
   /// `data` is not null unless `bytes` is 0.
   virtual Result<std::unique_ptr<Buffer>> doWrap(const void *data,
                                                  uint64_t bytes) = 0;

@@ -135,7 +135,7 @@ Status ProgramRunner::prepare(WeightStore &weights, KVCache &cache,
     table.caches.push_back(buffer);
   }
   if (executable.arenaBytes) {
-    KF_ASSIGN_OR_RETURN(arena, device.allocate(executable.arenaBytes));
+    KF_ASSIGN_OR_RETURN(arena, device.allocateArena(executable));
     table.arena = arena.get();
   }
   const auto largest = executable.largestSizes();

@@ -117,12 +117,17 @@ private:
   Status broken; ///< why nothing works any more
 };
 
-/// Memory that CUDA kernels use. Owns it; `context` outlives it.
+/// Memory that CUDA kernels use. Owns it unless it is shared, whose owner
+/// outlives it, as `context` does.
 class CudaBuffer final : public Buffer {
 public:
-  CudaBuffer(CudaContext &context, CudaMemory memory, uint64_t bytes)
-      : Buffer(bytes), context(context), memory(memory) {}
-  ~CudaBuffer() override { context.release(memory); }
+  CudaBuffer(CudaContext &context, CudaMemory memory, uint64_t bytes,
+             bool isShared = false)
+      : Buffer(bytes), context(context), memory(memory), isShared(isShared) {}
+  ~CudaBuffer() override {
+    if (!isShared)
+      context.release(memory);
+  }
 
   void *hostPointer() override { return memory.host; }
   CUdeviceptr address() const { return memory.address; }
@@ -135,6 +140,7 @@ public:
 private:
   CudaContext &context;
   CudaMemory memory;
+  bool isShared;
 };
 
 } // namespace kf

@@ -41,6 +41,15 @@ private:
     return std::unique_ptr<Buffer>(std::move(buffer));
   }
 
+  Result<std::unique_ptr<Buffer>>
+  doAllocateArena(const Executable &executable) override {
+    if (const CUdeviceptr window = rank ? rank->windowFor(executable) : 0)
+      return std::unique_ptr<Buffer>(std::make_unique<CudaBuffer>(
+          *context, CudaMemory{window, nullptr}, executable.arenaBytes,
+          /*isShared=*/true));
+    return doAllocate(executable.arenaBytes, MemoryKind::Device);
+  }
+
   Result<std::unique_ptr<Buffer>> doWrap(const void *data,
                                          uint64_t bytes) override {
     KF_ASSIGN_OR_RETURN(std::unique_ptr<CudaBuffer> buffer,

@@ -25,6 +25,7 @@
 namespace kf {
 
 using ncclComm_t = struct ncclComm *;
+using ncclWindow_t = struct ncclWindow *;
 
 /// Those that are told apart; the library has more.
 enum ncclResult_t : int {
@@ -43,6 +44,9 @@ enum ncclDataType_t : int {
 };
 
 enum ncclRedOp_t : int { ncclSum = 0 };
+
+/// Flags of a window: at its place on all ranks is what kernels may reach.
+constexpr int NCCL_WIN_COLL_SYMMETRIC = 1;
 
 /// What ranks that become one communicator have in common.
 struct ncclUniqueId {
@@ -75,6 +79,11 @@ static_assert(sizeof(ncclConfig_t) == 72, "what the library reads");
   X(ncclCommGetAsyncError, ncclResult_t, (ncclComm_t, ncclResult_t *))         \
   X(ncclCommDestroy, ncclResult_t, (ncclComm_t))                               \
   X(ncclCommAbort, ncclResult_t, (ncclComm_t))                                 \
+  X(ncclMemAlloc, ncclResult_t, (void **, size_t))                             \
+  X(ncclMemFree, ncclResult_t, (void *))                                       \
+  X(ncclCommWindowRegister, ncclResult_t,                                      \
+    (ncclComm_t, void *, size_t, ncclWindow_t *, int))                         \
+  X(ncclCommWindowDeregister, ncclResult_t, (ncclComm_t, ncclWindow_t))        \
   X(ncclAllReduce, ncclResult_t,                                               \
     (const void *, void *, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t,    \
      CUstream))                                                                \

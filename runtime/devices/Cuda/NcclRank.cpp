@@ -33,6 +33,12 @@ constexpr std::chrono::milliseconds afterEnd(20);
 /// unless a GPU has failed or another rank of this process goes on.
 constexpr std::chrono::seconds patience(5);
 
+/// Of the window: what arenas of steps of 256 rows of large models need.
+constexpr uint64_t windowBytes = uint64_t(32) << 20;
+/// Bytes of sums that take less time in the window, up to the one and from the
+/// other on: those between take more (docs/GPU.md).
+constexpr uint64_t mostFewBytes = 32 << 10, leastManyBytes = 2 << 20;
+
 ncclDataType_t ncclTypeOf(DataType type) {
   return type == DataType::F16    ? ncclFloat16
          : type == DataType::BF16 ? ncclBfloat16
@@ -58,7 +64,8 @@ struct NcclRank::Shared {
   std::mutex guard; ///< of all that follows
   std::condition_variable changed;
   ncclComm_t communicator = nullptr;
-  CUevent last = nullptr; ///< behind the last run
+  ncclWindow_t window = nullptr; ///< of `communicator`; null: none
+  CUevent last = nullptr;        ///< behind the last run
   bool isRecorded = false;
   /// When the group's end was seen.
   std::optional<std::chrono::steady_clock::time_point> endSeen;
@@ -163,11 +170,32 @@ Status NcclRank::begin() {
   KF_RETURN_IF_ERROR(group.allGather(&id, all.data(), sizeof(id)));
   ncclConfig_t config;
   config.blocking = 0;
-  return call("ncclCommInitRankConfig", [&](ncclComm_t &communicator) {
-    return nccl.ncclCommInitRankConfig(
-        &communicator, static_cast<int>(group.size()), all.front(),
-        static_cast<int>(group.rank()), &config);
-  });
+  KF_RETURN_IF_ERROR(
+      call("ncclCommInitRankConfig", [&](ncclComm_t &communicator) {
+        return nccl.ncclCommInitRankConfig(
+            &communicator, static_cast<int>(group.size()), all.front(),
+            static_cast<int>(group.rank()), &config);
+      }));
+  return openWindow();
+}
+
+/// On all ranks or on none: where one has no memory for it, or NCCL no way from
+/// GPU to GPU, sums go without.
+Status NcclRank::openWindow() {
+  if (nccl.ncclMemAlloc(&windowMemory, windowBytes) != ncclSuccess)
+    windowMemory = nullptr;
+  const char own = windowMemory != nullptr;
+  std::vector<char> all(static_cast<size_t>(group.size()));
+  Status status = group.allGather(&own, all.data(), sizeof(own));
+  if (status && std::ranges::find(all, 0) == all.end())
+    status = call("ncclCommWindowRegister", [&](ncclComm_t communicator) {
+      return nccl.ncclCommWindowRegister(communicator, windowMemory,
+                                         windowBytes, &shared->window,
+                                         NCCL_WIN_COLL_SYMMETRIC);
+    });
+  if (status && !shared->window && windowMemory)
+    (void)nccl.ncclMemFree(std::exchange(windowMemory, nullptr));
+  return status;
 }
 
 /// A thread's whole life: looks at the rank's work, then ends its communicator.
@@ -184,7 +212,10 @@ void NcclRank::keep(const std::shared_ptr<Shared> &shared) {
   }
   const bool aborts = shared->wish == Shared::Wish::Abort;
   const ncclComm_t ended = std::exchange(shared->communicator, nullptr);
+  const ncclWindow_t window = std::exchange(shared->window, nullptr);
   lock.unlock();
+  if (ended && window && !aborts)
+    (void)shared->nccl.ncclCommWindowDeregister(ended, window);
   if (ended)
     (void)(aborts ? shared->nccl.ncclCommAbort(ended)
                   : shared->nccl.ncclCommDestroy(ended));
@@ -206,12 +237,16 @@ NcclRank::~NcclRank() {
     const bool isOver = shared->changed.wait_for(
         lock, patience, [&] { return shared->isOver; });
     lock.unlock();
-    if (isOver)
+    if (isOver) {
       keeper.join();
-    else
+    } else {
       keeper.detach();
+      windowMemory = nullptr; // the communicator's, as long as there is one
+    }
   }
   (void)context.enter();
+  if (windowMemory)
+    (void)nccl.ncclMemFree(windowMemory);
   if (shared->last)
     (void)context.cu.cuEventDestroy(shared->last);
   if (recording)
@@ -275,6 +310,25 @@ Status NcclRank::failure() const {
 //===----------------------------------------------------------------------===//
 // Collectives
 //===----------------------------------------------------------------------===//
+
+CUdeviceptr NcclRank::windowFor(const Executable &executable) const {
+  const auto sizes = executable.largestSizes();
+  uint64_t most = 0;
+  for (const DispatchSpec &dispatch : executable.dispatches) {
+    const auto &collective = dispatch.collective;
+    if (!collective || collective->kind != CollectiveSpec::Kind::AllReduce)
+      continue;
+    const int64_t rows =
+        resolveShape(std::array{collective->rows}, sizes).front();
+    most = std::max(most, static_cast<uint64_t>(rows * collective->columns) *
+                              sizeOf(collective->type));
+  }
+  const bool gains =
+      most > 0 && (most <= mostFewBytes || most >= leastManyBytes);
+  return windowMemory && gains && executable.arenaBytes <= windowBytes
+             ? reinterpret_cast<CUdeviceptr>(windowMemory)
+             : 0;
+}
 
 /// Whether what NCCL gathers, one rank's rows after another's, is the result.
 static bool isInPlace(const CollectiveSpec &collective, uint64_t rows,

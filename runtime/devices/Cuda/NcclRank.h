@@ -9,6 +9,10 @@
 // A CUDA device's end of a Group. Collectives are NCCL's, between the devices;
 // the Group tells ranks of one another's ends, and what NCCL needs to begin.
 //
+// All ranks have some memory in a window, which NCCL's kernels of every rank
+// reach at the same place. Arenas of programs whose sums gain by it lie there,
+// all at its beginning: runs with collectives follow one another.
+//
 // A communicator that does not block is called by the rank's thread alone,
 // which gives up where the group ends. What ends a communicator may wait for
 // the graphs of all ranks of the process, this one's among them: that is done
@@ -41,6 +45,8 @@ public:
   NcclRank(const NcclRank &) = delete;
   NcclRank &operator=(const NcclRank &) = delete;
 
+  /// Where a program's arena lies in the window; 0: not there.
+  CUdeviceptr windowFor(const Executable &executable) const;
   /// Bytes of scratch that a collective of up to `rows` rows needs.
   uint64_t scratchBytes(const CollectiveSpec &collective, uint64_t rows) const;
   /// So many bytes at least, which runs share.
@@ -71,6 +77,7 @@ private:
 
   NcclRank(CudaContext &context, Group &group, const NcclFunctions &nccl);
   Status begin();
+  Status openWindow();
   /// Calls `function` with the communicator, and waits until it is done.
   Status call(const char *what, const auto &function);
   static void keep(const std::shared_ptr<Shared> &shared);
@@ -80,6 +87,7 @@ private:
   NcclFunctions nccl;
   CUstream recording = nullptr;
   std::shared_ptr<CudaBuffer> largest; ///< scratch; null: none yet
+  void *windowMemory = nullptr;        ///< null: there is no window
   std::shared_ptr<Shared> shared;
   std::thread keeper;
 };

@@ -87,7 +87,7 @@ struct RankRun {
   Status load(const Executable &executable, float a) {
     const uint64_t bytes = maxTokens * sizeof(float);
     KF_ASSIGN_OR_RETURN(program, device->load(executable));
-    KF_ASSIGN_OR_RETURN(arena, device->allocate(executable.arenaBytes));
+    KF_ASSIGN_OR_RETURN(arena, device->allocateArena(executable));
     KF_ASSIGN_OR_RETURN(weight, device->allocate(sizeof(a)));
     KF_ASSIGN_OR_RETURN(input, device->allocate(bytes));
     KF_ASSIGN_OR_RETURN(output, device->allocate(bytes * ranks));

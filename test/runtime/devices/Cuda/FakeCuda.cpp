@@ -127,8 +127,11 @@ CUresult FakeCuda::allocate(void **address, uint64_t bytes, bool isPinned) {
         gpus.at(0).memory - std::min(gpus[0].memory, usedMemory() + pooled))
       return CUDA_ERROR_OUT_OF_MEMORY;
   }
-  Block block = {bytes, isPinned, std::make_unique<std::byte[]>(bytes)};
-  std::memset(block.memory.get(), 0xa5, bytes);
+  Block block = {bytes, isPinned,
+                 std::make_unique_for_overwrite<std::byte[]>(bytes)};
+  // Large memory is filled where it begins, for most of it is never used.
+  constexpr uint64_t mostFilled = 1 << 20;
+  std::memset(block.memory.get(), 0xa5, std::min(bytes, mostFilled));
   *address = block.memory.get();
   memory[reinterpret_cast<uint64_t>(*address)] = std::move(block);
   return CUDA_SUCCESS;

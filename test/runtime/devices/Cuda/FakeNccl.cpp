@@ -110,6 +110,50 @@ struct kf::test::FakeNcclCalls {
     }
     return ncclSuccess;
   }
+  static ncclResult_t ncclMemAlloc(void **memory, size_t bytes) {
+    KF_CALL("ncclMemAlloc");
+    CUdeviceptr address = 0;
+    if (self.cuda.functions().cuMemAlloc(&address, bytes) != CUDA_SUCCESS)
+      return ncclSystemError;
+    *memory = reinterpret_cast<void *>(address);
+    return ncclSuccess;
+  }
+  static ncclResult_t ncclMemFree(void *memory) {
+    Call("ncclMemFree");
+    FakeNccl &self = *theFake;
+    for (const auto &[handle, each] : self.communicators)
+      if (each.window == memory)
+        self.cuda.violate("freed the memory of a window");
+    (void)self.cuda.functions().cuMemFree(
+        reinterpret_cast<CUdeviceptr>(memory));
+    return ncclSuccess;
+  }
+  static ncclResult_t ncclCommWindowRegister(ncclComm_t communicator,
+                                             void *memory, size_t bytes,
+                                             ncclWindow_t *window, int flags) {
+    KF_CALL("ncclCommWindowRegister");
+    *window = nullptr;
+    if (!self.hasWindows)
+      return ncclSuccess;
+    if (flags != NCCL_WIN_COLL_SYMMETRIC)
+      return ncclInvalidArgument;
+    FakeNccl::Communicator &registered = self.communicators.at(communicator);
+    registered.window = static_cast<std::byte *>(memory);
+    registered.windowBytes = bytes;
+    registered.progress = 2;
+    *window = reinterpret_cast<ncclWindow_t>(
+        uintptr_t(0x40000 + 16 * ++self.handles));
+    return ncclInProgress;
+  }
+  static ncclResult_t ncclCommWindowDeregister(ncclComm_t communicator,
+                                               ncclWindow_t window) {
+    KF_CALL("ncclCommWindowDeregister");
+    FakeNccl::Communicator &registered = self.communicators.at(communicator);
+    if (!registered.window || !window)
+      self.cuda.violate("took a window back that is none");
+    registered.window = nullptr;
+    return ncclSuccess;
+  }
   static ncclResult_t ncclAllReduce(const void *source, void *target,
                                     size_t count, ncclDataType_t type,
                                     ncclRedOp_t op, ncclComm_t communicator,
@@ -149,20 +193,33 @@ FakeNccl::FakeNccl(FakeCuda &cuda) : cuda(cuda) {
 
 FakeNccl::~FakeNccl() { theFake = nullptr; }
 
-ncclResult_t FakeNccl::enqueue(ncclComm_t handle, const Meeting::Part &part,
+ncclResult_t FakeNccl::enqueue(ncclComm_t handle, const Meeting::Part &given,
                                CUstream stream) {
   auto found = communicators.find(handle);
   if (found == communicators.end() || found->second.progress > 0) {
-    cuda.violate(part.kind + " of a communicator that is not ready");
+    cuda.violate(given.kind + " of a communicator that is not ready");
     return ncclInvalidUsage;
   }
   // All ranks do the same, and what is done is captured.
   if (!cuda.isCapturing(stream)) {
-    cuda.violate(part.kind + " outside of a graph");
+    cuda.violate(given.kind + " outside of a graph");
     return ncclInvalidUsage;
   }
   Communicator &communicator = found->second;
   communicator.progress = 1;
+  Meeting::Part part = given;
+  auto placeOf = [&](const void *address) {
+    const auto *first = static_cast<const std::byte *>(address);
+    const uint64_t bytes = part.count * sizeOf(typeOf(part.type));
+    const bool isInside =
+        communicator.window && first >= communicator.window &&
+        first + bytes <= communicator.window + communicator.windowBytes;
+    return isInside ? static_cast<uint64_t>(first - communicator.window)
+                    : UINT64_MAX;
+  };
+  if (std::pair places = {placeOf(part.source), placeOf(part.target)};
+      places.first != UINT64_MAX && places.second != UINT64_MAX)
+    part.places = places;
   const std::shared_ptr<Clique> clique = communicator.clique;
   const auto reference = std::make_shared<int>();
   clique->references.push_back(reference);
@@ -190,12 +247,13 @@ ncclResult_t FakeNccl::enqueue(ncclComm_t handle, const Meeting::Part &part,
 void FakeNccl::meet(Meeting &meeting) {
   meeting.isOver = true;
   const Meeting::Part &first = meeting.parts.begin()->second;
+  windowSums += first.kind == "all_reduce" && first.places;
   const uint64_t bytes = first.count * sizeOf(typeOf(first.type));
   std::vector<float> sum(first.count), addend(first.count);
   std::vector<std::byte> gathered;
   for (const auto &[rank, part] : meeting.parts) {
     if (part.kind != first.kind || part.count != first.count ||
-        part.type != first.type)
+        part.type != first.type || part.places != first.places)
       cuda.violate("ranks whose collectives differ");
     const std::byte *source =
         cuda.memoryAt(part.source, bytes, part.kind.data());

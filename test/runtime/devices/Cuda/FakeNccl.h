@@ -9,7 +9,8 @@
 // The functions of NcclLibrary.h over a FakeCuda, for ranks that are threads of
 // one process. Calls are in progress for a while; work of a collective cannot
 // be run before that of all ranks is at the front of its stream, or its
-// communicator is aborted. As in NCCL, the last rank to end its communicator
+// communicator is aborted. Sums between windows are of one place in all ranks'
+// windows. As in NCCL, the last rank to end its communicator
 // waits until no graph has collectives of any.
 //
 //===----------------------------------------------------------------------===//
@@ -20,6 +21,9 @@
 #include "FakeCuda.h"
 
 #include "runtime/devices/Cuda/NcclLibrary.h"
+
+#include <optional>
+#include <utility>
 
 namespace kf::test {
 
@@ -34,6 +38,8 @@ public:
   const NcclFunctions &functions() const { return table; }
 
   int version = 22703;
+  bool hasWindows = true;
+  int windowSums = 0; ///< sums of all ranks from windows to windows
   std::string lastError;
   /// Asked before each call; any error is what the call returns then.
   std::function<ncclResult_t(const std::string &function)> answer;
@@ -54,6 +60,8 @@ private:
       void *target = nullptr;
       size_t count = 0;
       ncclDataType_t type = ncclFloat32;
+      /// Of source and target in the window of its rank; empty: not in it.
+      std::optional<std::pair<uint64_t, uint64_t>> places = {};
     };
     std::map<int, Part> parts; ///< by rank
     bool isOver = false;
@@ -69,6 +77,8 @@ private:
     std::shared_ptr<Clique> clique;
     int rank = 0;
     int progress = 0; ///< polls until the last call is done
+    std::byte *window = nullptr;
+    size_t windowBytes = 0;
     std::shared_ptr<bool> isAborted = std::make_shared<bool>(false);
   };
 

@@ -15,6 +15,7 @@
 #include "FakeNccl.h"
 
 #include "runtime/collective/ThreadGroup.h"
+#include "runtime/devices/Cuda/CudaContext.h"
 #include "runtime/devices/Cuda/CudaDevice.h"
 #include "test/runtime/StatusAssertions.h"
 #include "test/runtime/devices/RankedProgram.h"
@@ -187,6 +188,74 @@ TEST_P(NcclRanks, HaveTheSameResults) {
   EXPECT_EQ(nccl.calls["ncclAllGather"], 4 * ranks());
   EXPECT_EQ(nccl.calls["ncclCommAbort"] + nccl.calls["ncclCommDestroy"],
             ranks());
+}
+
+//===----------------------------------------------------------------------===//
+// Windows
+//===----------------------------------------------------------------------===//
+
+/// rankedProgram(), whose sum takes `bytes` of each rank.
+Executable programOfSum(int64_t ranks, int64_t bytes) {
+  Executable program = rankedProgram("cuda", scaleImage(), ranks);
+  program.maxTokens = 1;
+  program.dispatches[1].collective->columns = bytes / 4;
+  program.dispatches[1].collective->resultColumns = bytes / 4;
+  program.arenaBytes = 256 + 2 * bytes;
+  return program;
+}
+
+/// Arenas of sums that gain by it are one memory, at one place of all ranks'
+/// windows.
+TEST_P(NcclRanks, SumsOfFewAndOfManyBytesAreInWindows) {
+  const auto results = onEachRank([&](Group &group) -> Status {
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<RankRun> rank, startAndRun(group));
+    auto isInWindow = [&](const Executable &program) -> Result<bool> {
+      KF_ASSIGN_OR_RETURN(auto arena, rank->device->allocateArena(program));
+      return CudaBuffer::of(*arena).address() ==
+             CudaBuffer::of(*rank->arena).address();
+    };
+    constexpr int64_t kib = 1 << 10, mib = 1 << 20;
+    for (const auto &[bytes, isInside] :
+         {std::pair(4L, true), std::pair(32 * kib, true),
+          std::pair(32 * kib + 4, false), std::pair(2 * mib - 4, false),
+          std::pair(2 * mib, true), std::pair(15 * mib, true),
+          std::pair(16 * mib, false)}) {
+      KF_ASSIGN_OR_RETURN(bool found,
+                          isInWindow(programOfSum(group.size(), bytes)));
+      EXPECT_EQ(found, isInside) << bytes;
+    }
+    // Gathers gain nothing there.
+    Executable gathers = programOfSum(group.size(), 4);
+    gathers.dispatches.erase(gathers.dispatches.begin() + 1);
+    KF_ASSIGN_OR_RETURN(bool found, isInWindow(gathers));
+    EXPECT_FALSE(found);
+    return meet(group);
+  });
+  for (const Status &status : results)
+    EXPECT_TRUE(succeeds(status));
+  EXPECT_EQ(nccl.windowSums, 5);
+  // Those that end after others' end abort instead.
+  EXPECT_GE(nccl.calls["ncclCommWindowDeregister"], 1);
+}
+
+/// GPUs that do not reach one another, and a rank without memory for it.
+TEST_P(NcclRanks, NeedNoWindows) {
+  for (bool hasMemory : {true, false}) {
+    nccl.hasWindows = !hasMemory;
+    if (!hasMemory)
+      nccl.answer = [made = 0](const std::string &called) mutable {
+        return called == "ncclMemAlloc" && made++ == 1 ? ncclSystemError
+                                                       : ncclSuccess;
+      };
+    const auto results =
+        onEachRank([&](Group &group) { return startAndRun(group).status(); });
+    nccl.answer = nullptr;
+    for (const Status &status : results)
+      EXPECT_TRUE(succeeds(status));
+    EXPECT_EQ(nccl.windowSums, 0);
+    EXPECT_EQ(cuda.leftOver(), std::vector<std::string>());
+  }
+  EXPECT_EQ(nccl.calls["ncclCommWindowDeregister"], 0);
 }
 
 /// Types, rows that become columns, and columns that are dropped.
@@ -473,17 +542,26 @@ TEST_P(NcclRanks, AFaultThatNobodyWaitsForEndsAll) {
 
 /// Each function of NCCL's and of recording, at each of its calls.
 TEST_P(NcclRanks, EveryCallThatFailsEndsAll) {
-  constexpr const char *functions[] = {
-      "ncclGetVersion",         "ncclGetUniqueId",
-      "ncclCommInitRankConfig", "ncclCommGetAsyncError",
-      "ncclAllReduce",          "ncclAllGather",
-      "cuStreamCreate",         "cuStreamBeginCapture",
-      "cuStreamGetCaptureInfo", "cuStreamUpdateCaptureDependencies",
-      "cuStreamEndCapture",     "cuGraphAddKernelNode",
-      "cuMemcpy2DAsync",        "cuLaunchKernel",
-      "cuGraphInstantiate",     "cuGraphLaunch",
-      "cuEventCreate",          "cuEventRecord",
-      "cuStreamQuery"};
+  constexpr const char *functions[] = {"ncclGetVersion",
+                                       "ncclGetUniqueId",
+                                       "ncclCommInitRankConfig",
+                                       "ncclCommGetAsyncError",
+                                       "ncclCommWindowRegister",
+                                       "ncclAllReduce",
+                                       "ncclAllGather",
+                                       "cuStreamCreate",
+                                       "cuStreamBeginCapture",
+                                       "cuStreamGetCaptureInfo",
+                                       "cuStreamUpdateCaptureDependencies",
+                                       "cuStreamEndCapture",
+                                       "cuGraphAddKernelNode",
+                                       "cuMemcpy2DAsync",
+                                       "cuLaunchKernel",
+                                       "cuGraphInstantiate",
+                                       "cuGraphLaunch",
+                                       "cuEventCreate",
+                                       "cuEventRecord",
+                                       "cuStreamQuery"};
   for (const std::string function : functions) {
     const bool isNccl = function.starts_with("nccl");
     for (int number = 0; number < 8; ++number) {
