@@ -264,6 +264,9 @@ Status NcclRank::call(const char *what, const auto &function) {
     if (shared->wish != Shared::Wish::GoOn)
       return group.failure();
     result = function(shared->communicator);
+    // Registering a window says that it is done while it is not.
+    if (result == ncclSuccess)
+      result = shared->state();
   }
   while (result == ncclInProgress) {
     std::this_thread::yield();
