@@ -288,6 +288,13 @@ static std::optional<size_t> findInput(mlir::Value value) {
   return index;
 }
 
+int64_t CompilerModule::ranks() const {
+  const auto ranks =
+      (*contents->module)
+          ->getAttrOfType<mlir::IntegerAttr>(mlir::kf::kRanksAttrName);
+  return ranks ? ranks.getInt() : 1;
+}
+
 std::vector<CacheUse> CompilerModule::cacheUses() const {
   const NoBadAlloc guard(errorHandlers.onOutOfMemory);
   std::set<CacheUse> found;

@@ -17,25 +17,13 @@
 
 #include "runtime/core/Observer.h"
 #include "runtime/devices/Device.h"
+#include "runtime/devices/DeviceChoice.h"
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 
 namespace kf {
-
-/// A device as people name it: what kf-run's `--device` and `-t` say.
-struct DeviceChoice {
-  /// "cpu", "reference", "vulkan", "cuda", "auto", or "vulkan:1" for the device
-  /// of that number.
-  std::string device = "cpu";
-  /// Threads of the CPU device; 0: usableThreads().
-  int64_t threads = 0;
-  /// Which of several ranks of this process opens it. "cuda" is the device of
-  /// the rank's number then.
-  int64_t rank = 0, ranks = 1;
-};
 
 /// An error where `device` is no name of a device, whether there is one or not.
 Status checkDeviceName(const std::string &device);

@@ -81,30 +81,6 @@ createPackingPool(const Device &device, const DeviceChoice &choice,
   return ThreadPool::create(static_cast<int>(threads));
 }
 
-/// The device of each of `ranks`, which share the threads of `all`. Threads 0:
-/// as many as a rank has CPUs for.
-static Result<DeviceChoice> deviceOfRank(DeviceChoice all, int64_t ranks) {
-  all.ranks = ranks;
-  if (!all.device.starts_with("cpu") && all.device != "auto")
-    return all;
-  if (all.threads > 0 && all.threads < ranks)
-    return Status::error("-t " + std::to_string(all.threads) +
-                         ": the threads are shared by " +
-                         std::to_string(ranks) +
-                         " ranks, each of which takes one at least; raise -t, "
-                         "or lower --tensor-parallel");
-  all.threads /= ranks;
-  return all;
-}
-
-/// The same where `sharers` ranks may use the CPUs of this one.
-static DeviceChoice withThreads(DeviceChoice choice, int64_t sharers) {
-  if ((choice.device.starts_with("cpu") || choice.device == "auto") &&
-      choice.threads == 0)
-    choice.threads = std::max<int64_t>(usableThreads() / sharers, 1);
-  return choice;
-}
-
 /// Rank `rank`'s part of a model, which has to outlive it; without a tokenizer.
 static Result<ModelFiles> partOf(const ModelFiles &whole, int64_t rank,
                                  int64_t ranks) {

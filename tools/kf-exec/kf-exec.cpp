@@ -15,7 +15,6 @@
 #include "tools/kf-run/Main.h"
 #include "tools/kf-run/ProgramExec.h"
 #include "tools/kf-run/Report.h"
-#include "tools/kf-run/TerminalObserver.h"
 
 #include "runtime/core/Quote.h"
 #include "runtime/engine/ProgramFiles.h"
@@ -45,8 +44,8 @@ Status run(const std::string &path, const ExecFlags &flags) {
   KF_ASSIGN_OR_RETURN(const ExecData data, readExecData(flags));
   KF_ASSIGN_OR_RETURN(Executable executable, readExecutable(path));
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Device> device,
-                      openDevice(flags.device, &terminal()));
-  return execProgram(flags, std::move(executable), data, *device)
+                      openExecDevice(flags, executable.ranks));
+  return execProgram(flags, std::move(executable), data, std::move(device))
       .in(inQuotes(path));
 }
 

@@ -9,7 +9,6 @@
 #include "Commands.h"
 #include "ProgramExec.h"
 #include "Report.h"
-#include "TerminalObserver.h"
 #include "TuningFlags.h"
 
 #include "kf/Driver/Compiler.h"
@@ -135,7 +134,7 @@ Status exec(const ExecOptions &options) {
     return explain(parsed.status(), options.file);
   CompilerModule module = parsed.take();
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Device> device,
-                      openDevice(options.run.device, &terminal()));
+                      openExecDevice(options.run, module.ranks()));
 
   CompilerOptions compiler;
   compiler.target = targetFor(*device, options.targetCpu);
@@ -155,7 +154,8 @@ Status exec(const ExecOptions &options) {
   const int64_t pages = cachePages(executable, options.run.context);
   for (const CacheUse &use : cacheUses)
     KF_RETURN_IF_ERROR(checkCacheUse(data.inputs, use, pages));
-  return execProgram(options.run, std::move(executable), data, *device);
+  return execProgram(options.run, std::move(executable), data,
+                     std::move(device));
 }
 
 } // namespace

@@ -9,12 +9,14 @@
 #include "ProgramExec.h"
 
 #include "Report.h"
+#include "TerminalObserver.h"
 
 #include "runtime/core/Quote.h"
 #include "runtime/core/Stopwatch.h"
 #include "runtime/engine/ModelFiles.h"
 #include "runtime/engine/ProgramRunner.h"
 #include "runtime/io/Npy.h"
+#include "runtime/session/LocalRanks.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -86,6 +88,68 @@ Status showResult(size_t index, const HostTensor &result,
   return writeStdout(numbered("result", index) + ": tensor<" +
                      typeText(result) + ">\n" + tensorText(result, limit) +
                      "\n");
+}
+
+/// A program with what it needs on one device.
+struct LoadedExec {
+  LoadedExec(const ExecFlags &flags, const Executable &executable,
+             const ExecData &data, Device &device)
+      : weights(device, data.weights.get()),
+        cache(device, cachePages(executable, flags.context)) {}
+
+  WeightStore weights;
+  KVCache cache;
+  std::unique_ptr<ProgramRunner> runner;
+};
+
+Result<std::unique_ptr<LoadedExec>> load(const ExecFlags &flags,
+                                         const Executable &executable,
+                                         const ExecData &data, Device &device) {
+  auto loaded = std::make_unique<LoadedExec>(flags, executable, data, device);
+  KF_ASSIGN_OR_RETURN(loaded->runner,
+                      ProgramRunner::create(executable, device, loaded->weights,
+                                            loaded->cache));
+  return loaded;
+}
+
+/// That all ranks of the group, null for none, have equal bits.
+Status checkSame(std::span<const HostTensor> results, Group *group) {
+  if (!group)
+    return Status();
+  size_t hash = 0;
+  for (const HostTensor &result : results)
+    hash = hash * 31 + std::hash<std::string_view>()(std::string_view(
+                           reinterpret_cast<const char *>(result.bytes.data()),
+                           result.bytes.size()));
+  std::vector<size_t> all(static_cast<size_t>(group->size()));
+  KF_RETURN_IF_ERROR(group->allGather(&hash, all.data(), sizeof(hash)));
+  const auto other = std::ranges::find_if(
+      all, [&](size_t each) { return each != all.front(); });
+  if (other == all.end())
+    return Status();
+  return Status::error("the results of rank " +
+                           std::to_string(other - all.begin()) +
+                           " differ from those of rank 0",
+                       StatusCode::Internal);
+}
+
+/// What another rank than the first one does.
+Status follow(const ExecFlags &flags, const Executable &executable,
+              const ExecData &data, Group &group) {
+  DeviceChoice choice = flags.device;
+  KF_ASSIGN_OR_RETURN(choice, deviceOfRank(choice, group.size()));
+  choice.rank = group.rank();
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Device> device,
+                      openDevice(withThreads(choice, group.size()), nullptr));
+  KF_RETURN_IF_ERROR(device->join(group));
+  KF_ASSIGN_OR_RETURN(const auto loaded,
+                      load(flags, executable, data, *device));
+  KF_ASSIGN_OR_RETURN(const auto results, loaded->runner->run(data.inputs));
+  KF_RETURN_IF_ERROR(checkSame(results, &group));
+  KF_ASSIGN_OR_RETURN(StepSizes sizes, loaded->runner->sizesOf(data.inputs));
+  for (int64_t i = 0; i < flags.bench; ++i)
+    KF_RETURN_IF_ERROR(loaded->runner->execute(sizes));
+  return Status();
 }
 
 /// Times runs on the inputs that the program has had.
@@ -167,8 +231,17 @@ int64_t kf::cachePages(const Executable &program, int64_t positions) {
   return pages;
 }
 
+Result<std::unique_ptr<Device>> kf::openExecDevice(const ExecFlags &flags,
+                                                   int64_t ranks) {
+  if (ranks == 1)
+    return openDevice(flags.device, &terminal());
+  KF_ASSIGN_OR_RETURN(const DeviceChoice choice,
+                      deviceOfRank(flags.device, ranks));
+  return openDevice(withThreads(choice, ranks), &terminal());
+}
+
 Status kf::execProgram(const ExecFlags &flags, Executable executable,
-                       const ExecData &data, Device &device) {
+                       const ExecData &data, std::unique_ptr<Device> given) {
   if (!data.weights && !executable.weights.empty())
     return Status::error("the function reads weight " +
                          inQuotes(executable.weights.front().names.front()) +
@@ -178,27 +251,36 @@ Status kf::execProgram(const ExecFlags &flags, Executable executable,
       checkCount("--expected", flags.expected.size(), resultCount));
   KF_RETURN_IF_ERROR(checkCount("--output", flags.outputs.size(), resultCount));
 
-  WeightStore weights(device, data.weights.get());
-  KVCache cache(device, cachePages(executable, flags.context));
-  KF_ASSIGN_OR_RETURN(
-      std::unique_ptr<ProgramRunner> runner,
-      ProgramRunner::create(executable, device, weights, cache));
+  std::unique_ptr<LocalRanks> others; // outlives the device
+  const std::unique_ptr<Device> device = std::move(given);
+  if (executable.ranks > 1) {
+    KF_ASSIGN_OR_RETURN(
+        others,
+        LocalRanks::start(executable.ranks, [&](Group &group, RankChannel &) {
+          return follow(flags, executable, data, group);
+        }));
+    KF_RETURN_IF_ERROR(device->join(others->group()));
+  }
+  KF_ASSIGN_OR_RETURN(const auto loaded,
+                      load(flags, executable, data, *device));
+  ProgramRunner &runner = *loaded->runner;
   const std::unique_ptr<Profile> profile = flags.profile.make();
-  runner->setProfile(profile.get());
-  KF_ASSIGN_OR_RETURN(std::vector<HostTensor> results,
-                      runner->run(data.inputs));
+  runner.setProfile(profile.get());
+  KF_ASSIGN_OR_RETURN(const std::vector<HostTensor> results,
+                      runner.run(data.inputs));
+  KF_RETURN_IF_ERROR(checkSame(results, device->group()));
   if (flags.bench) {
-    KF_ASSIGN_OR_RETURN(StepSizes sizes, runner->sizesOf(data.inputs));
-    KF_RETURN_IF_ERROR(bench(*runner, sizes, flags.bench));
+    KF_ASSIGN_OR_RETURN(StepSizes sizes, runner.sizesOf(data.inputs));
+    KF_RETURN_IF_ERROR(bench(runner, sizes, flags.bench));
   }
   if (profile)
-    KF_RETURN_IF_ERROR(showProfile(flags.profile, *profile, device));
+    KF_RETURN_IF_ERROR(showProfile(flags.profile, *profile, *device));
 
   // Without anything else to do with them, results are printed.
   const bool print = flags.outputs.empty() && flags.expected.empty();
   if (print)
     KF_RETURN_IF_ERROR(
-        writeStdout("EXEC @" + runner->program().programName + "\n"));
+        writeStdout("EXEC @" + runner.program().programName + "\n"));
   for (size_t i = 0; i < results.size(); ++i)
     if (print || !flags.outputs.empty())
       KF_RETURN_IF_ERROR(showResult(

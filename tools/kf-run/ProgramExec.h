@@ -55,10 +55,16 @@ Result<ExecData> readExecData(const ExecFlags &flags);
 /// Pages of pools that have room for `positions` positions.
 int64_t cachePages(const Executable &program, int64_t positions);
 
+/// What `flags` say, for the first of a program's `ranks`.
+Result<std::unique_ptr<Device>> openExecDevice(const ExecFlags &flags,
+                                               int64_t ranks);
+
 /// Runs `executable` on `device` once, and prints, writes or compares its
-/// results; with `--bench` more often.
+/// results; with `--bench` more often. A program of several ranks is run by as
+/// many threads on the same inputs, each with a device of that kind. Errors:
+/// ranks whose results differ, too.
 Status execProgram(const ExecFlags &flags, Executable executable,
-                   const ExecData &data, Device &device);
+                   const ExecData &data, std::unique_ptr<Device> device);
 
 } // namespace kf
 

@@ -144,6 +144,8 @@ public:
   CompilerModule &operator=(CompilerModule &&) noexcept;
   ~CompilerModule();
 
+  /// How many ranks run the module together; 1 where it does not say.
+  int64_t ranks() const;
   /// What the ops on KV caches of the only function do with the tensors that it
   /// takes, as far as they take positions, sequences and page table as they
   /// come; none for a program that an earlier phase made.
