@@ -39,27 +39,6 @@ std::vector<int32_t> someIds(size_t count, uint32_t seed) {
   return ids;
 }
 
-/// A text that is continued, greedily unless `sampling` says otherwise.
-struct Text {
-  explicit Text(std::unique_ptr<Sequence> own, size_t count,
-                const SamplerOptions &sampling = {})
-      : sequence(std::move(own)), sampler(Sampler::create(sampling).take()),
-        count(count) {}
-
-  Status start(std::span<const int32_t> prompt) {
-    GenerationOptions options;
-    options.maxTokens = static_cast<int64_t>(count);
-    generation = std::make_unique<Generation>(*sequence, sampler, nullptr,
-                                              std::move(options));
-    return generation->start(prompt);
-  }
-
-  std::unique_ptr<Sequence> sequence;
-  Sampler sampler;
-  size_t count;
-  std::unique_ptr<Generation> generation;
-};
-
 //===----------------------------------------------------------------------===//
 // Numbers that are not finite
 //===----------------------------------------------------------------------===//

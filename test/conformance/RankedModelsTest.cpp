@@ -11,7 +11,8 @@
 // Hugging Face's transformers (test/golden/reference.json), its greedy
 // continuation, and equal bits on all ranks, where each has an engine; and the
 // same of a session, where one has it and the others follow. Weights in blocks
-// are random ones, and what several ranks compute is what one does.
+// are random ones, and what several ranks compute is what one does. Texts of
+// kf-stories, many at once, are those of one rank.
 //
 //===----------------------------------------------------------------------===//
 
@@ -167,12 +168,14 @@ TEST_P(RankedModels, LogitsAndContinuationsMatch) {
 /// A session of the model at `path`, whose programs this process shares.
 Result<std::unique_ptr<Session>> openSession(const std::string &path,
                                              const std::string &device,
-                                             int64_t ranks, int64_t context) {
+                                             int64_t ranks, int64_t context,
+                                             uint64_t cacheMemory = 0) {
   SessionOptions options;
   options.model = {.path = path, .float8 = Float8Weights::KeptIfAny};
   options.withTokenizer = false;
   options.device.threads = ranks; // one each
   options.context = context;
+  options.cacheMemory = cacheMemory;
   options.ranks = ranks;
   auto open = [device](const DeviceChoice &choice,
                        Observer *) -> Result<std::unique_ptr<Device>> {
@@ -230,6 +233,153 @@ TEST_P(RankedModels, SessionsLeadTheOthers) {
     reference.expect({logits.take(), generated->ids}, test.device);
   }
 }
+
+//===----------------------------------------------------------------------===//
+// Many steps
+//===----------------------------------------------------------------------===//
+
+struct StoriesCase {
+  std::string device;
+  size_t steps, texts;
+};
+
+class RankedStories : public testing::TestWithParam<StoriesCase> {
+protected:
+  void SetUp() override {
+    KF_REQUIRE_DEVICE(GetParam().device);
+    if (GetParam().device != "cuda")
+      return;
+    if (const std::string missing = missingForCudaRanks(2); !missing.empty())
+      GTEST_SKIP() << missing;
+  }
+
+  const std::string folder = testFile(KF_SOURCE_DIR "/models/kf-stories");
+};
+
+/// A text's first tokens, most of which all have.
+std::vector<int32_t> storyIds(size_t text, size_t shared) {
+  std::vector<int32_t> ids = {1472}; // the model's first
+  for (size_t i = 0; i < shared; ++i)
+    ids.push_back(static_cast<int32_t>(300 + 17 * i % 900));
+  for (size_t i = 0; i < 1 + text % 9; ++i)
+    ids.push_back(static_cast<int32_t>(300 + (31 * text + i) % 1000));
+  return ids;
+}
+
+/// Logits of each step, on each rank: to the bit.
+TEST_P(RankedStories, RanksHaveEqualBitsInEveryStep) {
+  constexpr size_t texts = 4;
+  std::vector<std::vector<size_t>> hashes(2);
+  auto read = [&](Group &group) {
+    auto model = ModelUnderTest::open(folder, GetParam().device, 1, "native",
+                                      {}, {}, &group);
+    ASSERT_TRUE(model);
+    for (size_t text = 0; text < texts; ++text) {
+      const std::unique_ptr<Sequence> sequence = model->sequence();
+      std::vector<int32_t> ids = storyIds(text, 20);
+      for (size_t step = 0; step < GetParam().steps / texts; ++step) {
+        const auto logits = lastLogits(*sequence, ids);
+        ASSERT_TRUE(logits.ok()) << logits.message();
+        hashes[static_cast<size_t>(group.rank())].push_back(
+            std::hash<std::string_view>()(
+                std::string_view(reinterpret_cast<const char *>(logits->data()),
+                                 logits->size() * sizeof(float))));
+        ids = {static_cast<int32_t>(std::ranges::max_element(*logits) -
+                                    logits->begin())};
+      }
+    }
+  };
+  auto groups = createThreadGroup(2);
+  ASSERT_TRUE(groups.ok()) << groups.message();
+  std::vector<std::thread> threads;
+  for (auto &group : *groups)
+    threads.emplace_back([&read, group = std::move(group)] { read(*group); });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(hashes[0].size(), GetParam().steps / texts * texts);
+  EXPECT_EQ(hashes[0], hashes[1]);
+}
+
+/// What texts become that are read at once: ids of each.
+std::vector<std::vector<int32_t>>
+readTogether(Session &session, const std::vector<std::vector<int32_t>> &prompts,
+             size_t count) {
+  std::vector<std::vector<int32_t>> results;
+  const Status started = session.start(
+      {.tokens = 128, .parallel = static_cast<int64_t>(prompts.size())});
+  EXPECT_TRUE(started.ok()) << started.message();
+  if (!started)
+    return results;
+  std::vector<std::unique_ptr<Text>> texts;
+  for (const auto &prompt : prompts) {
+    texts.push_back(std::make_unique<Text>(
+        session.engine().createSequence().take(), count));
+    EXPECT_TRUE(texts.back()->start(prompt).ok());
+  }
+  results.resize(texts.size());
+  for (size_t done = 0; done < texts.size();) {
+    session.engine().step();
+    for (size_t i = 0; i < texts.size(); ++i) {
+      if (!texts[i] || !texts[i]->generation->isDone())
+        continue;
+      auto result = texts[i]->generation->take();
+      EXPECT_TRUE(result.ok()) << result.message();
+      if (result.ok())
+        results[i] = result->ids;
+      texts[i].reset(); // others may wait for its pages
+      ++done;
+    }
+  }
+  return results;
+}
+
+/// Texts that begin alike, more than there are pages for at once: what two
+/// ranks make of them is what one does, but where tokens are as likely.
+TEST_P(RankedStories, TextsAreThoseOfOneRank) {
+  const auto &[device, steps, texts] = GetParam();
+  constexpr size_t count = 24;
+  std::vector<std::vector<int32_t>> prompts;
+  for (size_t i = 0; i < texts; ++i)
+    prompts.push_back(storyIds(i, 70));
+  // Keys and values of 8 layers, 2 heads and 64 columns, in f32: a page for the
+  // first tokens, and one for three of four texts.
+  const uint64_t memory =
+      (1 + texts * 3 / 4) * kCachePage * 8 * 2 * 64 * 2 * sizeof(float);
+  auto one = openSession(folder, device, 1, 128, memory);
+  auto two = openSession(folder, device, 2, 128, memory);
+  ASSERT_TRUE(one.ok()) << one.message();
+  ASSERT_TRUE(two.ok()) << two.message();
+  const auto expected = readTogether(**one, prompts, count);
+  const auto found = readTogether(**two, prompts, count);
+  ASSERT_EQ(expected.size(), texts);
+  ASSERT_EQ(found.size(), texts);
+  const double tolerance =
+      isGpu(device) ? 2 * cudaRounding("kf-stories", DataType::BF16) : 1e-3;
+  size_t differ = 0;
+  for (size_t i = 0; i < texts; ++i) {
+    ASSERT_EQ(found[i].size(), expected[i].size());
+    const auto [own, other] = std::ranges::mismatch(found[i], expected[i]);
+    if (own == found[i].end())
+      continue;
+    ++differ;
+    std::vector<int32_t> ids = prompts[i];
+    ids.insert(ids.end(), expected[i].begin(), other);
+    const auto logits =
+        lastLogits(*(*one)->engine().createSequence().take(), ids);
+    ASSERT_TRUE(logits.ok()) << logits.message();
+    EXPECT_NEAR((*logits)[static_cast<size_t>(*own)],
+                (*logits)[static_cast<size_t>(*other)], tolerance)
+        << "text " << i;
+  }
+  EXPECT_LE(differ, texts / 8);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, RankedStories,
+                         testing::Values(StoriesCase{"cpu", 200, 8},
+                                         StoriesCase{"cuda", 1000, 64}),
+                         [](const auto &info) {
+                           return info.param.device + "_2_ranks";
+                         });
 
 /// One rank chooses the kind of device, and where there are several of it, each
 /// has its own.

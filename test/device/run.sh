@@ -307,7 +307,7 @@ for device in "${devices[@]}"; do
   suite steps "$device" "All/Steps.*_${device}"
   suite sequences "$device" "All/ManySequences.*/${device}1"
   suite goldens "$device" "*/GoldenModels.*_${device}"
-  [[ $device != cuda ]] || suite ranks cuda "*/RankedModels.*_cuda_*"
+  [[ $device != cuda ]] || suite ranks cuda "*/Ranked*.*cuda_*"
   suite kf-stories "$device" "All/KfStories.*/$device"
   suite gguf "$device" "All/GgufModels.*_${device}_native"
   # Texts are those that the CPU gives.
