@@ -114,12 +114,15 @@ def check(port, servers):
     # Who goes away waits for nothing, whether the answer streams or not.
     total = lambda name: sum(server.metric(name) for server in servers)
     running = lambda: total("vllm:num_requests_running")
-    for stream in False, True:
+    for stream in True, False:
+        before = total("vllm:generation_tokens_total")
         connection = send(port, SESSIONS[0], n=64, max_tokens=900, ignore_eos=True,
                           stream=stream)
         wait(lambda: running() > 0)
         connection.close()
         wait(lambda: running() == 0)
+        made = total("vllm:generation_tokens_total") - before
+        assert made < 64 * 900 / 2, f"{made} tokens, stream {stream}, for somebody who is gone"
     # One ends, as it does for an update.
     servers[0].end()
     left = servers[1].finished()
