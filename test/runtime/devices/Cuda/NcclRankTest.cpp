@@ -81,6 +81,7 @@ TEST(NcclLibraryTest, SetsItsEnvironment) {
   (void)loadNcclFunctions();
   EXPECT_NE(getenv("NCCL_NVLS_ENABLE"), nullptr);
   EXPECT_NE(getenv("NCCL_GRAPH_MIXING_SUPPORT"), nullptr);
+  EXPECT_NE(getenv("NCCL_WIN_ENABLE"), nullptr);
 }
 
 TEST(NcclLibraryTest, ErrorsAreOneLine) {
