@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kf/Dialect/KF/IR/Expansions.h"
 #include "kf/Transforms/Passes.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace mlir::kf {
@@ -26,22 +26,8 @@ struct ExpandMlpOp : OpRewritePattern<MlpOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MlpOp op,
                                 PatternRewriter &rewriter) const override {
-    Location loc = op.getLoc();
-    auto matmul = [&](Value x, Value w, Value bias) -> Value {
-      return MatmulOp::create(rewriter, loc, x, w, bias, ActivationKindAttr());
-    };
-    auto activate = [&](Value x) -> Value {
-      return ActivationOp::create(rewriter, loc, x, op.getActivationAttr());
-    };
-    Value inner;
-    if (op.getGate()) {
-      Value gate = activate(matmul(op.getX(), op.getGate(), op.getGateBias()));
-      Value up = matmul(op.getX(), op.getUp(), op.getUpBias());
-      inner = arith::MulFOp::create(rewriter, loc, gate, up);
-    } else {
-      inner = activate(matmul(op.getX(), op.getUp(), op.getUpBias()));
-    }
-    rewriter.replaceOp(op, matmul(inner, op.getDown(), op.getDownBias()));
+    TensorBuilder build(rewriter, op.getLoc());
+    rewriter.replaceOp(op, expandMlp(op, build));
     return success();
   }
 };

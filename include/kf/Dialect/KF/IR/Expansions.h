@@ -1,0 +1,40 @@
+//===- Expansions.h - Ops made of other ops ---------------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What kf-expand-mlp and kf-expand-tensors rewrite ops to, for whoever wants
+// the same without a pass: derivatives read what is between the parts. Each
+// builds the op's result in front of `build`'s place, and changes nothing else.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_DIALECT_KF_IR_EXPANSIONS_H
+#define KF_DIALECT_KF_IR_EXPANSIONS_H
+
+#include "kf/Dialect/KF/IR/TensorBuilder.h"
+
+namespace mlir::kf {
+
+/// Products, the activation, and with a gate the product of both sides.
+Value expandMlp(MlpOp op, TensorBuilder &build);
+
+/// What attention weighs its values by. All are of f32, and have a head of keys
+/// and values for each head of queries.
+struct AttentionWeights {
+  Value q, k, v;
+  Value capped; ///< tanh(score / softcap), [..., H, T, S]; null without softcap
+  Value weights; ///< [..., H, T, S]; zeros where a query attends to no key
+};
+AttentionWeights buildAttentionWeights(ScaledDotProductAttentionOp op,
+                                       TensorBuilder &build);
+
+/// Products with a softmax between them.
+Value expandAttention(ScaledDotProductAttentionOp op, TensorBuilder &build);
+
+} // namespace mlir::kf
+
+#endif // KF_DIALECT_KF_IR_EXPANSIONS_H

@@ -1,0 +1,137 @@
+//===- Expansions.cpp - Ops made of other ops -----------------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Dialect/KF/IR/Expansions.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::kf;
+
+static RankedTensorType typeOf(Value value) {
+  return TensorBuilder::typeOf(value);
+}
+
+//===----------------------------------------------------------------------===//
+// mlp
+//===----------------------------------------------------------------------===//
+
+Value mlir::kf::expandMlp(MlpOp op, TensorBuilder &build) {
+  auto matmul = [&](Value x, Value w, Value bias) {
+    return build.make<MatmulOp>(x, w, bias, ActivationKindAttr());
+  };
+  auto activate = [&](Value x) {
+    return build.make<ActivationOp>(x, op.getActivationAttr());
+  };
+  Value inner;
+  if (op.getGate()) {
+    Value gate = activate(matmul(op.getX(), op.getGate(), op.getGateBias()));
+    Value up = matmul(op.getX(), op.getUp(), op.getUpBias());
+    inner = build.mul(gate, up);
+  } else {
+    inner = activate(matmul(op.getX(), op.getUp(), op.getUpBias()));
+  }
+  return matmul(inner, op.getDown(), op.getDownBias());
+}
+
+//===----------------------------------------------------------------------===//
+// scaled_dot_product_attention
+//===----------------------------------------------------------------------===//
+
+/// Each group of keys or values for all heads that read it.
+static Value shareHeads(Value x, int64_t heads, TensorBuilder &build) {
+  RankedTensorType type = typeOf(x);
+  int64_t rank = type.getRank(), groups = type.getDimSize(rank - 3);
+  if (groups == heads)
+    return x;
+  SmallVector<ReassociationIndices> dims;
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    int64_t first = dim > rank - 3 ? dim + 1 : dim;
+    dims.push_back(dim == rank - 3 ? ReassociationIndices{dim, dim + 1}
+                                   : ReassociationIndices{first});
+  }
+  SmallVector<int64_t> shape(type.getShape());
+  shape.insert(shape.begin() + rank - 2, 1);
+  Value apart = build.reshape(x, shape, dims);
+  shape[rank - 2] = heads / groups;
+  Value repeated = build.broadcast(
+      apart, RankedTensorType::get(shape, type.getElementType()));
+  SmallVector<int64_t> joined(type.getShape());
+  joined[rank - 3] = heads;
+  return build.reshape(repeated, joined, dims);
+}
+
+/// Scores of keys that a query does not attend to are -inf.
+static Value hide(ScaledDotProductAttentionOp op, Value scores,
+                  TensorBuilder &build) {
+  RankedTensorType type = typeOf(scores);
+  auto keep = [&](Value isSeen) {
+    Value hidden =
+        build.constant(type, -std::numeric_limits<double>::infinity());
+    scores = build.select(isSeen, scores, hidden);
+  };
+  if (Value mask = op.getMask()) {
+    if (typeOf(mask).getElementType().isInteger(1))
+      keep(build.broadcast(mask, type));
+    else
+      scores = build.add(scores, build.widen(build.broadcast(mask, type)));
+  }
+  if (!op.getCausal())
+    return scores;
+  RankedTensorType numbers = type.clone(build.b.getI64Type());
+  Value query = build.make<IotaOp>(numbers, type.getRank() - 2);
+  Value key = build.make<IotaOp>(numbers, type.getRank() - 1);
+  Value ahead = build.make<arith::SubIOp>(key, query);
+  auto compare = [&](arith::CmpIPredicate predicate, int64_t limit) {
+    keep(build.make<arith::CmpIOp>(
+        predicate, ahead, build.constant(numbers, static_cast<double>(limit))));
+  };
+  int64_t offset = static_cast<int64_t>(op.getOffset());
+  compare(arith::CmpIPredicate::sle, offset);
+  if (std::optional<uint64_t> window = op.getWindow())
+    compare(arith::CmpIPredicate::sgt, offset - static_cast<int64_t>(*window));
+  return scores;
+}
+
+AttentionWeights mlir::kf::buildAttentionWeights(ScaledDotProductAttentionOp op,
+                                                 TensorBuilder &build) {
+  AttentionWeights parts;
+  parts.q = build.widen(op.getQ());
+  int64_t heads = typeOf(parts.q).getShape().end()[-3];
+  parts.k = build.widen(shareHeads(op.getK(), heads, build));
+  parts.v = build.widen(shareHeads(op.getV(), heads, build));
+  Value scores = build.make<BatchMatmulOp>(parts.q, parts.k);
+  RankedTensorType type = typeOf(scores);
+  scores = build.mul(scores, op.getScaleFactor());
+  if (std::optional<APFloat> cap = op.getSoftcap()) {
+    double limit = cap->convertToDouble();
+    parts.capped = build.make<math::TanhOp>(build.mul(scores, 1 / limit));
+    scores = build.mul(parts.capped, limit);
+  }
+  scores = hide(op, scores, build);
+  // Rows of nothing but -inf have zeros, and no NaN from their softmax.
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  constexpr double lowest = std::numeric_limits<float>::lowest();
+  Value finite =
+      build.make<arith::MaximumFOp>(scores, build.constant(type, lowest));
+  Value isHidden = build.compare(arith::CmpFPredicate::OEQ, scores,
+                                 build.constant(type, -infinity));
+  Value none = build.constant(type, 0.0);
+  parts.weights = build.select(isHidden, none, build.make<SoftmaxOp>(finite));
+  return parts;
+}
+
+Value mlir::kf::expandAttention(ScaledDotProductAttentionOp op,
+                                TensorBuilder &build) {
+  AttentionWeights parts = buildAttentionWeights(op, build);
+  Value result =
+      build.make<BatchMatmulOp>(parts.weights, build.swapLast(parts.v));
+  return build.narrow(result, typeOf(op.getQ()).getElementType());
+}
