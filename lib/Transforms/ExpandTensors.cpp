@@ -156,6 +156,41 @@ struct ExpandRotary : OpRewritePattern<RotaryEmbeddingOp> {
 };
 
 //===----------------------------------------------------------------------===//
+// cross_entropy, matmul_dgrad
+//===----------------------------------------------------------------------===//
+
+/// cross_entropy -> reductions and elementwise ops
+struct ExpandCrossEntropy : OpRewritePattern<CrossEntropyOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(CrossEntropyOp op,
+                                PatternRewriter &rewriter) const override {
+    TensorBuilder build(rewriter, op.getLoc());
+    rewriter.replaceOp(op, expandCrossEntropy(op, build));
+    return success();
+  }
+};
+
+/// matmul_dgrad -> matmul with the transposed weight
+struct ExpandDgrad : OpRewritePattern<MatmulDgradOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MatmulDgradOp op,
+                                PatternRewriter &rewriter) const override {
+    TensorBuilder build(rewriter, op.getLoc());
+    Value w = op.getW();
+    if (RankedTensorType type = typeOf(w);
+        isa<QuantType>(type.getElementType())) {
+      // Widened row by row: the rows of a table.
+      auto ids =
+          RankedTensorType::get({type.getDimSize(0)}, rewriter.getI32Type());
+      w = build.make<EmbeddingOp>(build.make<IotaOp>(ids, int64_t(0)), w);
+    }
+    rewriter.replaceOp(op, build.make<MatmulOp>(op.getDy(), build.swapLast(w),
+                                                Value(), ActivationKindAttr()));
+    return success();
+  }
+};
+
+//===----------------------------------------------------------------------===//
 // concat
 //===----------------------------------------------------------------------===//
 
@@ -209,8 +244,8 @@ struct ExpandTensorsPass
     : mlir::kf::impl::ExpandTensorsBase<ExpandTensorsPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ExpandMatmul, ExpandAttention, ExpandRotary, ExpandConcat>(
-        &getContext());
+    patterns.add<ExpandMatmul, ExpandAttention, ExpandRotary,
+                 ExpandCrossEntropy, ExpandDgrad, ExpandConcat>(&getContext());
     // kf-canonicalize folds, which asks whether there are such constants.
     if (failed(
             applyPatternsGreedily(getOperation(), std::move(patterns),

@@ -45,8 +45,8 @@ bool isStructural(Operation *op) {
 
 /// The reference alone computes these; other targets have them expanded.
 bool isExpanded(Operation *op) {
-  return isa<MlpOp, RouteOp, ScaledDotProductAttentionOp, RotaryEmbeddingOp>(
-      op);
+  return isa<MlpOp, RouteOp, ScaledDotProductAttentionOp, RotaryEmbeddingOp,
+             CrossEntropyOp, MatmulDgradOp>(op);
 }
 
 bool isNorm(Operation *op) { return isa<RmsNormOp, LayerNormOp>(op); }

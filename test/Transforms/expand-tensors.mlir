@@ -91,3 +91,44 @@ func.func @many(%x: tensor<?x2xf32>, %y: tensor<?x3xf32>) -> tensor<?x45xf32> {
   %0 = tensor.concat dim(1) %x, %y, %x, %y, %x, %y, %x, %y, %x, %y, %x, %y, %x, %y, %x, %y, %x, %y : (tensor<?x2xf32>, tensor<?x3xf32>, tensor<?x2xf32>, tensor<?x3xf32>, tensor<?x2xf32>, tensor<?x3xf32>, tensor<?x2xf32>, tensor<?x3xf32>, tensor<?x2xf32>, tensor<?x3xf32>, tensor<?x2xf32>, tensor<?x3xf32>, tensor<?x2xf32>, tensor<?x3xf32>, tensor<?x2xf32>, tensor<?x3xf32>, tensor<?x2xf32>, tensor<?x3xf32>) -> tensor<?x45xf32>
   return %0 : tensor<?x45xf32>
 }
+
+// CHECK-LABEL: func.func @cross_entropy(
+// CHECK-SAME:      %[[X:.*]]: tensor<?x100xf32>, %[[LABELS:.*]]: tensor<?xi32>)
+// CHECK:         %[[IS:.*]] = arith.cmpi eq
+// CHECK:         %[[COUNTS:.*]] = arith.cmpi ult, %[[LABELS]]
+// CHECK:         %[[MOST:.*]] = kf.reduce(max) %[[X]] dims = [1] keep_dims
+// CHECK:         %[[POWERS:.*]] = math.exp
+// CHECK:         %[[SUM:.*]] = kf.reduce(sum) %[[POWERS]] dims = [1]
+// CHECK:         %[[LOG:.*]] = math.log %[[SUM]] : tensor<?xf32>
+// CHECK:         %[[AT:.*]] = arith.select %[[IS]], %[[X]]
+// CHECK:         %[[LABEL:.*]] = kf.reduce(sum) %[[AT]] dims = [1]
+// CHECK:         %[[REST:.*]] = arith.subf %{{.*}}, %[[LABEL]]
+// CHECK:         %[[LOSS:.*]] = arith.addf %[[LOG]], %[[REST]]
+// CHECK:         %[[R:.*]] = arith.select %[[COUNTS]], %[[LOSS]]
+// CHECK:         return %[[R]]
+func.func @cross_entropy(%x: tensor<?x100xf32>, %labels: tensor<?xi32>) -> tensor<?xf32> {
+  %0 = kf.cross_entropy %x, %labels : tensor<?x100xf32>, tensor<?xi32>
+  return %0 : tensor<?xf32>
+}
+
+// CHECK-LABEL: func.func @dgrad(
+// CHECK-SAME:      %[[DY:.*]]: tensor<?x32xf32>, %[[W:.*]]: tensor<32x64xbf16>)
+// CHECK-NEXT:    %[[T:.*]] = kf.transpose %[[W]] permutation = [1, 0]
+// CHECK-NEXT:    %[[DX:.*]] = kf.matmul %[[DY]], %[[T]] : tensor<?x32xf32>, tensor<64x32xbf16>
+// CHECK-NEXT:    return %[[DX]]
+func.func @dgrad(%dy: tensor<?x32xf32>, %w: tensor<32x64xbf16>) -> tensor<?x64xf32> {
+  %0 = kf.matmul_dgrad %dy, %w : tensor<?x32xf32>, tensor<32x64xbf16>
+  return %0 : tensor<?x64xf32>
+}
+
+// Blocks are widened row by row.
+// CHECK-LABEL: func.func @dgrad_of_blocks(
+// CHECK-SAME:      %[[DY:.*]]: tensor<?x32xf32>, %[[W:.*]]: tensor<32x64x!kf.quant<q4_0>>)
+// CHECK-NEXT:    %[[IDS:.*]] = kf.iota dim = 0 : tensor<32xi32>
+// CHECK-NEXT:    %[[WIDE:.*]] = kf.embedding %[[IDS]], %[[W]]
+// CHECK-NEXT:    %[[T:.*]] = kf.transpose %[[WIDE]] permutation = [1, 0] : tensor<32x64xf32>
+// CHECK-NEXT:    kf.matmul %[[DY]], %[[T]]
+func.func @dgrad_of_blocks(%dy: tensor<?x32xf32>, %w: tensor<32x64x!kf.quant<q4_0>>) -> tensor<?x64xf32> {
+  %0 = kf.matmul_dgrad %dy, %w : tensor<?x32xf32>, tensor<32x64x!kf.quant<q4_0>>
+  return %0 : tensor<?x64xf32>
+}

@@ -108,7 +108,9 @@ def ExpandTensors : Pass<"kf-expand-tensors", "::mlir::func::FuncOp"> {
     %0 = tensor.expand_shape %2 [[0, 1], [2]] output_shape [2, 5, 7] : ...
     ```
     `kf.scaled_dot_product_attention` becomes two products with a softmax
-    between them; the scores are a tensor of f32. `kf.rotary_embedding` becomes
+    between them; the scores are a tensor of f32. `kf.cross_entropy` becomes
+    reductions of rows, and `kf.matmul_dgrad` a product with the transposed
+    weight. `kf.rotary_embedding` becomes
     slices, elementwise ops and a `tensor.concat`. A kernel joins 16 tensors at
     most: a `tensor.concat` of more becomes one of copies of such:
     ```mlir

@@ -138,7 +138,8 @@ private:
   bool isWhole(Operation *op) {
     return isa<MatmulOp, CacheAttentionInterface, KVAppendOp, ArgmaxOp,
                SampleOp, QuantizeRowsOp, PackOp>(op) ||
-           (!gpu && isa<AttentionCombineOp, ExpertMatmulOp>(op));
+           (!gpu && isa<AttentionCombineOp, ExpertMatmulOp, MatmulWgradOp,
+                        ScatterAddOp>(op));
   }
 
   bool hasCode(Operation *op) {
@@ -149,7 +150,8 @@ private:
     return isElementwise(op) || isView(op) || isWhole(op) ||
            hasRowStatistics(op) ||
            isa<EmbeddingOp, ReduceOp, BatchMatmulOp, ExpertMatmulOp, RopeOp,
-               AttentionCombineOp, YieldOp, tensor::CastOp>(op);
+               AttentionCombineOp, MatmulWgradOp, ScatterAddOp, YieldOp,
+               tensor::CastOp>(op);
   }
 
   /// GPUs compute with no f64, and read weights and keys row by row, or in the

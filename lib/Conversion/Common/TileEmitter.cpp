@@ -198,6 +198,11 @@ SmallVector<Value> TileEmitter::sizesOf(Value tensor) {
       if (std::optional<unsigned> dim = map.getResultPosition(expr);
           dim && !size)
         size = sizesOf(operand)[*dim];
+  // A loop that no operand has is one of the tile.
+  auto insertion = findInsertion(forall, 0);
+  for (auto [dim, size] : llvm::enumerate(sizes))
+    if (!size && insertion && insertion.getSource() == tensor)
+      size = index(insertion.getMixedSizes()[dim]);
   return sizes;
 }
 
@@ -301,6 +306,10 @@ Value TileEmitter::loadProducer(Operation *op, ValueRange indices,
       return loadReduce(reduce, indices);
     if (auto product = dyn_cast<ExpertMatmulOp>(op))
       return loadExpertProduct(product, indices);
+    if (auto product = dyn_cast<MatmulWgradOp>(op))
+      return loadSumOfProducts(product, indices);
+    if (auto scatter = dyn_cast<ScatterAddOp>(op))
+      return loadSumOfRows(scatter, indices);
     return loadProduct(cast<BatchMatmulOp>(op), indices);
   }
   assert(isElementwise(op) && "asked for elements of a value without them");

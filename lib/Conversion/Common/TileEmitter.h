@@ -138,6 +138,8 @@ public:
   Value ifElse(Value condition, function_ref<Value()> yes,
                function_ref<Value()> no);
   Value activate(ActivationKind kind, Value x);
+  /// How many elements a reduction makes one of, as one that it computes with.
+  Value countReduced(ReduceOp op);
   /// cap * tanh(x / cap).
   Value softcap(Value x, double cap);
   /// Combines the elements of a row of `size`, of which `element` gives some
@@ -193,6 +195,8 @@ private:
                      Value mask);
   Value loadReduce(ReduceOp op, ValueRange indices);
   Value loadProduct(BatchMatmulOp op, ValueRange indices);
+  Value loadSumOfProducts(MatmulWgradOp op, ValueRange indices);
+  Value loadSumOfRows(ScatterAddOp op, ValueRange indices);
   Value loadExpertProduct(ExpertMatmulOp op, ValueRange indices);
   SmallVector<Value> reshapeIndices(Operation *op, ValueRange indices);
 

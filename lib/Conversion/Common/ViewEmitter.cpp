@@ -275,13 +275,10 @@ Value TileEmitter::loadReduce(ReduceOp op, ValueRange indices) {
   Type element = computeType(type.getElementType());
   SmallVector<Value> position(type.getRank()), sizes = sizesOf(op.getX());
   size_t next = 0;
-  int64_t count = 1;
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
     bool isReduced = op.isReduced(dim);
     if (!isReduced)
       position[dim] = indices[next];
-    else
-      count *= type.getDimSize(dim);
     next += !isReduced || op.getKeepDims();
   }
   ArrayRef<int64_t> dims = op.getDims();
@@ -297,11 +294,26 @@ Value TileEmitter::loadReduce(ReduceOp op, ValueRange indices) {
   Value result = nest(
       0, arith::ConstantOp::create(b, loc, neutralOf(op.getKind(), element)));
   if (op.getKind() == ReduceKind::Mean)
-    result = arith::DivFOp::create(
-        b, loc, result,
-        arith::ConstantOp::create(
-            b, loc, b.getFloatAttr(element, static_cast<double>(count))));
+    result = arith::DivFOp::create(b, loc, result, countReduced(op));
   return result;
+}
+
+Value TileEmitter::countReduced(ReduceOp op) {
+  RankedTensorType type = typeOf(op.getX());
+  Type element = computeType(type.getElementType());
+  int64_t known = 1;
+  Value rows; // where they are a size of the step
+  for (int64_t dim : op.getDims())
+    if (type.isDynamicDim(dim))
+      rows = sizesOf(op.getX())[dim];
+    else
+      known *= type.getDimSize(dim);
+  Value count = arith::ConstantOp::create(
+      b, loc, b.getFloatAttr(element, static_cast<double>(known)));
+  if (!rows)
+    return count;
+  rows = arith::IndexCastOp::create(b, loc, b.getI32Type(), rows);
+  return mul(count, arith::SIToFPOp::create(b, loc, element, rows));
 }
 
 Value TileEmitter::loadExpertProduct(ExpertMatmulOp op, ValueRange indices) {
@@ -328,4 +340,25 @@ Value TileEmitter::loadProduct(BatchMatmulOp op, ValueRange indices) {
     right.back() = k;
     return add(sum, mul(load(op.getX(), left, 0), load(op.getW(), right, 0)));
   });
+}
+
+Value TileEmitter::loadSumOfProducts(MatmulWgradOp op, ValueRange indices) {
+  return accumulate(
+      *this, sizesOf(op.getX())[0], f32(0.0), [&](Value m, Value sum) {
+        Value left = load(op.getDy(), {m, indices[0]}, 0);
+        return add(sum, mul(left, load(op.getX(), {m, indices[1]}, 0)));
+      });
+}
+
+Value TileEmitter::loadSumOfRows(ScatterAddOp op, ValueRange indices) {
+  Value own = add(tileOffsets()[0], indices[0]);
+  return accumulate(
+      *this, sizesOf(op.getRows())[0], f32(0.0), [&](Value t, Value sum) {
+        Value id = arith::IndexCastOp::create(b, loc, b.getIndexType(),
+                                              load(op.getIds(), t, 0));
+        Value isOwn =
+            arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, id, own);
+        Value more = load(op.getRows(), {t, indices[1]}, 0);
+        return add(sum, select(isOwn, more, f32(0.0)));
+      });
 }

@@ -163,10 +163,11 @@ public:
   void defineCombine(AttentionCombineOp op);
 
 protected:
-  /// A thread computes its elements of reductions, and of products of batches
-  /// and of experts, alone.
+  /// A thread computes its elements of reductions, of products of batches and
+  /// of experts, and of what gradients sum up, alone.
   bool isElementLoop(Operation *op) override {
-    return isa<ReduceOp, BatchMatmulOp, ExpertMatmulOp>(op);
+    return isa<ReduceOp, BatchMatmulOp, ExpertMatmulOp, MatmulWgradOp,
+               ScatterAddOp>(op);
   }
 
 private:

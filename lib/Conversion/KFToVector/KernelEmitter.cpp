@@ -91,6 +91,10 @@ LogicalResult KernelEmitter::emit() {
     emitSampleKernel(*this);
   else if (find<PackOp>())
     emitPackKernel(*this);
+  else if (find<MatmulWgradOp>())
+    emitWgradKernel(*this);
+  else if (find<ScatterAddOp>())
+    emitScatterKernel(*this);
   else
     emitRowKernel(*this);
   if (failed(budget.check(kernel, "convert-kf-to-vector")))

@@ -151,6 +151,8 @@ void emitAppendKernel(KernelEmitter &emitter);
 void emitArgmaxKernel(KernelEmitter &emitter);
 void emitSampleKernel(KernelEmitter &emitter);
 void emitPackKernel(KernelEmitter &emitter);
+void emitWgradKernel(KernelEmitter &emitter);
+void emitScatterKernel(KernelEmitter &emitter);
 void emitRowKernel(KernelEmitter &emitter);
 
 } // namespace mlir::kf

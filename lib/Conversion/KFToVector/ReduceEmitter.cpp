@@ -47,14 +47,12 @@ void KernelEmitter::emitReduce(ReduceOp op, ValueRange row, StoreFn store) {
   Type element = computeType(type.getElementType());
   SmallVector<Value> sizes = sizesOf(x);
   int64_t last = type.getRank() - 1;
-  bool alongRows = op.isReduced(last);
+  // One element after the other of rows whose number is a size of the step.
+  bool alongRows = op.isReduced(last) && !type.isDynamicDim(last);
   SmallVector<int64_t> outer; // reduced dimensions in loops
-  int64_t count = 1;
-  for (int64_t dim : op.getDims()) {
-    count *= type.getDimSize(dim);
-    if (dim != last)
+  for (int64_t dim : op.getDims())
+    if (dim != last || !alongRows)
       outer.push_back(dim);
-  }
   // Indices of the result to those of x, but for reduced ones.
   auto placeOf = [&](Value column) {
     SmallVector<Value> place(type.getRank()), at(row);
@@ -92,8 +90,7 @@ void KernelEmitter::emitReduce(ReduceOp op, ValueRange row, StoreFn store) {
   auto finish = [&](Value sum, unsigned width) -> Value {
     if (op.getKind() != ReduceKind::Mean)
       return sum;
-    Value by = arith::ConstantOp::create(
-        b, loc, b.getFloatAttr(element, static_cast<double>(count)));
+    Value by = countReduced(op);
     return arith::DivFOp::create(b, loc, sum, width ? splat(by, width) : by);
   };
   Value size = resultType.getRank() ? sizesOf(op.getResult()).back() : index(1);

@@ -468,8 +468,8 @@ private:
   bool hasLongElements() {
     return llvm::any_of(kernel.getBody().front(),
                         [](Operation &op) {
-                          return isa<ReduceOp, BatchMatmulOp, ExpertMatmulOp>(
-                              op);
+                          return isa<ReduceOp, BatchMatmulOp, ExpertMatmulOp,
+                                     MatmulWgradOp, ScatterAddOp>(op);
                         }) ||
            llvm::any_of(kernel.getArgumentTypes(), [](Type type) {
              auto tensor = dyn_cast<RankedTensorType>(type);

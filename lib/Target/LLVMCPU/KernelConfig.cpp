@@ -45,6 +45,10 @@ constexpr int64_t tileRowsPerGroup = 256;
 constexpr int64_t tileRowCaches = 4;
 /// Tokens of a workgroup of a product of experts, which sorts their numbers.
 constexpr int64_t expertTokens = 8192;
+/// Rows of a tile of kf.matmul_wgrad, and of a workgroup of kf.scatter_add.
+constexpr int64_t wgradRows = 8, scatterRows = 64;
+/// How many rows a reduction over a size of the step is taken to have.
+constexpr int64_t rowsOfReduction = 128;
 /// Keys of one softmax block.
 constexpr int64_t keyTile = 64;
 
@@ -66,6 +70,10 @@ public:
       return selectAttention(attention, rows);
     if (auto pack = find<PackOp>(kernel))
       return selectPack(pack);
+    if (auto product = find<MatmulWgradOp>(kernel))
+      return selectWgrad(product);
+    if (find<ScatterAddOp>(kernel))
+      return selectScatter();
     return selectRows(kernel);
   }
 
@@ -361,6 +369,26 @@ private:
     return draft.get(context);
   }
 
+  /// Rows of the result in as many workgroups as workers ask for: each reads
+  /// all of x.
+  VectorScheduleAttr selectWgrad(MatmulWgradOp op) {
+    Draft draft;
+    draft.lanes = lanes;
+    const int64_t rows = cast<RankedTensorType>(op.getType()).getDimSize(0);
+    const int64_t tiles =
+        llvm::divideCeil(llvm::divideCeil(rows, wantedGroups()), wgradRows);
+    draft.workgroup = {tiles * wgradRows};
+    return draft.get(context);
+  }
+
+  /// Each workgroup looks at all ids.
+  VectorScheduleAttr selectScatter() {
+    Draft draft;
+    draft.lanes = lanes;
+    draft.workgroup = {scatterRows};
+    return draft.get(context);
+  }
+
   /// Rows to a workgroup, so that one holds some thousand elements.
   VectorScheduleAttr selectRows(KernelOp kernel) {
     Draft draft;
@@ -413,8 +441,9 @@ private:
     for (int64_t dim = 0; dim < type.getRank(); ++dim) {
       if (loop < 0 && !op.isReduced(dim))
         loop = dim;
-      else if (!type.isDynamicDim(dim))
-        elements *= type.getDimSize(dim);
+      else
+        elements *=
+            type.isDynamicDim(dim) ? rowsOfReduction : type.getDimSize(dim);
     }
     if (loop < 0)
       return draft.get(context);

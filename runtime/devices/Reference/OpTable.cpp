@@ -479,6 +479,32 @@ Result<Evaluate> prepareDequantize(const OpSite &) {
       [](const OpCall &call) { return dequantize(call.tensor(0)); });
 }
 
+Result<Evaluate> prepareCrossEntropy(const OpSite &) {
+  return Evaluate([](const OpCall &call) {
+    return crossEntropy(call.tensor(0), call.tensor(1));
+  });
+}
+
+Result<Evaluate> prepareScatterAdd(const OpSite &site) {
+  if (site.result->shape.size() != 2 || site.result->shape[0] < 1)
+    return Status::error("C3: its result is no static matrix");
+  return Evaluate([count = site.result->shape[0]](const OpCall &call) {
+    return scatterAdd(call.tensor(0), call.tensor(1), count);
+  });
+}
+
+Result<Evaluate> prepareMatmulDgrad(const OpSite &) {
+  return Evaluate([](const OpCall &call) {
+    return matmulDgrad(call.tensor(0), call.tensor(1));
+  });
+}
+
+Result<Evaluate> prepareMatmulWgrad(const OpSite &) {
+  return Evaluate([](const OpCall &call) {
+    return matmulWgrad(call.tensor(0), call.tensor(1));
+  });
+}
+
 Result<Evaluate> prepareBatchMatmul(const OpSite &) {
   return Evaluate([](const OpCall &call) {
     return batchMatmul(call.tensor(0), call.tensor(1));
@@ -692,6 +718,10 @@ constexpr OpEntry kOps[] = {
     {"kf.round_half", "t", 2, prepareRoundHalf},
     {"kf.dequantize", "t", 1, prepareDequantize},
     {"kf.pack", "t", 1, prepareReshape},
+    {"kf.cross_entropy", "tt", 1, prepareCrossEntropy},
+    {"kf.scatter_add", "tt", 1, prepareScatterAdd},
+    {"kf.matmul_dgrad", "tt", 1, prepareMatmulDgrad},
+    {"kf.matmul_wgrad", "tt", 1, prepareMatmulWgrad},
     {"kf.batch_matmul", "tt", 1, prepareBatchMatmul},
     {"kf.scaled_dot_product_attention", "tttT", 1, preparePlainAttention},
     {"kf.rotary_embedding", "ttt", 1, prepareRotaryEmbedding},

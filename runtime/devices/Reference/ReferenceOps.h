@@ -63,6 +63,25 @@ Result<Tensor> batchMatmul(const TensorView &x, const TensorView &w,
                            const TensorView *bias = nullptr);
 
 //===----------------------------------------------------------------------===//
+// Training (TrainingOps.cpp)
+//===----------------------------------------------------------------------===//
+
+/// kf.cross_entropy: log(sum exp(logits[t])) - logits[t, labels[t]], 0 where
+/// the label is no column. logits [T, V], labels [T] of i32 -> [T].
+Result<Tensor> crossEntropy(const TensorView &logits, const TensorView &labels);
+
+/// kf.scatter_add: the sum of the `rows` whose id it is, in their order, for
+/// each row of a result of `count`. ids [T] of i32, rows [T, D] -> [count, D].
+Result<Tensor> scatterAdd(const TensorView &ids, const TensorView &rows,
+                          int64_t count);
+
+/// kf.matmul_dgrad: dy W. dy [M, N], w [N, K] -> [M, K].
+Result<Tensor> matmulDgrad(const TensorView &dy, const TensorView &w);
+
+/// kf.matmul_wgrad: dy^T x. dy [M, N], x [M, K] -> [N, K].
+Result<Tensor> matmulWgrad(const TensorView &dy, const TensorView &x);
+
+//===----------------------------------------------------------------------===//
 // Experts (ExpertOps.cpp)
 //===----------------------------------------------------------------------===//
 

@@ -63,3 +63,19 @@ kf.kernel @rows(%x: tensor<2x4x16xf32>, %w: tensor<2x32x16xf32>) -> tensor<2x4x3
   %0 = kf.batch_matmul %x, %w : tensor<2x4x16xf32>, tensor<2x32x16xf32>
   kf.yield %0 : tensor<2x4x32xf32>
 }
+
+// -----
+
+// Over a size of the step; a mean divides by it.
+// CHECK-LABEL: func.func @rows(
+// CHECK-SAME:    %[[X:.*]]: memref<?x16xf32>, %[[R:.*]]: memref<16xf32>
+// CHECK:         %[[TOKENS:.*]] = arith.index_cast %{{.*}} : i64 to index
+// CHECK:         scf.for %{{.*}} to %[[TOKENS]] {{.*}} -> (vector<16xf32>)
+// CHECK:         %[[COUNT:.*]] = arith.sitofp
+// CHECK:         %[[BY:.*]] = vector.broadcast %[[COUNT]]
+// CHECK:         arith.divf %{{.*}}, %[[BY]] : vector<16xf32>
+kf.kernel @rows(%x: tensor<?x16xf32>) -> tensor<16xf32>
+    attributes {schedule = #kf.vector<workgroup = [0, 16], lanes = 16>} {
+  %0 = kf.reduce(mean) %x dims = [0] : tensor<?x16xf32>
+  kf.yield %0 : tensor<16xf32>
+}

@@ -72,14 +72,6 @@ func.func @reduce_c1(%x: tensor<3x4xf32>) {
 
 // -----
 
-func.func @reduce_c1_dynamic(%x: tensor<?x4xf32>) {
-  // expected-error @+1 {{C1: dimension 0 of 'tensor<?x4xf32>' must be static to be reduced}}
-  %0 = kf.reduce(sum) %x dims = [0] : tensor<?x4xf32>
-  return
-}
-
-// -----
-
 func.func @reduce_c2(%x: tensor<3x4xi32>) {
   // expected-error @+1 {{C2: there is no mean of 'tensor<3x4xi32>'}}
   %0 = kf.reduce(mean) %x dims = [0] : tensor<3x4xi32>

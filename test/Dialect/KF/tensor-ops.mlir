@@ -21,6 +21,8 @@ func.func @reductions(%x: tensor<2x3x4xf32>, %r: tensor<?x4xi32>) -> (tensor<3xf
   %0 = kf.reduce(sum) %x dims = [0, 2] : tensor<2x3x4xf32>
   // CHECK: kf.reduce(max) %{{.*}} dims = [1] keep_dims : tensor<?x4xi32>
   %1 = kf.reduce(max) %r dims = [1] keep_dims : tensor<?x4xi32>
+  // CHECK: kf.reduce(sum) %{{.*}} dims = [0] : tensor<?x4xi32>
+  %2 = kf.reduce(sum) %r dims = [0] : tensor<?x4xi32>
   return %0, %1 : tensor<3xf32>, tensor<?x1xi32>
 }
 

@@ -57,3 +57,22 @@ kf.kernel @small(%x: tensor<1x256xf32>, %w: tensor<128x256xf32>) -> tensor<1x128
   %0 = kf.matmul %x, %w : tensor<1x256xf32>, tensor<128x256xf32>
   kf.yield %0 : tensor<1x128xf32>
 }
+
+// A weight's gradient has rows for each worker, as many as tiles of 8 make.
+// CHECK-LABEL:   kf.kernel @weight_gradient(
+// CHECK-SAME:      workgroup = [504], lanes = 16
+// TWO-LABEL:     kf.kernel @weight_gradient(
+// TWO-SAME:        workgroup = [256], lanes = 16
+// UNKNOWN-LABEL: kf.kernel @weight_gradient(
+// UNKNOWN-SAME:    workgroup = [64], lanes = 16
+kf.kernel @weight_gradient(%dy: tensor<?x2016xf32>, %x: tensor<?x512xf32>) -> tensor<2016x512xf32> {
+  %0 = kf.matmul_wgrad %dy, %x : tensor<?x2016xf32>, tensor<?x512xf32>
+  kf.yield %0 : tensor<2016x512xf32>
+}
+
+// CHECK-LABEL:   kf.kernel @table_gradient(
+// CHECK-SAME:      workgroup = [64], lanes = 16
+kf.kernel @table_gradient(%ids: tensor<?xi32>, %rows: tensor<?x512xf32>) -> tensor<32000x512xf32> {
+  %0 = kf.scatter_add %ids, %rows : tensor<?xi32>, tensor<?x512xf32> to tensor<32000x512xf32>
+  kf.yield %0 : tensor<32000x512xf32>
+}

@@ -215,3 +215,30 @@ func.func @sum_f64(%a: tensor<6x21xf64>) -> tensor<6xf64> {
   %0 = kf.reduce(sum) %a dims = [1] : tensor<6x21xf64>
   return %0 : tensor<6xf64>
 }
+
+// Over a size of the step.
+func.func @sum_of_rows(%a: tensor<?x37xf32>) -> tensor<37xf32> {
+  %0 = kf.reduce(sum) %a dims = [0] : tensor<?x37xf32>
+  return %0 : tensor<37xf32>
+}
+
+func.func @mean_of_rows(%a: tensor<?x3x5xbf16>) -> tensor<3x5xbf16> {
+  %0 = kf.reduce(mean) %a dims = [0] : tensor<?x3x5xbf16>
+  return %0 : tensor<3x5xbf16>
+}
+
+func.func @mean_of_all_rows(%a: tensor<?x37xf32>) -> tensor<f32> {
+  %0 = kf.reduce(mean) %a dims = [0, 1] : tensor<?x37xf32>
+  return %0 : tensor<f32>
+}
+
+func.func @max_of_row_numbers(%a: tensor<?xi32>) -> tensor<1xi32> {
+  %0 = kf.reduce(max) %a dims = [0] keep_dims : tensor<?xi32>
+  return %0 : tensor<1xi32>
+}
+
+func.func @sum_of_products_of_rows(%a: tensor<?x37xf32>, %b: tensor<?x37xf32>) -> tensor<37xf32> {
+  %p = arith.mulf %a, %b : tensor<?x37xf32>
+  %0 = kf.reduce(sum) %p dims = [0] : tensor<?x37xf32>
+  return %0 : tensor<37xf32>
+}

@@ -135,3 +135,47 @@ Value mlir::kf::expandAttention(ScaledDotProductAttentionOp op,
       build.make<BatchMatmulOp>(parts.weights, build.swapLast(parts.v));
   return build.narrow(result, typeOf(op.getQ()).getElementType());
 }
+
+//===----------------------------------------------------------------------===//
+// cross_entropy
+//===----------------------------------------------------------------------===//
+
+LabelPlaces mlir::kf::buildLabelPlaces(CrossEntropyOp op,
+                                       TensorBuilder &build) {
+  RankedTensorType logits = typeOf(op.getLogits()),
+                   labels = typeOf(op.getLabels());
+  Type i32 = build.b.getI32Type();
+  const int64_t rows = logits.getDimSize(0), columns = logits.getDimSize(1);
+  RankedTensorType each = logits.clone(i32);
+  Value column =
+      build.make<IotaOp>(RankedTensorType::get({columns}, i32), int64_t(0));
+  Value label = build.insertOnes(op.getLabels(), {rows, 1},
+                                 [](int64_t dim) { return dim == 1; });
+  LabelPlaces places;
+  places.isLabel = build.make<arith::CmpIOp>(arith::CmpIPredicate::eq,
+                                             build.broadcast(column, each),
+                                             build.broadcast(label, each));
+  places.counts = build.make<arith::CmpIOp>(
+      arith::CmpIPredicate::ult, op.getLabels(),
+      build.constant(labels, static_cast<double>(columns)));
+  return places;
+}
+
+Value mlir::kf::expandCrossEntropy(CrossEntropyOp op, TensorBuilder &build) {
+  Value x = build.widen(op.getLogits());
+  RankedTensorType type = typeOf(x);
+  LabelPlaces places = buildLabelPlaces(op, build);
+  Value most = build.reduceRows(ReduceKind::Max, x);
+  Value powers =
+      build.make<math::ExpOp>(build.sub(x, build.broadcast(most, type)));
+  auto sumOfRow = [&](Value of) {
+    return build.reduce(ReduceKind::Sum, of, 1, /*keepDims=*/false);
+  };
+  Value logOfSum = build.make<math::LogOp>(sumOfRow(powers));
+  Value label =
+      sumOfRow(build.select(places.isLabel, x, build.constant(type, 0.0)));
+  RankedTensorType row = typeOf(label);
+  Value largest = build.reshape(most, row.getShape(), {{0, 1}});
+  Value loss = build.add(logOfSum, build.sub(largest, label));
+  return build.select(places.counts, loss, build.constant(row, 0.0));
+}

@@ -226,10 +226,6 @@ LogicalResult ReduceOp::inferReturnTypes(MLIRContext *,
 
 LogicalResult ReduceOp::verify() {
   RankedTensorType x = tensorType(getX());
-  for (int64_t dim : getDims())
-    if (x.isDynamicDim(dim))
-      return emitOpError("C1: dimension ")
-             << dim << " of " << x << " must be static to be reduced";
   Type element = x.getElementType();
   bool isNumber = isa<FloatType, IntegerType>(element);
   bool isExtreme = getKind() == ReduceKind::Max || getKind() == ReduceKind::Min;

@@ -35,6 +35,16 @@ AttentionWeights buildAttentionWeights(ScaledDotProductAttentionOp op,
 /// Products with a softmax between them.
 Value expandAttention(ScaledDotProductAttentionOp op, TensorBuilder &build);
 
+/// Where the labels of a kf.cross_entropy are.
+struct LabelPlaces {
+  Value isLabel; ///< i1 [T, V]: the column is the row's label
+  Value counts;  ///< i1 [T]: the row's label is a column
+};
+LabelPlaces buildLabelPlaces(CrossEntropyOp op, TensorBuilder &build);
+
+/// Reductions and elementwise ops.
+Value expandCrossEntropy(CrossEntropyOp op, TensorBuilder &build);
+
 } // namespace mlir::kf
 
 #endif // KF_DIALECT_KF_IR_EXPANSIONS_H

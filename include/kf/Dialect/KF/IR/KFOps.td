@@ -535,6 +535,7 @@ def KF_DequantizeOp : KF_LoopOp<"dequantize"> {
 
 include "kf/Dialect/KF/IR/KFExpertOps.td"
 include "kf/Dialect/KF/IR/KFTensorOps.td"
+include "kf/Dialect/KF/IR/KFTrainingOps.td"
 include "kf/Dialect/KF/IR/KFStructureOps.td"
 include "kf/Dialect/KF/IR/KFCollectiveOps.td"
 include "kf/Dialect/KF/IR/KFVectorOps.td"

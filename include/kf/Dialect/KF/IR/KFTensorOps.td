@@ -112,8 +112,7 @@ def KF_ReduceOp : KF_LoopOp<"reduce"> {
     integers wrap, and compare as signed ones; of i1, `max` is "or" and `min` is
     "and". `max` and `min` of a NaN are NaN.
 
-    - C1: `dims` are dimensions of `x`, in ascending order, at least one, each
-      of them static.
+    - C1: `dims` are dimensions of `x`, in ascending order, at least one.
     - C2: elements are floats (f16, bf16, f32, f64) or integers; `mean` needs
       floats, and of i1 there are `max` and `min` alone.
     - C3: the result has the element type of `x` and its other dimensions.
@@ -121,6 +120,7 @@ def KF_ReduceOp : KF_LoopOp<"reduce"> {
     ```mlir
     %0 = kf.reduce(sum) %x dims = [0, 2] : tensor<2x3x4xf32>
     %1 = kf.reduce(max) %x dims = [1] keep_dims : tensor<?x3xi32>
+    %2 = kf.reduce(sum) %x dims = [0] : tensor<?x64xf32>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$x, KF_ReduceKindAttr:$kind,

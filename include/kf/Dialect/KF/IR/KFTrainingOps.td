@@ -1,0 +1,116 @@
+//===- KFTrainingOps.td - Losses, and what gradients are made of ----------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What training needs and running a model does not: a loss, and the products
+// and sums that gradients of weights and tables are.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_DIALECT_KF_IR_KFTRAININGOPS_TD
+#define KF_DIALECT_KF_IR_KFTRAININGOPS_TD
+
+def KF_CrossEntropyOp : KF_TensorOp<"cross_entropy"> {
+  let summary = "negative log-likelihood of a label for each row of logits";
+  let description = [{
+    `result[t] = log(sum_v exp(logits[t, v])) - logits[t, labels[t]]`, in f32. A
+    label that is no column, such as the -100 of tokens that do not count, gives
+    0. What mean is wanted, of all rows or of those that count, is a `kf.reduce`
+    of it. `kf-expand-tensors` makes reductions and elementwise ops of it.
+
+    - C1: `logits` is a rank 2 tensor [T, V] of f32, f16 or bf16, V static and
+      below 2^31.
+    - C2: `labels` is a rank 1 tensor of i32 with dim 0 of `logits`.
+    - C3: the result is [T] of f32.
+
+    ```mlir
+    %0 = kf.cross_entropy %logits, %labels : tensor<?x1477xf32>, tensor<?xi32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$logits, AnyRankedTensor:$labels);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $logits `,` $labels attr-dict `:` type($logits) `,` type($labels)
+  }];
+}
+
+def KF_ScatterAddOp : KF_Op<"scatter_add", [Pure, KF_NonEmptyTensors,
+    KF_IntegersInMemory, DeclareOpInterfaceMethods<KF_LoopOpInterface>,
+    KF_FusionOpInterface, KF_WorkOpInterface]> {
+  let summary = "sums of the rows that have the same id";
+  let description = [{
+    `result[v, :]` is the sum of the `rows[t, :]` with `ids[t] = v`, in the order
+    of t, and zeros where there are none. Rows whose id is no row of the result
+    are left out. It is the gradient of kf.embedding for its table.
+
+    - C1: `ids` is a rank 1 tensor of i32.
+    - C2: `rows` is [dim(ids, 0), D] of f32, f16 or bf16, D static.
+    - C3: the result is a static tensor [V, D] of f32.
+
+    ```mlir
+    %0 = kf.scatter_add %ids, %rows : tensor<?xi32>, tensor<?x256xf32>
+        to tensor<1477x256xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$ids, AnyRankedTensor:$rows);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $ids `,` $rows attr-dict `:` type($ids) `,` type($rows) `to` type($result)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ElementWork getElementWork() { return {getRows(), 1}; }
+  }];
+}
+
+def KF_MatmulDgradOp : KF_TensorOp<"matmul_dgrad"> {
+  let summary = "dy times W: the gradient of kf.matmul for its rows";
+  let description = [{
+    `result = dy W`, accumulated in f32, where kf.matmul has `y = x W^T`.
+    `kf-expand-tensors` makes a `kf.matmul` with the transposed weight of it.
+
+    - C1: `dy` is a rank 2 tensor [M, N] of f32, f16 or bf16, N static.
+    - C2: `w` is [N, K] of f32, f16, bf16 or a quantized type, static; rows of
+      blocks are whole blocks.
+    - C3: the result is [M, K] with the element type of `dy`.
+
+    ```mlir
+    %0 = kf.matmul_dgrad %dy, %w
+        : tensor<?x768xf32>, tensor<768x256x!kf.quant<q4_0>>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$dy, AnyRankedTensor:$w);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$dy `,` $w attr-dict `:` type($dy) `,` type($w)";
+}
+
+def KF_MatmulWgradOp : KF_LoopOp<"matmul_wgrad"> {
+  let summary = "dy transposed times x: the gradient of kf.matmul for its weight";
+  let description = [{
+    `result[n, k]` is the sum of `dy[m, n] * x[m, k]` over all rows m, in f32,
+    where kf.matmul has `y = x W^T`. The number of rows may be a size of the
+    step.
+
+    - C1: `dy` is a rank 2 tensor [M, N] of f32, f16 or bf16, N static.
+    - C2: `x` is [M, K] with the rows of `dy`, of f32, f16 or bf16, K static.
+    - C3: the result is [N, K] of f32.
+
+    ```mlir
+    %0 = kf.matmul_wgrad %dy, %x : tensor<?x768xf32>, tensor<?x256xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$dy, AnyRankedTensor:$x);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$dy `,` $x attr-dict `:` type($dy) `,` type($x)";
+  let extraClassDeclaration = [{
+    ElementWork getElementWork() {
+      return {getX(), 2 * uint64_t(getDy().getType().getShape().back())};
+    }
+  }];
+}
+
+#endif // KF_DIALECT_KF_IR_KFTRAININGOPS_TD

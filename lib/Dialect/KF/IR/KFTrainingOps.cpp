@@ -1,0 +1,153 @@
+//===- KFTrainingOps.cpp - Losses, and what gradients are made of ---------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "OpChecks.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace mlir::kf;
+
+/// Rows of floats, whose length is static.
+static bool isFloatMatrix(RankedTensorType type) {
+  return type.getRank() == 2 && isFloatTensor(type) && !type.isDynamicDim(1);
+}
+
+//===----------------------------------------------------------------------===//
+// cross_entropy
+//===----------------------------------------------------------------------===//
+
+LogicalResult CrossEntropyOp::inferReturnTypes(MLIRContext *context,
+                                               std::optional<Location> loc,
+                                               Adaptor adaptor,
+                                               SmallVectorImpl<Type> &types) {
+  auto logits = cast<RankedTensorType>(adaptor.getLogits().getType());
+  if (logits.getRank() != 2)
+    return cannotInfer<CrossEntropyOp>(loc, "C1: logits must have rank 2",
+                                       logits);
+  types.push_back(getRowsOf(logits, {}, Float32Type::get(context)));
+  return success();
+}
+
+LogicalResult CrossEntropyOp::verify() {
+  RankedTensorType logits = tensorType(getLogits());
+  if (!isFloatMatrix(logits) || logits.getDimSize(1) > maxSize)
+    return emitOpError("C1: logits must be [T, V] of f32, f16 or bf16, V "
+                       "static and below 2^31, found ")
+           << logits;
+  if (!isPerRow(getLabels(), logits))
+    return emitOpError("C2: labels must be i32, one a row of ")
+           << logits << ", found " << getLabels().getType();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// scatter_add
+//===----------------------------------------------------------------------===//
+
+LogicalResult ScatterAddOp::verify() {
+  RankedTensorType ids = tensorType(getIds()), rows = tensorType(getRows());
+  auto result = cast<RankedTensorType>(getType());
+  if (ids.getRank() != 1 || !ids.getElementType().isInteger(32))
+    return emitOpError("C1: ids must be a rank 1 tensor of i32, found ") << ids;
+  // Tiles of it may be of any number of rows and columns.
+  const bool isTile = !isa<FunctionOpInterface>((*this)->getParentOp());
+  if (rows.getRank() != 2 || !isFloatTensor(rows) ||
+      (rows.isDynamicDim(1) && !isTile) || !haveSameRows(rows, ids))
+    return emitOpError("C2: rows must be [T, D] of f32, f16 or bf16, D static, "
+                       "for ids ")
+           << ids << ", found " << rows;
+  if (result.getRank() != 2 || (!result.hasStaticShape() && !isTile) ||
+      result.getDimSize(1) != rows.getDimSize(1) ||
+      !result.getElementType().isF32() || result.getEncoding())
+    return emitOpError("C3: the result must be a static [V, ")
+           << rows.getDimSize(1) << "] of f32, found " << result;
+  return success();
+}
+
+/// Every row of the result looks at all ids.
+SmallVector<utils::IteratorType> ScatterAddOp::getLoopTypes() {
+  return {parallel(), parallel()};
+}
+
+SmallVector<AffineMap> ScatterAddOp::getLoopMaps() {
+  MLIRContext *c = getContext();
+  return {loopMap(c, 2, {-1}), loopMap(c, 2, {-1, 1}), loopMap(c, 2, {0, 1})};
+}
+
+//===----------------------------------------------------------------------===//
+// matmul_dgrad, matmul_wgrad
+//===----------------------------------------------------------------------===//
+
+LogicalResult MatmulDgradOp::inferReturnTypes(MLIRContext *,
+                                              std::optional<Location> loc,
+                                              Adaptor adaptor,
+                                              SmallVectorImpl<Type> &types) {
+  auto dy = cast<RankedTensorType>(adaptor.getDy().getType());
+  auto w = cast<RankedTensorType>(adaptor.getW().getType());
+  if (dy.getRank() != 2)
+    return cannotInfer<MatmulDgradOp>(loc, "C1: dy must have rank 2", dy);
+  if (w.getRank() != 2)
+    return cannotInfer<MatmulDgradOp>(loc, "C2: w must have rank 2", w);
+  types.push_back(getRowsOf(dy, w.getDimSize(1), dy.getElementType()));
+  return success();
+}
+
+LogicalResult MatmulDgradOp::verify() {
+  RankedTensorType dy = tensorType(getDy()), w = tensorType(getW());
+  if (!isFloatMatrix(dy))
+    return emitOpError("C1: dy must be [M, N] of f32, f16 or bf16, N static, "
+                       "found ")
+           << dy;
+  if (!isWeightTensor(w) || !w.hasStaticShape() ||
+      w.getDimSize(0) != dy.getDimSize(1))
+    return emitOpError("C2: w must be a static [")
+           << dy.getDimSize(1)
+           << ", K] of f32, f16, bf16 or whole blocks of a quantized type, "
+              "found "
+           << w;
+  return success();
+}
+
+LogicalResult MatmulWgradOp::inferReturnTypes(MLIRContext *context,
+                                              std::optional<Location> loc,
+                                              Adaptor adaptor,
+                                              SmallVectorImpl<Type> &types) {
+  auto dy = cast<RankedTensorType>(adaptor.getDy().getType());
+  auto x = cast<RankedTensorType>(adaptor.getX().getType());
+  if (dy.getRank() != 2)
+    return cannotInfer<MatmulWgradOp>(loc, "C1: dy must have rank 2", dy);
+  if (x.getRank() != 2)
+    return cannotInfer<MatmulWgradOp>(loc, "C2: x must have rank 2", x);
+  types.push_back(RankedTensorType::get({dy.getDimSize(1), x.getDimSize(1)},
+                                        Float32Type::get(context)));
+  return success();
+}
+
+LogicalResult MatmulWgradOp::verify() {
+  RankedTensorType dy = tensorType(getDy()), x = tensorType(getX());
+  // Tiles of it may be of any number of columns.
+  if (dy.getRank() != 2 || !isFloatTensor(dy))
+    return emitOpError("C1: dy must be [M, N] of f32, f16 or bf16, found ")
+           << dy;
+  if (x.getRank() != 2 || !isFloatTensor(x) ||
+      x.getDimSize(0) != dy.getDimSize(0) || getSize(x) != getSize(dy))
+    return emitOpError("C2: x must be [M, K] of f32, f16 or bf16 with the rows "
+                       "of dy ")
+           << dy << ", found " << x;
+  return success();
+}
+
+SmallVector<utils::IteratorType> MatmulWgradOp::getLoopTypes() {
+  return {parallel(), parallel(), reduction()};
+}
+
+SmallVector<AffineMap> MatmulWgradOp::getLoopMaps() {
+  MLIRContext *c = getContext();
+  return {loopMap(c, 3, {2, 0}), loopMap(c, 3, {2, 1}), loopMap(c, 3, {0, 1})};
+}

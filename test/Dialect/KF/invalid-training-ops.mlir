@@ -1,0 +1,103 @@
+// RUN: kf-opt %s --split-input-file --verify-diagnostics
+
+func.func @cross_entropy_c1(%x: tensor<?x2x4xf32>, %labels: tensor<?xi32>) {
+  // expected-error @+1 {{C1: logits must have rank 2, found 'tensor<?x2x4xf32>'}}
+  %0 = kf.cross_entropy %x, %labels : tensor<?x2x4xf32>, tensor<?xi32>
+  return
+}
+
+// -----
+
+func.func @cross_entropy_c1_type(%x: tensor<?x4xi32>, %labels: tensor<?xi32>) {
+  // expected-error @+1 {{C1: logits must be [T, V] of f32, f16 or bf16, V static and below 2^31, found 'tensor<?x4xi32>'}}
+  %0 = kf.cross_entropy %x, %labels : tensor<?x4xi32>, tensor<?xi32>
+  return
+}
+
+// -----
+
+func.func @cross_entropy_c2(%x: tensor<?x4xf32>, %labels: tensor<?xi64>) {
+  // expected-error @+1 {{C2: labels must be i32, one a row of 'tensor<?x4xf32>', found 'tensor<?xi64>'}}
+  %0 = kf.cross_entropy %x, %labels : tensor<?x4xf32>, tensor<?xi64>
+  return
+}
+
+// -----
+
+func.func @cross_entropy_c2_rows(%x: tensor<?x4xf32>, %labels: tensor<3xi32>) {
+  // expected-error @+1 {{C2: labels must be i32, one a row of}}
+  %0 = kf.cross_entropy %x, %labels : tensor<?x4xf32>, tensor<3xi32>
+  return
+}
+
+// -----
+
+func.func @scatter_add_c1(%ids: tensor<?x1xi32>, %x: tensor<?x4xf32>) {
+  // expected-error @+1 {{C1: ids must be a rank 1 tensor of i32, found 'tensor<?x1xi32>'}}
+  %0 = kf.scatter_add %ids, %x : tensor<?x1xi32>, tensor<?x4xf32> to tensor<7x4xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_add_c2(%ids: tensor<?xi32>, %x: tensor<3x4xf32>) {
+  // expected-error @+1 {{C2: rows must be [T, D] of f32, f16 or bf16, D static, for ids 'tensor<?xi32>', found 'tensor<3x4xf32>'}}
+  %0 = kf.scatter_add %ids, %x : tensor<?xi32>, tensor<3x4xf32> to tensor<7x4xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_add_c3(%ids: tensor<?xi32>, %x: tensor<?x4xf32>) {
+  // expected-error @+1 {{C3: the result must be a static [V, 4] of f32, found 'tensor<?x4xf32>'}}
+  %0 = kf.scatter_add %ids, %x : tensor<?xi32>, tensor<?x4xf32> to tensor<?x4xf32>
+  return
+}
+
+// -----
+
+func.func @dgrad_c1(%dy: tensor<?x4xi32>, %w: tensor<4x8xf32>) {
+  // expected-error @+1 {{C1: dy must be [M, N] of f32, f16 or bf16, N static, found 'tensor<?x4xi32>'}}
+  %0 = kf.matmul_dgrad %dy, %w : tensor<?x4xi32>, tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @dgrad_c1_rank(%dy: tensor<4xf32>, %w: tensor<4x8xf32>) {
+  // expected-error @+1 {{C1: dy must have rank 2, found 'tensor<4xf32>'}}
+  %0 = kf.matmul_dgrad %dy, %w : tensor<4xf32>, tensor<4x8xf32>
+  return
+}
+
+// -----
+
+func.func @dgrad_c2(%dy: tensor<?x4xf32>, %w: tensor<8x4xf32>) {
+  // expected-error @+1 {{C2: w must be a static [4, K] of f32, f16, bf16 or whole blocks of a quantized type, found 'tensor<8x4xf32>'}}
+  %0 = kf.matmul_dgrad %dy, %w : tensor<?x4xf32>, tensor<8x4xf32>
+  return
+}
+
+// -----
+
+func.func @dgrad_c2_rank(%dy: tensor<?x4xf32>, %w: tensor<2x4x8xf32>) {
+  // expected-error @+1 {{C2: w must have rank 2, found 'tensor<2x4x8xf32>'}}
+  %0 = kf.matmul_dgrad %dy, %w : tensor<?x4xf32>, tensor<2x4x8xf32>
+  return
+}
+
+// -----
+
+func.func @wgrad_c1(%dy: tensor<?x4xi32>, %x: tensor<?x8xf32>) {
+  // expected-error @+1 {{C1: dy must be [M, N] of f32, f16 or bf16, found 'tensor<?x4xi32>'}}
+  %0 = kf.matmul_wgrad %dy, %x : tensor<?x4xi32>, tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @wgrad_c2(%dy: tensor<?x4xf32>, %x: tensor<?x8xf32, #kf.size<rows>>) {
+  // expected-error @+1 {{C2: x must be [M, K] of f32, f16 or bf16 with the rows of dy 'tensor<?x4xf32>', found 'tensor<?x8xf32, #kf.size<rows>>'}}
+  %0 = kf.matmul_wgrad %dy, %x : tensor<?x4xf32>, tensor<?x8xf32, #kf.size<rows>>
+  return
+}

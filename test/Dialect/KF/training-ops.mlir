@@ -1,0 +1,25 @@
+// RUN: kf-opt %s | kf-opt | FileCheck %s
+
+// CHECK-LABEL: func.func @losses
+func.func @losses(%x: tensor<?x100xbf16, #kf.size<rows>>, %labels: tensor<?xi32, #kf.size<rows>>)
+    -> tensor<?xf32, #kf.size<rows>> {
+  // CHECK: kf.cross_entropy %{{.*}}, %{{.*}} : tensor<?x100xbf16, #kf.size<rows>>, tensor<?xi32, #kf.size<rows>>
+  %0 = kf.cross_entropy %x, %labels : tensor<?x100xbf16, #kf.size<rows>>, tensor<?xi32, #kf.size<rows>>
+  return %0 : tensor<?xf32, #kf.size<rows>>
+}
+
+// CHECK-LABEL: func.func @sums
+func.func @sums(%ids: tensor<?xi32>, %rows: tensor<?x16xf32>, %x: tensor<?x32xf16>) -> (tensor<7x16xf32>, tensor<16x32xf32>) {
+  // CHECK: kf.scatter_add %{{.*}}, %{{.*}} : tensor<?xi32>, tensor<?x16xf32> to tensor<7x16xf32>
+  %0 = kf.scatter_add %ids, %rows : tensor<?xi32>, tensor<?x16xf32> to tensor<7x16xf32>
+  // CHECK: kf.matmul_wgrad %{{.*}}, %{{.*}} : tensor<?x16xf32>, tensor<?x32xf16>
+  %1 = kf.matmul_wgrad %rows, %x : tensor<?x16xf32>, tensor<?x32xf16>
+  return %0, %1 : tensor<7x16xf32>, tensor<16x32xf32>
+}
+
+// CHECK-LABEL: func.func @products
+func.func @products(%dy: tensor<?x32xbf16>, %w: tensor<32x64x!kf.quant<q8_0>>) -> tensor<?x64xbf16> {
+  // CHECK: kf.matmul_dgrad %{{.*}}, %{{.*}} : tensor<?x32xbf16>, tensor<32x64x!kf.quant<q8_0>>
+  %0 = kf.matmul_dgrad %dy, %w : tensor<?x32xbf16>, tensor<32x64x!kf.quant<q8_0>>
+  return %0 : tensor<?x64xbf16>
+}

@@ -1,0 +1,75 @@
+// Losses, and the products and sums that gradients are.
+func.func @cross_entropy(%x: tensor<?x37xf32>, %labels: tensor<?xi32>) -> tensor<?xf32> {
+  %0 = kf.cross_entropy %x, %labels : tensor<?x37xf32>, tensor<?xi32>
+  return %0 : tensor<?xf32>
+}
+
+// With more rows than columns, some labels are none.
+func.func @cross_entropy_without_some(%x: tensor<?x5xbf16>, %labels: tensor<?xi32>) -> tensor<?xf32> {
+  %0 = kf.cross_entropy %x, %labels : tensor<?x5xbf16>, tensor<?xi32>
+  return %0 : tensor<?xf32>
+}
+
+func.func @cross_entropy_static(%x: tensor<4x100xf32>, %labels: tensor<4xi32>) -> tensor<4xf32> {
+  %0 = kf.cross_entropy %x, %labels : tensor<4x100xf32>, tensor<4xi32>
+  return %0 : tensor<4xf32>
+}
+
+func.func @scatter_add(%ids: tensor<?xi32>, %rows: tensor<?x37xf32>) -> tensor<150x37xf32> {
+  %0 = kf.scatter_add %ids, %rows : tensor<?xi32>, tensor<?x37xf32> to tensor<150x37xf32>
+  return %0 : tensor<150x37xf32>
+}
+
+// Two rows have the same id, and the first ones none of the result's.
+func.func @scatter_add_of_pairs(%numbers: tensor<?xi32>, %rows: tensor<?x16xbf16>) -> tensor<6x16xf32> {
+  %two = arith.constant dense<2> : tensor<1xi32>
+  %twos = kf.broadcast %two : tensor<1xi32> to tensor<?xi32>
+  %halves = arith.divsi %numbers, %twos : tensor<?xi32>
+  %ids = arith.subi %halves, %twos : tensor<?xi32>
+  %0 = kf.scatter_add %ids, %rows : tensor<?xi32>, tensor<?x16xbf16> to tensor<6x16xf32>
+  return %0 : tensor<6x16xf32>
+}
+
+func.func @scatter_add_of_products(%ids: tensor<4xi32>, %x: tensor<4x16xf32>, %y: tensor<4x16xf32>) -> tensor<7x16xf32> {
+  %rows = arith.mulf %x, %y : tensor<4x16xf32>
+  %0 = kf.scatter_add %ids, %rows : tensor<4xi32>, tensor<4x16xf32> to tensor<7x16xf32>
+  return %0 : tensor<7x16xf32>
+}
+
+func.func @wgrad(%dy: tensor<?x37xf32>, %x: tensor<?x67xf32>) -> tensor<37x67xf32> {
+  %0 = kf.matmul_wgrad %dy, %x : tensor<?x37xf32>, tensor<?x67xf32>
+  return %0 : tensor<37x67xf32>
+}
+
+func.func @wgrad_of_size(%dy: tensor<?x16xf32, #kf.size<rows>>, %x: tensor<?x64xf32, #kf.size<rows>>) -> tensor<16x64xf32> {
+  %0 = kf.matmul_wgrad %dy, %x : tensor<?x16xf32, #kf.size<rows>>, tensor<?x64xf32, #kf.size<rows>>
+  return %0 : tensor<16x64xf32>
+}
+
+func.func @wgrad_bf16(%dy: tensor<?x8xf32>, %x: tensor<?x32xbf16>) -> tensor<8x32xf32> {
+  %0 = kf.matmul_wgrad %dy, %x : tensor<?x8xf32>, tensor<?x32xbf16>
+  return %0 : tensor<8x32xf32>
+}
+
+func.func @wgrad_of_views(%dy: tensor<3x5xf32>, %x: tensor<5x4xf16>) -> tensor<3x4xf32> {
+  %turned = kf.transpose %dy permutation = [1, 0] : tensor<3x5xf32>
+  %0 = kf.matmul_wgrad %turned, %x : tensor<5x3xf32>, tensor<5x4xf16>
+  return %0 : tensor<3x4xf32>
+}
+
+func.func @dgrad(%dy: tensor<?x37xf32>, %w: tensor<37x67xf32>) -> tensor<?x67xf32> {
+  %0 = kf.matmul_dgrad %dy, %w : tensor<?x37xf32>, tensor<37x67xf32>
+  return %0 : tensor<?x67xf32>
+}
+
+func.func @dgrad_of_weight(%dy: tensor<?x32xf32>) -> tensor<?x64xf32> {
+  %w = kf.weight ["w"] : tensor<32x64xbf16>
+  %0 = kf.matmul_dgrad %dy, %w : tensor<?x32xf32>, tensor<32x64xbf16>
+  return %0 : tensor<?x64xf32>
+}
+
+func.func @dgrad_of_blocks(%dy: tensor<?x32xf32>) -> tensor<?x64xf32> {
+  %w = kf.weight ["w"] : tensor<32x64x!kf.quant<q4_0>>
+  %0 = kf.matmul_dgrad %dy, %w : tensor<?x32xf32>, tensor<32x64x!kf.quant<q4_0>>
+  return %0 : tensor<?x64xf32>
+}
