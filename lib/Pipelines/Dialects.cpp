@@ -37,5 +37,6 @@ void mlir::kf::registerDialects(DialectRegistry &registry) {
               NVVM::NVVMDialect, scf::SCFDialect, spirv::SPIRVDialect,
               tensor::TensorDialect, ub::UBDialect, vector::VectorDialect>();
   registerTilingInterfaceExternalModels(registry);
+  registerDifferentiableOpInterfaceExternalModels(registry);
   registerTargetModels(registry);
 }

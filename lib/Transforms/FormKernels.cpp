@@ -341,6 +341,7 @@ public:
       importOperands(op, body, inner, builder, program, values, operands);
       Operation *copy = builder.clone(*op, inner);
       useOneLayer(copy);
+      copy->removeAttr(kRecomputedAttrName);
     }
     auto results = cluster.root()->getResults();
     SmallVector<Value> yielded;

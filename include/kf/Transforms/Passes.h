@@ -31,6 +31,13 @@ struct MeasuredSchedules {
   std::string device; ///< Device::description() of who will run the kernels
 };
 
+/// What kf-differentiate does where the backward pass reads values that the
+/// forward pass has made.
+enum class GradientPolicy {
+  Recompute, ///< makes cheap ones again, where that leaves less in memory
+  Store      ///< keeps all of them, the weights of attention as well
+};
+
 #define GEN_PASS_DECL
 #include "kf/Transforms/Passes.h.inc"
 

@@ -50,6 +50,72 @@ def CheckInput : Pass<"kf-check-input", "::mlir::ModuleOp"> {
   }];
 }
 
+def Differentiate : Pass<"kf-differentiate", "::mlir::func::FuncOp"> {
+  let summary = "Have a function return gradients of its loss, too";
+  let description = [{
+    The first result of a function with arguments that have `kf.gradient` is its
+    loss, a tensor of rank 0. Behind its results the function returns, for each
+    of these arguments in their order, the derivative of the loss by each of its
+    elements (reverse mode; ops say their own derivatives by
+    `DifferentiableOpInterface`). It has the argument's shape and is of f32, or
+    f64 for an argument of f64. What the loss does not depend on has zeros.
+    ```mlir
+    func.func @f(%x: tensor<?x64xf32>, %w: tensor<32x64xf32> {kf.gradient},
+                 %labels: tensor<?xi32>) -> tensor<f32> {
+      %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<32x64xf32>
+      %1 = kf.cross_entropy %0, %labels : tensor<?x32xf32>, tensor<?xi32>
+      %2 = kf.reduce(sum) %1 dims = [0] : tensor<?xf32>
+      return %2 : tensor<f32>
+    }
+    ```
+    becomes
+    ```mlir
+    func.func @f(%x: tensor<?x64xf32>, %w: tensor<32x64xf32>,
+                 %labels: tensor<?xi32>) -> (tensor<f32>, tensor<32x64xf32>) {
+      ... // as before, and then
+      %3 = kf.broadcast %one : tensor<f32> to tensor<?xf32>
+      %4 = kf.softmax %0 : tensor<?x32xf32>
+      ... // %4 less 1 at the labels, times %3: the gradient of %0
+      %9 = kf.matmul_wgrad %8, %x : tensor<?x32xf32>, tensor<?x64xf32>
+      return %2, %9 : tensor<f32>, tensor<32x64xf32>
+    }
+    ```
+    Gradients of a value that is read several times are added up. Nothing is
+    computed for what no such argument reaches: weights by name (`kf.weight`)
+    are frozen, in whatever type, and so is what only they and integers make.
+
+    `policy` says what becomes of values of the forward pass that the backward
+    pass reads. With `store`, all of them stay in memory until they are read;
+    attention is made of its parts in the forward pass, so that its weights,
+    [B, H, T, S], stay as well. With `recompute`, attention computes its weights
+    again from queries and keys, and so does every cheap op (an elementwise one,
+    a norm, a softmax, a rotation, a lookup, a view) whose result is larger than
+    what it takes to keep its operands, those left out that are in memory
+    anyway: arguments, weights, and what the backward pass reads besides. Ops
+    are looked at from the last to the first. What is computed again stands in
+    front of the first op that reads it, and has `kf.recomputed` if it is no view:
+    without that it would be taken for the same value as before. It falls away
+    when kernels are formed. Products are never computed again.
+
+    An op without a derivative on the way from an argument to the loss is an
+    error that names it.
+  }];
+  let options = [
+    Option<"policy", "policy", "::mlir::kf::GradientPolicy",
+           "::mlir::kf::GradientPolicy::Recompute",
+           "what becomes of values that the backward pass reads", [{
+             ::llvm::cl::values(
+                 clEnumValN(::mlir::kf::GradientPolicy::Recompute, "recompute",
+                            "computed again where that is cheap"),
+                 clEnumValN(::mlir::kf::GradientPolicy::Store, "store",
+                            "kept in memory"))
+           }]>
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::math::MathDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def ExpandMlp : Pass<"kf-expand-mlp", "::mlir::func::FuncOp"> {
   let summary = "Rewrite kf.mlp to matrix products and activations";
   let description = [{

@@ -9,6 +9,7 @@
 #include "kf/Dialect/KF/IR/Expansions.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 #include <limits>
 
@@ -20,7 +21,7 @@ static RankedTensorType typeOf(Value value) {
 }
 
 //===----------------------------------------------------------------------===//
-// mlp
+// mlp, matmul with glu
 //===----------------------------------------------------------------------===//
 
 Value mlir::kf::expandMlp(MlpOp op, TensorBuilder &build) {
@@ -39,6 +40,34 @@ Value mlir::kf::expandMlp(MlpOp op, TensorBuilder &build) {
     inner = activate(matmul(op.getX(), op.getUp(), op.getUpBias()));
   }
   return matmul(inner, op.getDown(), op.getDownBias());
+}
+
+/// Slice `number` of the first dimension, without it.
+static Value sliceOfFirst(Value x, int64_t number, TensorBuilder &build) {
+  RankedTensorType type = typeOf(x);
+  OpBuilder &b = build.b;
+  SmallVector<OpFoldResult> offsets(type.getRank(), b.getIndexAttr(0)), sizes,
+      strides(type.getRank(), b.getIndexAttr(1));
+  for (int64_t extent : type.getShape())
+    sizes.push_back(b.getIndexAttr(extent));
+  offsets[0] = b.getIndexAttr(number);
+  sizes[0] = b.getIndexAttr(1);
+  return tensor::ExtractSliceOp::create(
+      b, build.loc,
+      RankedTensorType::get(type.getShape().drop_front(),
+                            type.getElementType()),
+      x, offsets, sizes, strides);
+}
+
+Value mlir::kf::expandGlu(MatmulOp op, TensorBuilder &build) {
+  auto side = [&](int64_t number) {
+    return build.make<MatmulOp>(
+        op.getX(), sliceOfFirst(op.getW(), number, build),
+        op.getBias() ? sliceOfFirst(op.getBias(), number, build) : Value(),
+        ActivationKindAttr());
+  };
+  Value gate = build.make<ActivationOp>(side(0), op.getGluAttr());
+  return build.mul(gate, side(1));
 }
 
 //===----------------------------------------------------------------------===//

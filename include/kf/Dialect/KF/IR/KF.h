@@ -73,6 +73,8 @@ struct ElementWork {
   uint64_t operations = 0;
 };
 
+class Gradients;
+
 } // namespace mlir::kf
 
 #include "kf/Dialect/KF/IR/KFInterfaces.h.inc"
@@ -217,6 +219,13 @@ StringRef describeTensorOps();
 /// there is none.
 Operation *findFloat8Arithmetic(KernelOp kernel);
 
+/// The attribute of an argument of a function whose gradient kf-differentiate
+/// adds to the function's results.
+constexpr StringLiteral kGradientAttrName = "kf.gradient";
+/// The attribute of an op that computes again what another one did, so that
+/// this need not be kept in memory: it keeps them two until kernels are formed.
+constexpr StringLiteral kRecomputedAttrName = "kf.recomputed";
+
 /// Whether `from` becomes `to` by kf.broadcast, their element types apart.
 bool isBroadcastable(RankedTensorType from, RankedTensorType to);
 
@@ -238,6 +247,10 @@ bool isTileable(Operation *op);
 /// Registers the TilingInterface of every kf op and of the elementwise arith
 /// ops that fuse with them.
 void registerTilingInterfaceExternalModels(DialectRegistry &registry);
+
+/// Registers the DifferentiableOpInterface of the ops of arith, math and tensor
+/// that have a derivative.
+void registerDifferentiableOpInterfaceExternalModels(DialectRegistry &registry);
 
 } // namespace mlir::kf
 

@@ -14,7 +14,7 @@
 #ifndef KF_DIALECT_KF_IR_KFATTENTIONOPS_TD
 #define KF_DIALECT_KF_IR_KFATTENTIONOPS_TD
 
-def KF_RopeOp : KF_LoopOp<"rope", [KF_IntegersInMemory]> {
+def KF_RopeOp : KF_LoopOp<"rope", [KF_IntegersInMemory, KF_Differentiable]> {
   let summary = "rotary position embedding";
   let description = [{
     Rotates pairs of each head's first `rotary_dim` elements by
@@ -56,6 +56,7 @@ def KF_RopeOp : KF_LoopOp<"rope", [KF_IntegersInMemory]> {
   }];
   let hasCanonicalizer = 1;
   let extraClassDeclaration = [{
+    bool isCheapToRecompute() { return true; }
     OperandReads getOperandReads() { return OperandReads::NormOfHeads; }
     ResultChanges getResultChanges() { return ResultChanges::Rounding; }
     ElementWork getElementWork() { return {getResult(), 3}; }

@@ -98,6 +98,38 @@ def KF_ProductOpInterface : OpInterface<"ProductOpInterface"> {
   ];
 }
 
+def KF_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
+  let cppNamespace = "::mlir::kf";
+  let description = [{
+    An op that says its own derivative, in reverse mode: of the gradients of its
+    results it builds those of its operands (kf-differentiate). What they are,
+    and where ops are built, is in Gradients.h.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        Adds to `gradients` one for each operand that `gradients` wants, of the
+        gradients that the results have there. Fails with a diagnostic on the op
+        where there is no derivative for such an operand.
+      }],
+      "::llvm::LogicalResult", "buildGradients",
+      (ins "::mlir::kf::Gradients &":$gradients)>,
+    InterfaceMethod<[{
+        The same result by other ops, where derivatives read what is between
+        them; null where the op is differentiated as it stands. With `stores`,
+        what is between them is to be kept in memory, else only what is costly
+        to compute again.
+      }],
+      "::mlir::Value", "expandForGradients",
+      (ins "::mlir::OpBuilder &":$builder, "bool":$stores), "",
+      [{ return {}; }]>,
+    InterfaceMethod<[{
+        Whether computing the result again takes no longer than passing over the
+        operands in memory.
+      }],
+      "bool", "isCheapToRecompute", (ins), "", [{ return false; }]>
+  ];
+}
+
 def KF_DispatchInterface : OpInterface<"DispatchInterface"> {
   let cppNamespace = "::mlir::kf";
   let description = [{

@@ -32,10 +32,20 @@ class KF_LoopOp<string mnemonic, list<Trait> traits = []>
         [DeclareOpInterfaceMethods<KF_LoopOpInterface>, KF_FusionOpInterface,
          KF_WorkOpInterface], traits)>;
 
+/// The trait of an op that says its own derivative.
+def KF_Differentiable
+    : DeclareOpInterfaceMethods<KF_DifferentiableOpInterface>;
+/// The same of one that is made of others first.
+def KF_DifferentiableByParts
+    : DeclareOpInterfaceMethods<KF_DifferentiableOpInterface,
+                                ["expandForGradients"]>;
+
 /// One that reduces rows and then computes each of their elements, with so many
 /// operations for one of the result.
-class KF_RowOp<string mnemonic, int operations> : KF_LoopOp<mnemonic> {
+class KF_RowOp<string mnemonic, int operations>
+    : KF_LoopOp<mnemonic, [KF_Differentiable]> {
   let extraClassDeclaration = [{
+    bool isCheapToRecompute() { return true; }
     OperandReads getOperandReads() { return OperandReads::Elements; }
     ResultChanges getResultChanges() { return ResultChanges::Elements; }
     ElementWork getElementWork() { return {getResult(), }] # operations # [{}; }
@@ -46,7 +56,8 @@ class KF_RowOp<string mnemonic, int operations> : KF_LoopOp<mnemonic> {
 // Lookup
 //===----------------------------------------------------------------------===//
 
-def KF_EmbeddingOp : KF_LoopOp<"embedding", [KF_IntegersInMemory]> {
+def KF_EmbeddingOp : KF_LoopOp<"embedding", [KF_IntegersInMemory,
+                                            KF_Differentiable]> {
   let summary = "rows of a table";
   let description = [{
     `result[i, :] = table[ids[i], :]`, widened to f32. An id outside the table
@@ -67,6 +78,9 @@ def KF_EmbeddingOp : KF_LoopOp<"embedding", [KF_IntegersInMemory]> {
   let arguments = (ins AnyRankedTensor:$ids, AnyRankedTensor:$table);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$ids `,` $table attr-dict `:` type($ids) `,` type($table)";
+  let extraClassDeclaration = [{
+    bool isCheapToRecompute() { return true; }
+  }];
 }
 
 //===----------------------------------------------------------------------===//
@@ -74,7 +88,8 @@ def KF_EmbeddingOp : KF_LoopOp<"embedding", [KF_IntegersInMemory]> {
 //===----------------------------------------------------------------------===//
 
 def KF_MatmulOp : KF_LoopOp<"matmul",
-    [AttrSizedOperandSegments, KF_IntegersInMemory, KF_ProductOpInterface]> {
+    [AttrSizedOperandSegments, KF_IntegersInMemory, KF_ProductOpInterface,
+     KF_DifferentiableByParts]> {
   let summary = "x times W transposed, optionally with bias and gating";
   let description = [{
     `result = x W^T + bias`, accumulated in f32. With `glu(act)`, W holds a gate
@@ -169,7 +184,8 @@ def KF_MatmulOp : KF_LoopOp<"matmul",
   }];
 }
 
-def KF_MlpOp : KF_TensorOp<"mlp", [AttrSizedOperandSegments]> {
+def KF_MlpOp : KF_TensorOp<"mlp", [AttrSizedOperandSegments,
+                                   KF_DifferentiableByParts]> {
   let summary = "feed-forward block, gated or plain";
   let description = [{
     Plain: `result = act(x Wup^T + bup) Wdown^T + bdown`. With `gate`:
@@ -279,7 +295,7 @@ def KF_SoftmaxOp : KF_RowOp<"softmax", 5> {
   let assemblyFormat = "$x attr-dict `:` type($x)";
 }
 
-def KF_ActivationOp : KF_LoopOp<"activation"> {
+def KF_ActivationOp : KF_LoopOp<"activation", [KF_Differentiable]> {
   let summary = "elementwise activation";
   let description = [{
     `silu`: x / (1 + exp(-x)). `gelu`: x * (1 + erf(x / sqrt 2)) / 2.
@@ -298,6 +314,7 @@ def KF_ActivationOp : KF_LoopOp<"activation"> {
   let assemblyFormat = "`` custom<Activation>($kind) $x attr-dict `:` type($x)";
   let hasFolder = 1;
   let extraClassDeclaration = [{
+    bool isCheapToRecompute() { return true; }
     ElementWork getElementWork() { return {getResult(), 1}; }
   }];
 }

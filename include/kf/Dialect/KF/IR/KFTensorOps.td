@@ -18,7 +18,7 @@
 // Moving elements
 //===----------------------------------------------------------------------===//
 
-def KF_TransposeOp : KF_TensorOp<"transpose"> {
+def KF_TransposeOp : KF_TensorOp<"transpose", [KF_Differentiable]> {
   let summary = "the dimensions of a tensor in another order";
   let description = [{
     Dimension i of the result is dimension `permutation[i]` of `x`. A view: it
@@ -40,7 +40,8 @@ def KF_TransposeOp : KF_TensorOp<"transpose"> {
   let hasFolder = 1;
 }
 
-def KF_BroadcastOp : KF_Op<"broadcast", [Pure, KF_NonEmptyTensors]> {
+def KF_BroadcastOp : KF_Op<"broadcast", [Pure, KF_NonEmptyTensors,
+                                         KF_Differentiable]> {
   let summary = "repeats a tensor along dimensions of 1 and new leading ones";
   let description = [{
     Dimensions are matched from the last to the first, as NumPy's and ONNX's
@@ -82,7 +83,7 @@ def KF_IotaOp : KF_Op<"iota", [Pure, KF_NonEmptyTensors]> {
   let hasVerifier = 1;
 }
 
-def KF_CopyOp : KF_LoopOp<"copy"> {
+def KF_CopyOp : KF_LoopOp<"copy", [KF_Differentiable]> {
   let summary = "the same elements in memory of their own";
   let description = [{
     What a view (`kf.transpose`, `tensor.concat`, a slice, ...) shows is
@@ -104,7 +105,7 @@ def KF_CopyOp : KF_LoopOp<"copy"> {
 // Reductions and products
 //===----------------------------------------------------------------------===//
 
-def KF_ReduceOp : KF_LoopOp<"reduce"> {
+def KF_ReduceOp : KF_LoopOp<"reduce", [KF_Differentiable]> {
   let summary = "sum, prod, max, min or mean over some dimensions";
   let description = [{
     Combines the elements along `dims`, which the result lacks, or with
@@ -141,7 +142,7 @@ def KF_ReduceOp : KF_LoopOp<"reduce"> {
   }];
 }
 
-def KF_BatchMatmulOp : KF_LoopOp<"batch_matmul"> {
+def KF_BatchMatmulOp : KF_LoopOp<"batch_matmul", [KF_Differentiable]> {
   let summary = "products of x with W transposed, one for each batch";
   let description = [{
     `result[b] = x[b] w[b]^T`, accumulated in f32. `kf-expand-tensors` makes it
@@ -169,7 +170,7 @@ def KF_BatchMatmulOp : KF_LoopOp<"batch_matmul"> {
 }
 
 def KF_ScaledDotProductAttentionOp
-    : KF_TensorOp<"scaled_dot_product_attention"> {
+    : KF_TensorOp<"scaled_dot_product_attention", [KF_DifferentiableByParts]> {
   let summary = "attention of queries to keys and values that are tensors";
   let description = [{
     For each batch and head, `softmax(mask(cap(scale * q k^T))) v` over the
@@ -226,7 +227,7 @@ def KF_ScaledDotProductAttentionOp
 }
 
 def KF_RotaryEmbeddingOp : KF_TensorOp<"rotary_embedding",
-    [AllTypesMatch<["cos", "sin"]>, KF_WorkOpInterface]> {
+    [AllTypesMatch<["cos", "sin"]>, KF_WorkOpInterface, KF_Differentiable]> {
   let summary = "rotary position embedding by tables of cosines and sines";
   let description = [{
     Rotates pairs (a, b) of the first R elements of each row to

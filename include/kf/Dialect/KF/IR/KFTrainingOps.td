@@ -14,7 +14,7 @@
 #ifndef KF_DIALECT_KF_IR_KFTRAININGOPS_TD
 #define KF_DIALECT_KF_IR_KFTRAININGOPS_TD
 
-def KF_CrossEntropyOp : KF_TensorOp<"cross_entropy"> {
+def KF_CrossEntropyOp : KF_TensorOp<"cross_entropy", [KF_Differentiable]> {
   let summary = "negative log-likelihood of a label for each row of logits";
   let description = [{
     `result[t] = log(sum_v exp(logits[t, v])) - logits[t, labels[t]]`, in f32. A

@@ -1,0 +1,286 @@
+//===- Differentiate.cpp - Functions that return gradients, too -----------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "kf/Dialect/KF/IR/Gradients.h"
+#include "kf/Transforms/ArenaBytes.h"
+#include "kf/Transforms/Passes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace mlir::kf {
+#define GEN_PASS_DEF_DIFFERENTIATE
+#include "kf/Transforms/Passes.h.inc"
+} // namespace mlir::kf
+
+using namespace mlir;
+using namespace mlir::kf;
+
+namespace {
+
+/// Whether gradients go through values of `type`: numbers that are rounded to
+/// blocks, too, so that an op that rounds them is named.
+bool isDifferentiable(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && !tensor.getElementType().isIntOrIndex();
+}
+
+bool isCheapToRecompute(Operation *op) {
+  auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
+  return isView(op) || isElementwise(op) ||
+         (differentiable && differentiable.isCheapToRecompute());
+}
+
+/// What is in memory in any case, or in none: arguments, weights, and
+/// constants.
+bool takesNoMemory(Value value) {
+  Operation *op = value.getDefiningOp();
+  return !op || isa<WeightOp, arith::ConstantOp, IotaOp>(op) ||
+         !isa<RankedTensorType>(value.getType());
+}
+
+/// Which values of the forward pass are computed again for the backward pass,
+/// and their computation.
+class Recomputation {
+public:
+  /// Ops up to `last` are the forward pass, those behind it the backward pass.
+  Recomputation(Block &block, Operation *last, int64_t tokens)
+      : block(block), last(last), tokens(tokens) {}
+
+  void run() {
+    for (Operation &op : backward())
+      for (Value operand : op.getOperands())
+        if (isForward(operand))
+          needed.insert(operand);
+    choose();
+    for (Operation &op : llvm::make_early_inc_range(backward())) {
+      OpBuilder builder(&op);
+      for (OpOperand &operand : op.getOpOperands())
+        operand.set(recompute(operand.get(), builder));
+    }
+  }
+
+private:
+  llvm::iterator_range<Block::iterator> backward() {
+    return llvm::make_range(std::next(last->getIterator()),
+                            block.getTerminator()->getIterator());
+  }
+
+  bool isForward(Value value) {
+    Operation *op = value.getDefiningOp();
+    return op && (op == last || op->isBeforeInBlock(last));
+  }
+
+  /// From the last op to the first, those whose operands take less memory than
+  /// their result, where nobody else keeps these.
+  void choose() {
+    auto forward =
+        llvm::make_range(block.begin(), std::next(last->getIterator()));
+    for (Operation &op : llvm::reverse(forward)) {
+      const bool isNeeded = llvm::any_of(
+          op.getResults(), [&](Value value) { return needed.contains(value); });
+      if (!isNeeded || !isCheapToRecompute(&op) ||
+          takesNoMemory(op.getResult(0)))
+        continue;
+      int64_t more = 0, saved = 0;
+      for (Value operand : op.getOperands())
+        more += countKept(operand);
+      for (Value result : op.getResults())
+        saved += countBytes(result);
+      if (!isView(&op) && more >= saved)
+        continue;
+      chosen.insert(&op);
+      for (Value operand : op.getOperands())
+        if (isForward(operand))
+          needed.insert(operand);
+    }
+  }
+
+  /// Bytes that reading `value` in the backward pass keeps in memory.
+  int64_t countKept(Value value) {
+    if (takesNoMemory(value) || needed.contains(value))
+      return 0;
+    Operation *op = value.getDefiningOp();
+    if (!isView(op))
+      return countBytes(value);
+    int64_t sum = 0;
+    for (Value operand : op->getOperands())
+      sum += countKept(operand);
+    return sum;
+  }
+
+  int64_t countBytes(Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    FailureOr<int64_t> bytes =
+        type ? getArenaBytes(type, tokens) : FailureOr<int64_t>(0);
+    return succeeded(bytes) ? *bytes : 0;
+  }
+
+  /// `value`, or what the backward pass has computed in its place, by now.
+  Value recompute(Value value, OpBuilder &builder) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !chosen.contains(op))
+      return value;
+    if (Value known = copies.lookupOrNull(value))
+      return known;
+    for (Value operand : op->getOperands())
+      copies.map(operand, recompute(operand, builder));
+    Operation *copy = builder.clone(*op, copies);
+    if (!isView(op))
+      copy->setAttr(kRecomputedAttrName, builder.getUnitAttr());
+    return copies.lookup(value);
+  }
+
+  Block &block;
+  Operation *last;
+  int64_t tokens;
+  DenseSet<Value> needed;       // results of forward ops that are read
+  DenseSet<Operation *> chosen; // ops that are computed again
+  IRMapping copies;
+};
+
+struct DifferentiatePass
+    : mlir::kf::impl::DifferentiateBase<DifferentiatePass> {
+  using DifferentiateBase::DifferentiateBase;
+
+  void runOnOperation() override {
+    func::FuncOp function = getOperation();
+    SmallVector<BlockArgument> arguments;
+    for (unsigned number = 0; number < function.getNumArguments(); ++number)
+      if (function.getArgAttr(number, kGradientAttrName) &&
+          !function.isExternal())
+        arguments.push_back(function.getArgument(number));
+    if (arguments.empty())
+      return;
+    if (failed(check(function, arguments)) ||
+        failed(differentiate(function, arguments)))
+      signalPassFailure();
+  }
+
+private:
+  LogicalResult check(func::FuncOp function,
+                      ArrayRef<BlockArgument> arguments) {
+    auto fail = [&]() -> InFlightDiagnostic {
+      return function.emitError("kf-differentiate: ");
+    };
+    if (!function.getBody().hasOneBlock())
+      return fail() << "a function with gradients has one block, found control "
+                       "flow";
+    for (BlockArgument argument : arguments)
+      if (auto type = dyn_cast<RankedTensorType>(argument.getType());
+          !type ||
+          !type.getElementType().isF16() && !type.getElementType().isBF16() &&
+              !type.getElementType().isF32() && !type.getElementType().isF64())
+        return fail() << "argument " << argument.getArgNumber()
+                      << " has kf.gradient, and is no tensor of f16, bf16, f32 "
+                         "or f64 but "
+                      << argument.getType();
+    auto loss = function.getNumResults() > 0
+                    ? dyn_cast<RankedTensorType>(function.getResultTypes()[0])
+                    : RankedTensorType();
+    if (!loss || loss.getRank() != 0 || !isa<FloatType>(loss.getElementType()))
+      return fail() << "the first result of a function with gradients is its "
+                       "loss, one number as tensor<f32>; reduce it to that by "
+                       "kf.reduce";
+    return success();
+  }
+
+  LogicalResult differentiate(func::FuncOp function,
+                              ArrayRef<BlockArgument> arguments) {
+    Block &block = function.getBody().front();
+    Operation *terminator = block.getTerminator();
+    OpBuilder builder(terminator);
+    Gradients gradients(builder);
+    for (BlockArgument argument : arguments)
+      gradients.want(argument);
+    wantResults(block, gradients);
+    Operation *last = terminator->getPrevNode(); // of the forward pass
+    Value loss = terminator->getOperand(0);
+    if (gradients.wants(loss)) {
+      auto type = getGradientType(cast<RankedTensorType>(loss.getType()));
+      gradients.add(loss,
+                    TensorBuilder(builder, loss.getLoc()).constant(type, 1.0));
+    }
+    for (Operation *op = last; op; op = op->getPrevNode())
+      if (failed(addGradients(op, gradients)))
+        return failure();
+    SmallVector<Value> results(terminator->getOperands());
+    for (BlockArgument argument : arguments) {
+      Value gradient = gradients.get(argument);
+      if (!gradient)
+        gradient =
+            TensorBuilder(builder, argument.getLoc())
+                .constant(
+                    getGradientType(cast<RankedTensorType>(argument.getType())),
+                    0.0);
+      results.push_back(gradient);
+      function.removeArgAttr(argument.getArgNumber(), kGradientAttrName);
+    }
+    terminator->setOperands(results);
+    function.setType(builder.getFunctionType(function.getArgumentTypes(),
+                                             TypeRange(ValueRange(results))));
+    if (last && policy == GradientPolicy::Recompute) {
+      auto tokens = function->getAttrOfType<IntegerAttr>("kf.max_tokens");
+      Recomputation(block, last, tokens ? tokens.getInt() : assumedTokens)
+          .run();
+    }
+    return success();
+  }
+
+  /// Wants the gradients of all that depends on what is wanted, and has ops
+  /// expanded that are differentiated by their parts.
+  void wantResults(Block &block, Gradients &gradients) {
+    auto isWanted = [&](Value value) { return gradients.wants(value); };
+    for (Operation *op = &block.front(), *next; op; op = next) {
+      next = op->getNextNode();
+      if (llvm::none_of(op->getOperands(), isWanted))
+        continue;
+      Operation *before = op->getPrevNode();
+      if (Value parts = expand(op)) {
+        next = before ? before->getNextNode() : &block.front();
+        op->getResult(0).replaceAllUsesWith(parts);
+        op->erase();
+        continue;
+      }
+      for (Value result : op->getResults())
+        if (isDifferentiable(result.getType()))
+          gradients.want(result);
+    }
+  }
+
+  /// What `op` makes by its parts, in front of it; null where these are not
+  /// differentiated.
+  Value expand(Operation *op) {
+    auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
+    if (!differentiable)
+      return Value();
+    OpBuilder builder(op);
+    return differentiable.expandForGradients(builder,
+                                             policy == GradientPolicy::Store);
+  }
+
+  static LogicalResult addGradients(Operation *op, Gradients &gradients) {
+    const bool hasGradient = llvm::any_of(
+        op->getResults(), [&](Value value) { return gradients.get(value); });
+    if (!hasGradient)
+      return success();
+    auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
+    if (!differentiable)
+      return op->emitOpError("kf-differentiate: has no derivative, and an "
+                             "argument with kf.gradient reaches the loss "
+                             "through it; compute its operands elsewhere");
+    return differentiable.buildGradients(gradients);
+  }
+
+  /// Of functions without kf.max_tokens, where sizes are compared.
+  static constexpr int64_t assumedTokens = 512;
+};
+
+} // namespace

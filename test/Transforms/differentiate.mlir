@@ -1,0 +1,156 @@
+// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-differentiate))' | FileCheck %s
+
+// The results of a function, and then a gradient for each argument that has
+// kf.gradient, in their order, of f32.
+// CHECK-LABEL: func.func @matmul(
+// CHECK-SAME:      %[[X:.*]]: tensor<?x64xf32>, %[[W:.*]]: tensor<32x64xbf16>, %[[B:.*]]: tensor<32xf32>, %[[R:.*]]: tensor<?x32xf32>)
+// CHECK-SAME:      -> (tensor<f32>, tensor<?x64xf32>, tensor<32x64xf32>, tensor<32xf32>)
+// CHECK:         %[[LOSS:.*]] = kf.reduce(sum)
+// CHECK-NEXT:    %[[ONE:.*]] = arith.constant dense<1.000000e+00> : tensor<f32>
+// CHECK-NEXT:    %[[DP:.*]] = kf.broadcast %[[ONE]] : tensor<f32> to tensor<?x32xf32>
+// CHECK-NEXT:    %[[DY:.*]] = arith.mulf %[[DP]], %[[R]] : tensor<?x32xf32>
+// CHECK-NEXT:    %[[DB:.*]] = kf.reduce(sum) %[[DY]] dims = [0] : tensor<?x32xf32>
+// CHECK-NEXT:    %[[DX:.*]] = kf.matmul_dgrad %[[DY]], %[[W]] : tensor<?x32xf32>, tensor<32x64xbf16>
+// CHECK-NEXT:    %[[DW:.*]] = kf.matmul_wgrad %[[DY]], %[[X]] : tensor<?x32xf32>, tensor<?x64xf32>
+// CHECK-NEXT:    return %[[LOSS]], %[[DX]], %[[DW]], %[[DB]] :
+func.func @matmul(%x: tensor<?x64xf32> {kf.gradient}, %w: tensor<32x64xbf16> {kf.gradient},
+                  %b: tensor<32xf32> {kf.gradient}, %r: tensor<?x32xf32>) -> tensor<f32> {
+  %0 = kf.matmul %x, %w bias(%b) : tensor<?x64xf32>, tensor<32x64xbf16>, tensor<32xf32>
+  %1 = arith.mulf %0, %r : tensor<?x32xf32>
+  %2 = kf.reduce(sum) %1 dims = [0, 1] : tensor<?x32xf32>
+  return %2 : tensor<f32>
+}
+
+// Nothing is computed for what is frozen.
+// CHECK-LABEL: func.func @frozen(
+// CHECK:         %[[W:.*]] = kf.weight
+// CHECK:         %[[DX:.*]] = kf.matmul_dgrad %{{.*}}, %[[W]] : tensor<?x32xf32>, tensor<32x64x!kf.quant<q4_0>>
+// CHECK-NOT:     kf.matmul_wgrad
+// CHECK:         return %{{.*}}, %[[DX]] : tensor<f32>, tensor<?x64xf32>
+func.func @frozen(%x: tensor<?x64xf32> {kf.gradient}) -> tensor<f32> {
+  %w = kf.weight ["w"] : tensor<32x64x!kf.quant<q4_0>>
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<32x64x!kf.quant<q4_0>>
+  %1 = kf.reduce(sum) %0 dims = [0, 1] : tensor<?x32xf32>
+  return %1 : tensor<f32>
+}
+
+// Nor for what comes before the first argument with a gradient.
+// CHECK-LABEL: func.func @last(
+// CHECK:         kf.matmul_wgrad
+// CHECK-NOT:     kf.matmul_dgrad
+// CHECK:         return
+func.func @last(%x: tensor<?x64xf32>, %n: tensor<64xf32>, %w: tensor<32x64xf32> {kf.gradient}) -> tensor<f32> {
+  %h = kf.rms_norm %x, %n eps(1.0e-5) : tensor<?x64xf32>, tensor<64xf32>
+  %0 = kf.matmul %h, %w : tensor<?x64xf32>, tensor<32x64xf32>
+  %1 = kf.reduce(sum) %0 dims = [0, 1] : tensor<?x32xf32>
+  return %1 : tensor<f32>
+}
+
+// Uses are added up; what is returned besides stays; the loss does not depend
+// on %y.
+// CHECK-LABEL: func.func @several_uses(
+// CHECK-SAME:      %[[X:.*]]: tensor<4xf32>
+// CHECK:         %[[SQUARE:.*]] = arith.mulf %[[X]], %[[X]]
+// CHECK:         %[[DY:.*]] = kf.broadcast
+// CHECK:         %[[FIRST:.*]] = arith.mulf %[[DY]], %[[X]]
+// CHECK:         %[[SECOND:.*]] = arith.mulf %[[DY]], %[[X]]
+// CHECK:         %[[DX:.*]] = arith.addf %[[FIRST]], %[[SECOND]]
+// CHECK:         %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<4xf32>
+// CHECK:         return %{{.*}}, %[[SQUARE]], %[[DX]], %[[ZERO]] :
+func.func @several_uses(%x: tensor<4xf32> {kf.gradient}, %y: tensor<4xbf16> {kf.gradient}) -> (tensor<f32>, tensor<4xf32>) {
+  %0 = arith.mulf %x, %x : tensor<4xf32>
+  %1 = kf.reduce(sum) %0 dims = [0] : tensor<4xf32>
+  return %1, %0 : tensor<f32>, tensor<4xf32>
+}
+
+// Integers end what depends on an argument.
+// CHECK-LABEL: func.func @through_integers(
+// CHECK:         kf.argmax
+// CHECK:         %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<1xf32>
+// CHECK:         %[[DX:.*]] = kf.broadcast %[[ZERO]] : tensor<1xf32> to tensor<?x8xf32>
+// CHECK:         return %{{.*}}, %[[DX]]
+func.func @through_integers(%x: tensor<?x8xf32> {kf.gradient}, %t: tensor<8x4xf32>) -> tensor<f32> {
+  %0 = kf.argmax %x : tensor<?x8xf32>
+  %1 = kf.embedding %0, %t : tensor<?xi32>, tensor<8x4xf32>
+  %2 = kf.reduce(sum) %1 dims = [0, 1] : tensor<?x4xf32>
+  return %2 : tensor<f32>
+}
+
+// CHECK-LABEL: func.func @embedding(
+// CHECK:         %[[DT:.*]] = kf.scatter_add %{{.*}}, %{{.*}} : tensor<?xi32>, tensor<?x16xf32> to tensor<7x16xf32>
+// CHECK:         return %{{.*}}, %[[DT]]
+func.func @embedding(%ids: tensor<?xi32>, %t: tensor<7x16xbf16> {kf.gradient}) -> tensor<f32> {
+  %0 = kf.embedding %ids, %t : tensor<?xi32>, tensor<7x16xbf16>
+  %1 = kf.reduce(sum) %0 dims = [0, 1] : tensor<?x16xf32>
+  return %1 : tensor<f32>
+}
+
+// A rotation by the opposite angles.
+// CHECK-LABEL: func.func @rope(
+// CHECK-SAME:      %{{.*}}: tensor<?x4x64xf32>, %[[P:.*]]: tensor<?xi32>)
+// CHECK:         %[[BACK:.*]] = arith.subi %{{.*}}, %[[P]] : tensor<?xi32>
+// CHECK:         %[[DX:.*]] = kf.rope %{{.*}}, %[[BACK]] {magnitude = 1.500000e+00 : f64, rotary_dim = 64 : i64, theta = 1.000000e+04 : f64}
+// CHECK:         return %{{.*}}, %[[DX]]
+func.func @rope(%x: tensor<?x4x64xf32> {kf.gradient}, %p: tensor<?xi32>) -> tensor<f32> {
+  %0 = kf.rope %x, %p {rotary_dim = 64 : i64, theta = 1.0e4 : f64, magnitude = 1.5 : f64} : tensor<?x4x64xf32>, tensor<?xi32>
+  %1 = kf.reduce(sum) %0 dims = [0, 1, 2] : tensor<?x4x64xf32>
+  return %1 : tensor<f32>
+}
+
+// The softmax less 1 at the label.
+// CHECK-LABEL: func.func @cross_entropy(
+// CHECK-SAME:      %[[X:.*]]: tensor<?x100xf32>
+// CHECK:         %[[IS:.*]] = arith.cmpi eq
+// CHECK:         %[[COUNTS:.*]] = arith.cmpi ult
+// CHECK:         %[[P:.*]] = kf.softmax %[[X]] : tensor<?x100xf32>
+// CHECK:         %[[LESS:.*]] = arith.addf %[[P]]
+// CHECK:         %[[SLOPE:.*]] = arith.select %[[IS]], %[[LESS]], %[[P]]
+// CHECK:         arith.select %[[COUNTS]]
+// CHECK:         %[[DX:.*]] = arith.mulf %[[SLOPE]]
+// CHECK:         return %{{.*}}, %[[DX]]
+func.func @cross_entropy(%x: tensor<?x100xf32> {kf.gradient}, %labels: tensor<?xi32>) -> tensor<f32> {
+  %0 = kf.cross_entropy %x, %labels : tensor<?x100xf32>, tensor<?xi32>
+  %1 = kf.reduce(mean) %0 dims = [0] : tensor<?xf32>
+  return %1 : tensor<f32>
+}
+
+// Zeros around what a slice shows, and a slice of what a concatenation does.
+// CHECK-LABEL: func.func @views(
+// CHECK:         %[[DC:.*]] = kf.transpose %{{.*}} permutation = [1, 0] : tensor<7x3xf32>
+// CHECK:         %[[DX:.*]] = tensor.extract_slice %[[DC]][0, 0] [3, 4] [1, 1]
+// CHECK:         %[[DS:.*]] = tensor.extract_slice %[[DC]][0, 4] [3, 3] [1, 1]
+// CHECK:         %[[DY:.*]] = tensor.concat dim(1) %{{.*}}, %[[DS]], %{{.*}} : (tensor<3x1xf32>, tensor<3x3xf32>, tensor<3x2xf32>) -> tensor<3x6xf32>
+// CHECK:         return %{{.*}}, %[[DX]], %[[DY]]
+func.func @views(%x: tensor<3x4xf32> {kf.gradient}, %y: tensor<3x6xf32> {kf.gradient}) -> tensor<f32> {
+  %s = tensor.extract_slice %y[0, 1] [3, 3] [1, 1] : tensor<3x6xf32> to tensor<3x3xf32>
+  %c = tensor.concat dim(1) %x, %s : (tensor<3x4xf32>, tensor<3x3xf32>) -> tensor<3x7xf32>
+  %t = kf.transpose %c permutation = [1, 0] : tensor<3x7xf32>
+  %0 = kf.reduce(sum) %t dims = [0, 1] : tensor<7x3xf32>
+  return %0 : tensor<f32>
+}
+
+// The parts of a block are differentiated.
+// CHECK-LABEL: func.func @mlp(
+// CHECK-SAME:      %[[X:.*]]: tensor<?x64xf32>, %[[G:.*]]: tensor<96x64xf32>, %[[U:.*]]: tensor<96x64xf32>, %[[D:.*]]: tensor<64x96xf32>)
+// CHECK-NEXT:    %[[GATE:.*]] = kf.matmul %[[X]], %[[G]]
+// CHECK-NEXT:    %[[ACT:.*]] = kf.activation(silu) %[[GATE]]
+// CHECK-NEXT:    %[[UP:.*]] = kf.matmul %[[X]], %[[U]]
+// CHECK:         %[[DH:.*]] = kf.matmul_dgrad %{{.*}}, %[[D]]
+// CHECK:         %[[DA:.*]] = arith.mulf %[[DH]], %[[UP]]
+// CHECK:         math.exp
+// CHECK:         %[[DG:.*]] = kf.matmul_wgrad %{{.*}}, %[[X]]
+// CHECK-NEXT:    return %{{.*}}, %[[DG]]
+func.func @mlp(%x: tensor<?x64xf32>, %g: tensor<96x64xf32> {kf.gradient}, %u: tensor<96x64xf32>, %d: tensor<64x96xf32>) -> tensor<f32> {
+  %0 = kf.mlp %x gate(%g) up(%u) down(%d) activation(silu) : (tensor<?x64xf32>, tensor<96x64xf32>, tensor<96x64xf32>, tensor<64x96xf32>)
+  %1 = kf.reduce(sum) %0 dims = [0, 1] : tensor<?x64xf32>
+  return %1 : tensor<f32>
+}
+
+// Functions without such arguments stay as they are.
+// CHECK-LABEL: func.func @other(
+// CHECK-NEXT:    kf.softmax
+// CHECK-NEXT:    return
+func.func @other(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
+  %0 = kf.softmax %x : tensor<?x64xf32>
+  return %0 : tensor<?x64xf32>
+}
