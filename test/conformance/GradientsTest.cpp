@@ -10,8 +10,9 @@
 // The functions of test/conformance/gradients have arguments with kf.gradient
 // and a loss. What kf-differentiate makes of each runs on the reference, where
 // its gradients are compared with differences of the loss, and with those that
-// PyTorch has computed in float64 (torch.json, by torch_gradients.py); and on
-// the device under test, with one, a few and many rows, by each policy.
+// PyTorch has computed in float64 (torch.json, by torch_gradients.py). Then
+// they run on the CPU, by each policy, and on Vulkan, with one, a few and many
+// rows.
 //
 //===----------------------------------------------------------------------===//
 
@@ -366,6 +367,12 @@ TEST_P(Gradients, AreTheSameOnCpuComputedAgain) {
 TEST_P(Gradients, AreTheSameOnCpuStored) {
   Running both = runOnReference(GradientPolicy::Recompute);
   expectAgrees(function, "cpu", GradientPolicy::Store, both, *source);
+}
+
+TEST_P(Gradients, AreTheSameOnVulkan) {
+  KF_REQUIRE_DEVICE("vulkan");
+  Running both = runOnReference(GradientPolicy::Recompute);
+  expectAgrees(function, "vulkan", GradientPolicy::Recompute, both, *source);
 }
 
 INSTANTIATE_TEST_SUITE_P(Functions, Gradients,
