@@ -154,3 +154,19 @@ func.func @other(%x: tensor<?x64xf32>) -> tensor<?x64xf32> {
   %0 = kf.softmax %x : tensor<?x64xf32>
   return %0 : tensor<?x64xf32>
 }
+
+// Gradients of f64 are f64, and casts change them.
+// CHECK-LABEL: func.func @f64(
+// CHECK-SAME:      %[[X:.*]]: tensor<4xf64>, %[[Y:.*]]: tensor<4xf32>) -> (tensor<f64>, tensor<4xf64>, tensor<4xf32>)
+// CHECK:         %[[DY:.*]] = kf.broadcast %{{.*}} : tensor<f64> to tensor<4xf64>
+// CHECK:         %[[WIDE:.*]] = arith.extf %[[Y]] {kf.recomputed}
+// CHECK:         %[[DX:.*]] = arith.mulf %[[DY]], %[[WIDE]] : tensor<4xf64>
+// CHECK:         %[[DW:.*]] = arith.mulf %[[DY]], %[[X]] : tensor<4xf64>
+// CHECK:         %[[NARROW:.*]] = arith.truncf %[[DW]] : tensor<4xf64> to tensor<4xf32>
+// CHECK:         return %{{.*}}, %[[DX]], %[[NARROW]]
+func.func @f64(%x: tensor<4xf64> {kf.gradient}, %y: tensor<4xf32> {kf.gradient}) -> tensor<f64> {
+  %0 = arith.extf %y : tensor<4xf32> to tensor<4xf64>
+  %1 = arith.mulf %x, %0 : tensor<4xf64>
+  %2 = kf.reduce(sum) %1 dims = [0] : tensor<4xf64>
+  return %2 : tensor<f64>
+}

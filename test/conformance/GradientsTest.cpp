@@ -168,7 +168,8 @@ public:
   }
 
   std::vector<HostTensor> makeInputs(const Executable &program, int64_t rows) {
-    const StepSizes sizes(rows);
+    StepSizes sizes(rows);
+    sizes.scalars.fill(rows); // and those that have names
     std::vector<HostTensor> inputs;
     for (const TensorSpec &spec : program.inputs)
       inputs.push_back(makeTensor(spec.type,

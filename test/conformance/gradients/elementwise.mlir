@@ -334,3 +334,13 @@ func.func @unused(%x: tensor<3x5xf32> {kf.gradient}, %y: tensor<3x5xf32> {kf.gra
   %loss = kf.reduce(sum) %p dims = [0, 1] : tensor<3x5xf32>
   return %loss : tensor<f32>
 }
+
+// Gradients of what is bf16 are not rounded.
+func.func @rounded_arithmetic(%x: tensor<3x5xbf16> {kf.gradient}, %y: tensor<3x5xbf16> {kf.gradient}, %r: tensor<3x5xf32>) -> tensor<f32> {
+  %0 = arith.mulf %x, %y : tensor<3x5xbf16>
+  %1 = arith.subf %0, %x : tensor<3x5xbf16>
+  %2 = arith.extf %1 : tensor<3x5xbf16> to tensor<3x5xf32>
+  %p = arith.mulf %2, %r : tensor<3x5xf32>
+  %loss = kf.reduce(sum) %p dims = [0, 1] : tensor<3x5xf32>
+  return %loss : tensor<f32>
+}

@@ -122,3 +122,19 @@ func.func @block(%x: tensor<6x16xf32> {kf.gradient}, %n: tensor<16xf32> {kf.grad
   %loss = kf.reduce(sum) %p dims = [0, 1] : tensor<6x16xf32>
   return %loss : tensor<f32>
 }
+
+func.func @rounded_rms_norm(%x: tensor<?x12xbf16> {kf.gradient}, %w: tensor<12xbf16> {kf.gradient}, %r: tensor<?x12xf32>) -> tensor<f32> {
+  %0 = kf.rms_norm %x, %w eps(1.0e-2) : tensor<?x12xbf16>, tensor<12xbf16>
+  %1 = arith.extf %0 : tensor<?x12xbf16> to tensor<?x12xf32>
+  %p = arith.mulf %1, %r : tensor<?x12xf32>
+  %loss = kf.reduce(sum) %p dims = [0, 1] : tensor<?x12xf32>
+  return %loss : tensor<f32>
+}
+
+func.func @rounded_attention(%q: tensor<2x4x8xbf16> {kf.gradient}, %k: tensor<1x4x8xbf16> {kf.gradient}, %v: tensor<1x4x8xbf16> {kf.gradient}, %r: tensor<2x4x8xf32>) -> tensor<f32> {
+  %0 = kf.scaled_dot_product_attention %q, %k, %v {causal} : tensor<2x4x8xbf16>, tensor<1x4x8xbf16>, tensor<1x4x8xbf16>
+  %1 = arith.extf %0 : tensor<2x4x8xbf16> to tensor<2x4x8xf32>
+  %p = arith.mulf %1, %r : tensor<2x4x8xf32>
+  %loss = kf.reduce(sum) %p dims = [0, 1, 2] : tensor<2x4x8xf32>
+  return %loss : tensor<f32>
+}

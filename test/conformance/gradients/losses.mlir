@@ -45,3 +45,11 @@ func.func @binary_cross_entropy(%x: tensor<?x7xf32> {kf.gradient}, %y: tensor<?x
   %loss = kf.reduce(mean) %1 dims = [0, 1] : tensor<?x7xf32>
   return %loss : tensor<f32>
 }
+
+// Of rows that have a size of their own.
+func.func @cross_entropy_of_wanted(%x: tensor<?x7xf32, #kf.size<wanted>> {kf.gradient}, %w: tensor<7x7xf32> {kf.gradient}, %labels: tensor<?xi32, #kf.size<wanted>>) -> tensor<f32> {
+  %0 = kf.matmul %x, %w : tensor<?x7xf32, #kf.size<wanted>>, tensor<7x7xf32>
+  %1 = kf.cross_entropy %0, %labels : tensor<?x7xf32, #kf.size<wanted>>, tensor<?xi32, #kf.size<wanted>>
+  %loss = kf.reduce(mean) %1 dims = [0] : tensor<?xf32, #kf.size<wanted>>
+  return %loss : tensor<f32>
+}

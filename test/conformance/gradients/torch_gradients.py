@@ -53,9 +53,9 @@ def read_functions():
         for match in re.finditer(r"func\.func @(\w+)\((.*?)\) -> ", text, re.S):
             arguments = []
             for argument in re.findall(
-                r"%\w+: tensor<([^>]*)>( \{kf\.gradient\})?", match[2]
+                r"%\w+: tensor<([^>]*)>+( \{kf\.gradient\})?", match[2]
             ):
-                parts = argument[0].split("x")
+                parts = argument[0].split(",")[0].split("x")
                 shape = [ROWS if p == "?" else int(p) for p in parts[:-1]]
                 arguments.append((shape, parts[-1], bool(argument[1])))
             yield match[1], arguments
@@ -166,6 +166,7 @@ RESULTS = {
     "activation_gelu_tanh": gelu_tanh, "activation_relu": F.relu,
     "activation_identity": lambda x: x,
     "rounded_casts": lambda x: x * x,
+    "rounded_arithmetic": lambda x, y: x * y - x,
     "several_uses": lambda x: (x * x + x) * (x * x),
     "unused": lambda x, y: x,
     "transpose": lambda x: x.permute(2, 0, 1),
@@ -219,6 +220,9 @@ RESULTS = {
         lambda q, k, v: attend(q, k, v, mask=seen(4, 4), cap=1.5),
     "attention_masked": lambda q, k, v, m: attend(q, k, v, mask=m),
     "attention_with_bias": lambda q, k, v, m: attend(q, k, v, bias=m),
+    "rounded_rms_norm": lambda x, w: rms_norm(x, w, 1e-2),
+    "rounded_attention":
+        lambda q, k, v: attend(q, k, v, mask=seen(4, 4)),
     "block": block,
     "cross_entropy_of_rows": lambda x, y: cross_entropy(x, y, "none"),
 }
@@ -226,6 +230,8 @@ RESULTS = {
 LOSSES = {
     "mean_of_all": lambda x, y: (x * y).mean(),
     "cross_entropy": lambda x, y: cross_entropy(x, y, "mean"),
+    "cross_entropy_of_wanted":
+        lambda x, w, y: cross_entropy(x @ w.T, y, "none").mean(),
     "mean_square": F.mse_loss,
     "binary_cross_entropy": F.binary_cross_entropy_with_logits,
 }
