@@ -63,6 +63,11 @@ private:
           set(use.getSequences(), {.role = Role::Sequences});
           set(use.getPageTable(), {.role = Role::PageTable});
         })
+        .Case([&](GatedDeltaOp delta) {
+          set(delta.getPositions(), {.role = Role::Positions});
+          set(delta.getSequences(), {.role = Role::Sequences});
+          setRange(delta.getStates(), 0, 1);
+        })
         .Case([&](RopeOp rope) {
           set(rope.getPositions(), {.role = Role::Positions});
         })

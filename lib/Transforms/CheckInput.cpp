@@ -145,11 +145,15 @@ private:
       result = checkElements(
           op, type,
           {cache.getLayers(), cache.getKvHeads(), 2, cache.getHeadDim()});
+    else if (auto states = dyn_cast<StateCacheType>(type))
+      result = checkElements(
+          op, type,
+          {states.getLayers(), states.getHeads(), states.getElements()});
     else if (auto tensor = dyn_cast<RankedTensorType>(type))
       result = checkTensor(op, tensor);
     else if (!isElement(type))
       return fail(op) << "has a value of type " << type
-                      << "; values are KV caches, ranked tensors and numbers";
+                      << "; values are caches, ranked tensors and numbers";
     if (succeeded(result))
       checked.insert(type);
     return result;

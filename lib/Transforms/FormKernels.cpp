@@ -380,9 +380,9 @@ private:
         continue;
       }
       Value outer = values.lookup(operand);
-      if (auto cache = dyn_cast<KVCacheType>(operand.getType()))
-        outer = CacheLayerOp::create(program, op->getLoc(), cache.withLayers(1),
-                                     outer, getLayer(op));
+      if (Type cache = operand.getType(); isCache(cache))
+        outer = CacheLayerOp::create(program, op->getLoc(),
+                                     withLayers(cache, 1), outer, getLayer(op));
       inner.map(operand, body.addArgument(outer.getType(), operand.getLoc()));
       operands.push_back(outer);
     }
@@ -409,6 +409,8 @@ private:
   static int64_t getLayer(Operation *op) {
     if (auto attention = dyn_cast<CacheAttentionInterface>(op))
       return attention.getLayer();
+    if (auto delta = dyn_cast<GatedDeltaOp>(op))
+      return delta.getLayer();
     return cast<KVAppendOp>(op).getLayer();
   }
 
@@ -418,6 +420,8 @@ private:
       attention.setLayer(0);
     if (auto append = dyn_cast<KVAppendOp>(op))
       append.setLayer(0);
+    if (auto delta = dyn_cast<GatedDeltaOp>(op))
+      delta.setLayer(0);
   }
 
   /// The kernel with this body; made if there is none yet.
@@ -573,9 +577,9 @@ private:
                                "leave out kf.pack")))
         return failure();
     for (Type type : function.getFunctionType().getResults())
-      if (isa<KVCacheType>(type))
-        return function.emitError("kf-form-kernels: a KV cache is a reference; "
-                                  "it cannot be returned");
+      if (isCache(type))
+        return function.emitError("kf-form-kernels: a cache is a reference; it "
+                                  "cannot be returned");
     for (Value result :
          function.getBody().front().getTerminator()->getOperands())
       if (isCopied(result) && !isCopyable(result.getType()))
@@ -611,12 +615,12 @@ private:
   static LogicalResult checkBoundary(func::FuncOp function, Type type,
                                      StringRef verb, StringRef instead,
                                      StringRef packing) {
-    if (isa<KVCacheType>(type))
+    if (isCache(type))
       return success();
     if (!isRowsTensor(type))
       return function.emitError("kf-form-kernels: ")
              << type
-             << " is neither a KV cache nor a tensor whose dimensions are "
+             << " is neither a cache nor a tensor whose dimensions are "
                 "static but for the first, and not 0";
     auto tensor = cast<RankedTensorType>(type);
     if (!tensor.getEncoding() || (getSize(tensor) && !tensor.hasStaticShape()))

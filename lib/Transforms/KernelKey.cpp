@@ -95,6 +95,8 @@ std::string mlir::kf::getCompilerVersion() {
 static std::string typeName(Type type) {
   if (auto cache = dyn_cast<KVCacheType>(type))
     return "kv_cache " + typeName(cache.getType());
+  if (isa<StateCacheType>(type))
+    return "state_cache f32";
   if (auto quant = dyn_cast<QuantType>(type))
     return stringifyBlockFormat(quant.getFormat()).str();
   return debugString(type);
@@ -112,6 +114,11 @@ static std::string typeName(Type type) {
     if (auto cache = dyn_cast<KVCacheType>(type)) {
       shape = {cache.getKvHeads(), cache.getPage(), cache.getHeadDim()};
       subject.types.push_back(typeName(cache));
+      continue;
+    }
+    if (auto states = dyn_cast<StateCacheType>(type)) {
+      shape = {states.getHeads(), states.getElements()};
+      subject.types.push_back(typeName(states));
       continue;
     }
     auto tensor = cast<RankedTensorType>(type);

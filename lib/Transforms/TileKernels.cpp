@@ -39,6 +39,8 @@ struct TiledLoop {
 RankedTensorType rowsTypeOf(Operation *root) {
   if (auto append = dyn_cast<KVAppendOp>(root))
     return cast<RankedTensorType>(append.getK().getType());
+  if (auto delta = dyn_cast<GatedDeltaOp>(root))
+    return cast<RankedTensorType>(delta.getStates().getType());
   return cast<RankedTensorType>(root->getResult(0).getType());
 }
 
@@ -259,7 +261,7 @@ private:
       auto type = cast<RankedTensorType>(result.getType());
       SmallVector<Value> dynamic;
       if (!type.hasStaticShape()) {
-        Value count = rows
+        Value count = rows && haveSameRows(type, rowsTypeOf(root))
                           ? getValueOrCreateConstantIndexOp(rewriter, loc, rows)
                           : getRows(rewriter, root, type);
         if (!count)

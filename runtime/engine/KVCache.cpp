@@ -27,10 +27,12 @@ Status KVCache::explain(const Status &error, const CacheSpec &spec,
   const uint64_t bytesFree = std::min(memory->free, memory->largestBuffer);
   const int64_t room =
       static_cast<int64_t>(bytesFree / static_cast<uint64_t>(*page));
-  return Status::error(named.message() + "; there is room for a context of " +
-                           std::to_string(room * spec.page) +
-                           " positions in all",
-                       StatusCode::OutOfMemory);
+  return Status::error(
+      named.message() + "; there is room for a context of " +
+          std::to_string(room * spec.page *
+                         std::max<int64_t>(spec.slotPages, 1)) +
+          " positions in all",
+      StatusCode::OutOfMemory);
 }
 
 Result<Buffer *> KVCache::get(size_t index, const CacheSpec &spec) {
@@ -54,7 +56,7 @@ Result<Buffer *> KVCache::get(size_t index, const CacheSpec &spec) {
 
 Status KVCache::copyPages(Stream &stream, std::span<const PageCopy> copies) {
   for (const Entry &entry : entries) {
-    if (!entry.buffer)
+    if (!entry.buffer || entry.spec.isOfStates())
       continue;
     // A layer has the pages one behind the other.
     const uint64_t pages = static_cast<uint64_t>(poolPages);

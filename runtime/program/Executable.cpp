@@ -477,8 +477,31 @@ Result<int64_t> CacheSpec::bytes(int64_t pages) const {
   if (pages < 1)
     return Status::error("a cache of " + std::to_string(pages) +
                          " pages is not possible; a positive number is");
+  if (isOfStates()) {
+    if (type != DataType::F32 || keyBlock != 1 || slotPages < 0)
+      return Status::error("a cache of states has elements of f32, key blocks "
+                           "of 1, and a positive number of pages for a slot");
+    // GPUs bind a layer where it begins.
+    constexpr int64_t alignment = 256 / sizeof(float);
+    int64_t shape[] = {slots(pages), kvHeads, headDim};
+    KF_ASSIGN_OR_RETURN(int64_t elements, checkedElementCount(shape));
+    if (__builtin_add_overflow(elements, alignment - 1, &elements))
+      return Status::error("a cache of states that is too large");
+    int64_t padded[] = {layers, elements / alignment, alignment};
+    return checkedByteCount(type, padded);
+  }
   int64_t shape[] = {layers, pages, 2, kvHeads, page, headDim};
   return checkedByteCount(type, shape);
+}
+
+CacheSpec CacheSpec::ofStates(int64_t layers, int64_t heads, int64_t elements,
+                              int64_t slotPages) {
+  CacheSpec spec;
+  spec.layers = layers;
+  spec.kvHeads = heads;
+  spec.headDim = elements;
+  spec.slotPages = slotPages;
+  return spec;
 }
 
 std::vector<int64_t> resolveShape(std::span<const int64_t> shape,

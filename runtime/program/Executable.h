@@ -125,9 +125,23 @@ struct SizeRange {
 /// Codes and scales are what quantizeBlocks makes of a block. The scale of one
 /// with a NaN, or with numbers that no finite scale holds, is a NaN, so that
 /// none is hidden, however sums are done; its codes say nothing then.
+///
+/// Or, with `slotPages`, a cache of states: [layers][slots][kvHeads][headDim]
+/// of f32, a slot for every `slotPages` pages that the pools of keys and values
+/// have, and one for what is left of them. Layers are padded to 256 bytes.
 struct CacheSpec {
   DataType type = DataType::F32; ///< f32, f16, bf16 or q8_0
   int64_t layers = 0, kvHeads = 0, headDim = 0, keyBlock = 1, page = 64;
+  int64_t slotPages = 0; ///< 0: keys and values
+
+  /// A cache of states: `heads` of `elements` each.
+  static CacheSpec ofStates(int64_t layers, int64_t heads, int64_t elements,
+                            int64_t slotPages);
+  bool isOfStates() const { return slotPages != 0; }
+  /// Slots of a cache of states beside pools of `pages` pages.
+  int64_t slots(int64_t pages) const {
+    return (pages + slotPages - 1) / slotPages;
+  }
 
   /// Bytes of a pool of `pages` pages; an error where there is no such cache.
   Result<int64_t> bytes(int64_t pages) const;
@@ -198,7 +212,7 @@ struct DispatchSpec {
 
 struct Executable {
   /// Version of the file form.
-  static constexpr uint8_t kFileVersion = 7;
+  static constexpr uint8_t kFileVersion = 8;
 
   std::string target; ///< "cpu", "reference", "vulkan", "cuda"
   /// What of the CPU the code uses, as LLVM calls it ("avx512f"); none for

@@ -132,7 +132,8 @@ std::string toJson(const CacheSpec &cache) {
                      {"kv_heads", jsonText(cache.kvHeads)},
                      {"head_dim", jsonText(cache.headDim)},
                      {"key_block", jsonText(cache.keyBlock)},
-                     {"page", jsonText(cache.page)}});
+                     {"page", jsonText(cache.page)},
+                     {"slot_pages", jsonText(cache.slotPages)}});
 }
 
 std::string toJson(const TensorSpec &tensor) {
@@ -349,7 +350,8 @@ Status read(const Json &json, CacheSpec &out) {
   KF_RETURN_IF_ERROR(field(json, "kv_heads", out.kvHeads));
   KF_RETURN_IF_ERROR(field(json, "head_dim", out.headDim));
   KF_RETURN_IF_ERROR(field(json, "key_block", out.keyBlock));
-  return field(json, "page", out.page);
+  KF_RETURN_IF_ERROR(field(json, "page", out.page));
+  return field(json, "slot_pages", out.slotPages);
 }
 
 Status read(const Json &json, TensorSpec &out) {

@@ -22,6 +22,8 @@ namespace {
 constexpr int64_t kScaleBytes = 2;
 
 std::vector<int64_t> shapeOf(const CacheSpec &spec, int64_t pages) {
+  if (spec.isOfStates())
+    return {spec.layers, spec.slots(pages), spec.kvHeads, spec.headDim};
   return {spec.layers, pages, 2, spec.kvHeads, spec.page, spec.headDim};
 }
 
@@ -105,10 +107,26 @@ Result<HostTensor> kf::makeCacheContents(const CacheSpec &spec, int64_t pages,
   return statusOfException();
 }
 
+/// Layers are padded.
+static Result<std::vector<std::byte>> layOutStates(const CacheSpec &spec,
+                                                   const HostTensor &contents) {
+  KF_ASSIGN_OR_RETURN(const int64_t size,
+                      spec.bytes(contents.shape[1] * spec.slotPages));
+  std::vector<std::byte> bytes(static_cast<size_t>(size));
+  const size_t layers = static_cast<size_t>(spec.layers),
+               own = contents.bytes.size() / layers;
+  for (size_t layer = 0; layer < layers; ++layer)
+    std::memcpy(&bytes[layer * (bytes.size() / layers)],
+                &contents.bytes[layer * own], own);
+  return bytes;
+}
+
 Result<std::vector<std::byte>> kf::layOutCache(const CacheSpec &spec,
                                                const HostTensor &contents) try {
-  assert(contents.shape.size() == 6 && contents.type == spec.type &&
-         "another cache's contents");
+  assert(contents.type == spec.type && "another cache's contents");
+  if (spec.isOfStates())
+    return layOutStates(spec, contents);
+  assert(contents.shape.size() == 6 && "another cache's contents");
   const int64_t pages = contents.shape[1];
   KF_ASSIGN_OR_RETURN(int64_t size, spec.bytes(pages));
   assert(contents.shape == shapeOf(spec, pages) &&
@@ -127,9 +145,16 @@ Result<HostTensor> kf::readCache(const CacheSpec &spec, int64_t pages,
                                  std::span<const std::byte> bytes) try {
   KF_ASSIGN_OR_RETURN(int64_t size, spec.bytes(pages));
   assert(bytes.size() >= static_cast<size_t>(size) && "a part of a cache");
-  (void)size;
   KF_ASSIGN_OR_RETURN(HostTensor contents,
                       HostTensor::zeros(spec.type, shapeOf(spec, pages)));
+  if (spec.isOfStates()) {
+    const size_t layers = static_cast<size_t>(spec.layers),
+                 own = contents.bytes.size() / layers;
+    for (size_t layer = 0; layer < layers; ++layer)
+      std::memcpy(&contents.bytes[layer * own],
+                  &bytes[layer * (static_cast<size_t>(size) / layers)], own);
+    return contents;
+  }
   forEachElement(spec, pages, [&](int64_t to, int64_t from, int64_t count) {
     std::memcpy(&contents.bytes[to], &bytes[from], count);
   });

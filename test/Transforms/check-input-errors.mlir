@@ -31,7 +31,7 @@ func.func @nested(%x: tensor<4xf32>, %c: i1) {
 
 // -----
 
-// expected-error @+1 {{'func.func' op kf-check-input: has a value of type 'vector<4xf32>'; values are KV caches, ranked tensors and numbers}}
+// expected-error @+1 {{'func.func' op kf-check-input: has a value of type 'vector<4xf32>'; values are caches, ranked tensors and numbers}}
 func.func private @vectors(%x: vector<4xf32>)
 
 // -----

@@ -32,7 +32,7 @@ func.func @call(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// expected-error @+1 {{kf-form-kernels: 'tensor<4x?xf32>' is neither a KV cache nor a tensor whose dimensions are static but for the first, and not 0}}
+// expected-error @+1 {{kf-form-kernels: 'tensor<4x?xf32>' is neither a cache nor a tensor whose dimensions are static but for the first, and not 0}}
 func.func @dynamic_inner(%x: tensor<4x?xf32>) {
   return
 }
@@ -87,7 +87,7 @@ func.func @control_flow(%x: tensor<4xf32>) {
 // -----
 
 !cache = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8, type = f32>
-// expected-error @+1 {{kf-form-kernels: a KV cache is a reference; it cannot be returned}}
+// expected-error @+1 {{kf-form-kernels: a cache is a reference; it cannot be returned}}
 func.func @returns_cache(%c: !cache) -> !cache {
   return %c : !cache
 }

@@ -68,9 +68,10 @@ const std::string rangesFile = "ranges.mlir";
 
 /// Inputs that say which sequence a row belongs to, which position it has there
 /// and where pages are, by their numbers among the tensors that a function
-/// takes; and of how many sequences there are pages.
+/// takes; which slots have states, positions of rows that go on from those; and
+/// of how many sequences there are pages or states.
 struct CacheInputs {
-  std::set<size_t> sequences, positions, pageTables;
+  std::set<size_t> sequences, positions, laterPositions, pageTables, slots;
   int64_t sequenceCount = 1;
 };
 
@@ -142,6 +143,15 @@ public:
     if (auto function = whole->lookupSymbol<mlir::func::FuncOp>(name)) {
       function.walk([&](mlir::kf::CacheAttentionInterface op) { add(op); });
       function.walk([&](mlir::kf::KVAppendOp op) { add(op); });
+      function.walk([&](mlir::kf::GatedDeltaOp op) {
+        inputs.sequences.insert(numberOf(op.getSequences()));
+        (inputs.slots.empty() ? inputs.positions : inputs.laterPositions)
+            .insert(numberOf(op.getPositions()));
+        inputs.slots.insert(numberOf(op.getStates()));
+        inputs.sequenceCount =
+            llvm::cast<mlir::RankedTensorType>(op.getStates().getType())
+                .getDimSize(0);
+      });
     }
     return inputs;
   }
@@ -340,6 +350,10 @@ std::vector<HostTensor> makeInputs(const Executable &program,
             [&](int64_t row) { return row % sequences; });
     setRows(cacheInputs.positions,
             [&](int64_t row) { return row / sequences; });
+    setRows(cacheInputs.laterPositions,
+            [&](int64_t row) { return 100 + row / sequences; });
+    setRows(cacheInputs.slots,
+            [&](int64_t row) { return sequences - 1 - row; });
     if (cacheInputs.pageTables.contains(inputs.size())) {
       EXPECT_LE(input.elementCount(), cachePages);
       const int32_t pages[cachePages] = {3, 0, 2, 1};

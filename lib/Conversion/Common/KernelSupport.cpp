@@ -52,12 +52,14 @@ SmallVector<Type> tensorsOf(Operation *op) {
   for (Type type :
        llvm::concat<const Type>(SmallVector<Type>(op->getOperandTypes()),
                                 SmallVector<Type>(op->getResultTypes())))
-    if (isa<RankedTensorType, KVCacheType>(type))
+    if (isa<RankedTensorType>(type) || isCache(type))
       types.push_back(type);
   return types;
 }
 
 Type elementOf(Type type) {
+  if (isa<StateCacheType>(type))
+    return Float32Type::get(type.getContext());
   auto cache = dyn_cast<KVCacheType>(type);
   return cache ? cache.getType() : getElementTypeOrSelf(type);
 }
@@ -137,7 +139,7 @@ private:
   /// What there is a whole emitter for, which takes one of them.
   bool isWhole(Operation *op) {
     return isa<MatmulOp, CacheAttentionInterface, KVAppendOp, ArgmaxOp,
-               SampleOp, QuantizeRowsOp, PackOp>(op) ||
+               SampleOp, QuantizeRowsOp, PackOp, GatedDeltaOp>(op) ||
            (!gpu && isa<AttentionCombineOp, ExpertMatmulOp, MatmulWgradOp,
                         ScatterAddOp>(op));
   }
@@ -162,6 +164,8 @@ private:
       return false;
     if (!gpu)
       return isInterpreted || !hasFragments(type);
+    if (isa<StateCacheType>(type))
+      return true;
     auto cache = dyn_cast<KVCacheType>(type);
     return !element.isF64() &&
            (cache ? cache.getKeyBlock() == 1

@@ -50,6 +50,8 @@ LogicalResult GPUEmitter::emit() {
     emitGPUAttention(*this);
   else if (find<KVAppendOp>())
     emitGPUAppend(*this);
+  else if (find<GatedDeltaOp>())
+    emitGPUDelta(*this);
   else if (find<ArgmaxOp>())
     emitGPUArgmax(*this);
   else if (find<SampleOp>())
@@ -70,6 +72,8 @@ LogicalResult GPUEmitter::emit() {
 
 /// The elements of the flat memref of a tensor or cache.
 static Type storedElement(Type type) {
+  if (isa<StateCacheType>(type))
+    return Float32Type::get(type.getContext());
   auto cache = dyn_cast<KVCacheType>(type);
   Type element = cache ? cache.getType() : getElementTypeOrSelf(type);
   if (element.isBF16())

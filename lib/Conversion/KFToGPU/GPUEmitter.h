@@ -197,6 +197,7 @@ private:
 void emitGPUMatmul(GPUEmitter &emitter);
 void emitGPUAttention(GPUEmitter &emitter);
 void emitGPUAppend(GPUEmitter &emitter);
+void emitGPUDelta(GPUEmitter &emitter);
 void emitGPUArgmax(GPUEmitter &emitter);
 void emitGPUSample(GPUEmitter &emitter);
 void emitGPUQuantizeRows(GPUEmitter &emitter);

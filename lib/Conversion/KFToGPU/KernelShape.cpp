@@ -47,6 +47,8 @@ static int64_t reductionBytes(KernelOp kernel, int64_t threads) {
   // Beside those of threads, two for each group, and a number of candidates.
   if (findOp<SampleOp>(kernel))
     return 4 * (6 * threads + 2 * (threads / getSampleLanes(threads)) + 1);
+  if (auto delta = findOp<GatedDeltaOp>(kernel)) // the channels of a row
+    return 4 * delta.getChannels();
   bool reduces = findOp<RmsNormOp>(kernel) || findOp<LayerNormOp>(kernel) ||
                  findOp<SoftmaxOp>(kernel);
   return reduces ? 4 * threads : 0;
@@ -551,6 +553,9 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
     // Beside them, the id of an entry for each thread.
     shape.workgroupBytes += 4 * (shape.adjustmentWords + shape.threadCount);
   }
+  if (findOp<GatedDeltaOp>(kernel) &&
+      !llvm::equal(schedule.getWorkgroup(), ArrayRef<int64_t>{1, 1}))
+    return fail("gated_delta needs workgroup = [1, 1], a sequence and a head");
   auto matmul = findOp<MatmulOp>(kernel);
   if (!matmul) {
     if (!schedule.getTile().empty() || schedule.getReduction() != 0)

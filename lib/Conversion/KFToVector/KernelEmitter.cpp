@@ -33,6 +33,9 @@ static MemRefType storageType(Type type) {
                                        : cache.getType();
     return MemRefType::get({ShapedType::kDynamic}, element);
   }
+  if (isa<StateCacheType>(type))
+    return MemRefType::get({ShapedType::kDynamic},
+                           Float32Type::get(type.getContext()));
   auto tensor = cast<RankedTensorType>(type);
   LayoutAttr layout = getLayout(tensor);
   auto quant = dyn_cast<QuantType>(tensor.getElementType());
@@ -85,6 +88,8 @@ LogicalResult KernelEmitter::emit() {
     emitQuantizeRowsKernel(*this);
   else if (find<KVAppendOp>())
     emitAppendKernel(*this);
+  else if (find<GatedDeltaOp>())
+    emitDeltaKernel(*this);
   else if (find<ArgmaxOp>())
     emitArgmaxKernel(*this);
   else if (find<SampleOp>())

@@ -148,6 +148,7 @@ void emitAttentionKernel(KernelEmitter &emitter);
 void emitCombineKernel(KernelEmitter &emitter);
 void emitQuantizeRowsKernel(KernelEmitter &emitter);
 void emitAppendKernel(KernelEmitter &emitter);
+void emitDeltaKernel(KernelEmitter &emitter);
 void emitArgmaxKernel(KernelEmitter &emitter);
 void emitSampleKernel(KernelEmitter &emitter);
 void emitPackKernel(KernelEmitter &emitter);

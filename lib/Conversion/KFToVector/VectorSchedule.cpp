@@ -46,6 +46,10 @@ public:
     if (find<QuantizeRowsOp>() &&
         (schedule.getLanes() < 4 || schedule.getLanes() > 16))
       return fail("rows in 8 bits need lanes = 4, 8 or 16");
+    if (find<GatedDeltaOp>() &&
+        !llvm::equal(schedule.getWorkgroup(), ArrayRef<int64_t>{1, 1}))
+      return fail(
+          "gated_delta needs workgroup = [1, 1], a sequence and a head");
     if (auto append = find<KVAppendOp>())
       return verifyCacheBlocks(append.getCache().getType());
     if (auto pack = find<PackOp>())

@@ -127,6 +127,15 @@ private:
                                      cache.getPage()});
         continue;
       }
+      if (auto states = dyn_cast<StateCacheType>(argument.getType())) {
+        bindings[argument] = {KF_BINDING_CACHE,
+                              static_cast<uint32_t>(executable.caches.size()),
+                              0};
+        executable.caches.push_back(::kf::CacheSpec::ofStates(
+            states.getLayers(), states.getHeads(), states.getElements(),
+            states.getSlotPages()));
+        continue;
+      }
       auto spec = describe(program, argument.getType());
       if (failed(spec))
         return failure();
@@ -196,7 +205,7 @@ private:
 
   /// Whether a kernel writes to what `argument` refers to; tensors are values.
   static bool writesTo(BlockArgument argument) {
-    return isa<KVCacheType>(argument.getType()) &&
+    return isCache(argument.getType()) &&
            llvm::any_of(argument.getUsers(), [&](Operation *user) {
              auto op = dyn_cast<MemoryEffectOpInterface>(user);
              return !op || op.getEffectOnValue<MemoryEffects::Write>(argument);

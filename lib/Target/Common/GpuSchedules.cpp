@@ -109,6 +109,8 @@ private:
     }
     for (auto append : kernel.getBody().getOps<KVAppendOp>())
       return selectAppend(append.getCache().getType());
+    for (auto delta : kernel.getBody().getOps<GatedDeltaOp>())
+      return selectDelta(delta);
     for (auto sample : kernel.getBody().getOps<SampleOp>())
       return selectSample(sample);
     for (auto combine : kernel.getBody().getOps<AttentionCombineOp>())
@@ -362,6 +364,18 @@ private:
     if (cache.isQuantized())
       draft.threads[0] = std::min(draft.threads[0], blockAppendThreads);
     draft.unroll = appendOfThread;
+    return draft.get(context);
+  }
+
+  /// A sequence and a head to a workgroup, whose threads have columns of the
+  /// state.
+  SimtScheduleAttr selectDelta(GatedDeltaOp op) {
+    Draft draft;
+    draft.workgroup = {1, 1};
+    draft.threads = {std::min<int64_t>(
+        std::clamp<int64_t>(llvm::bit_ceil<uint64_t>(op.getValueDim()), 32,
+                            mostRowThreads),
+        machine.threads)};
     return draft.get(context);
   }
 

@@ -403,6 +403,10 @@ private:
       type = sample.getLogits().getType();
       wanted = 2048; // which filters read again and again
     }
+    if (find<GatedDeltaOp>(kernel)) { // a sequence and a head
+      draft.workgroup = {1, 1};
+      return draft.get(context);
+    }
     auto tensor = dyn_cast_or_null<RankedTensorType>(type);
     if (!tensor || tensor.getRank() == 0) // nothing to tile: one workgroup
       return draft.get(context);

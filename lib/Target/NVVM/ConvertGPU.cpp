@@ -40,7 +40,7 @@ using namespace mlir::kf;
 namespace {
 
 /// What memory instructions take at a time, at most. Buffers are aligned to
-/// more (KF_BUFFER_ALIGNMENT), but for layers of caches.
+/// more (KF_BUFFER_ALIGNMENT), but for layers of KV caches.
 constexpr uint64_t vectorBytes = 16;
 
 /// How layers of a cache are aligned, up to that: they follow one another, with

@@ -39,6 +39,12 @@ json::Value toJson(Operation *op, Type type) {
                                {"type", elementName(cache.getType())},
                                {"key_block", cache.getKeyBlock()},
                                {"page", cache.getPage()}}}};
+  if (auto states = dyn_cast<StateCacheType>(type))
+    return json::Object{
+        {"states", json::Object{{"layers", states.getLayers()},
+                                {"heads", states.getHeads()},
+                                {"elements", states.getElements()},
+                                {"slot_pages", states.getSlotPages()}}}};
   auto tensor = cast<RankedTensorType>(type);
   FailureOr<unsigned> slot = getSizeSlot(op, getSizeName(tensor));
   assert(succeeded(slot) && "checked with the kernel");

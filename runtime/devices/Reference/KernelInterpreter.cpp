@@ -56,6 +56,24 @@ Result<ValueType> parseCacheType(const nlohmann::json &json) {
   return value;
 }
 
+Result<ValueType> parseStatesType(const nlohmann::json &json) {
+  if (!json.is_object())
+    return Status::error("member 'states' is not an object");
+  Attributes members(json);
+  CacheSpec spec;
+  KF_ASSIGN_OR_RETURN(spec.layers, members.integer("layers"));
+  KF_ASSIGN_OR_RETURN(spec.kvHeads, members.integer("heads"));
+  KF_ASSIGN_OR_RETURN(spec.headDim, members.integer("elements"));
+  KF_ASSIGN_OR_RETURN(spec.slotPages, members.integer("slot_pages"));
+  if (spec.slotPages < 1)
+    return Status::error("states need a positive number of pages each");
+  if (Result<int64_t> bytes = spec.bytes(/*pages=*/1); !bytes)
+    return bytes.status();
+  ValueType value;
+  value.cache = spec;
+  return value;
+}
+
 /// Dimensions are positive, so that no tensor's memory is smaller than its
 /// shape suggests.
 Result<ValueType> parseType(const nlohmann::json &json) {
@@ -63,6 +81,8 @@ Result<ValueType> parseType(const nlohmann::json &json) {
     return Status::error("a type is not an object");
   if (json.contains("cache"))
     return parseCacheType(json["cache"]);
+  if (json.contains("states"))
+    return parseStatesType(json["states"]);
   Attributes members(json);
   ValueType value;
   KF_ASSIGN_OR_RETURN(std::string element, members.keyword("tensor"));

@@ -427,6 +427,17 @@ Result<Evaluate> prepareKVAppend(const OpSite &site) {
   });
 }
 
+Result<Evaluate> prepareGatedDelta(const OpSite &site) {
+  KF_ASSIGN_OR_RETURN(int64_t layer, site.attributes.integer("layer"));
+  return Evaluate([layer](const OpCall &call) {
+    return gatedDelta({call.tensor(0), call.tensor(1), call.tensor(2),
+                       call.tensor(3), call.tensor(4), call.tensor(5),
+                       call.tensor(6), call.tensor(7), call.tensor(9),
+                       call.tensor(10), call.tensor(11)},
+                      call.cache(8), layer);
+  });
+}
+
 Result<Evaluate> prepareArgmax(const OpSite &) {
   return Evaluate([](const OpCall &call) { return argmax(call.tensor(0)); });
 }
@@ -711,6 +722,7 @@ constexpr OpEntry kOps[] = {
     {"kf.attention_partial", "tcttt", 3, prepareAttentionPartial},
     {"kf.attention_combine", "tttT", 1, prepareAttentionCombine},
     {"kf.kv_append", "cttttt", 0, prepareKVAppend},
+    {"kf.gated_delta", "ttttttttcttt", 1, prepareGatedDelta},
     {"kf.argmax", "t", 1, prepareArgmax},
     {"kf.sample", "tttttttTTTTTTTTTT", 1, prepareSample},
     {"kf.quantize", "t", 1, prepareQuantize},

@@ -236,6 +236,24 @@ struct CacheRows {
 Status kvAppend(const CacheView &cache, const TensorView &k,
                 const TensorView &v, const CacheRows &rows, int64_t layer);
 
+/// Operands of kf.gated_delta: K key heads, V value heads, a multiple of them.
+struct GatedDeltaInputs {
+  TensorView q, k;                 ///< [T, K, dk]
+  TensorView v;                    ///< [T, V, dv]
+  TensorView a, b;                 ///< [T, V]
+  TensorView convolution;          ///< [2 * K * dk + V * dv, 1, taps]
+  TensorView decay, bias;          ///< [V]
+  TensorView positions, sequences; ///< [T] of i32; sequences are in [0, S)
+  TensorView states;               ///< [S] of i32: slots of the cache
+};
+
+/// kf.gated_delta: the gated delta rule, row by row of each sequence, behind a
+/// short causal convolution; a row at position 0 begins a sequence -> [T, V,
+/// dv]. Yang et al., "Gated Delta Networks: Improving Mamba2 with Delta Rule",
+/// 2025. Errors: shapes, a sequence or a slot that there is not.
+Result<Tensor> gatedDelta(const GatedDeltaInputs &inputs,
+                          const CacheView &cache, int64_t layer);
+
 struct AttentionOptions {
   int64_t layer = 0;
   float scale = 1;

@@ -141,7 +141,7 @@ func.func @f() {
 // -----
 
 // kernel
-// expected-error @+1 {{C1: argument 'f32' must be a KV cache or a tensor whose dimensions are static but for the first, and not 0}}
+// expected-error @+1 {{C1: argument 'f32' must be a cache or a tensor whose dimensions are static but for the first, and not 0}}
 kf.kernel @k(%x: f32) {
   kf.yield
 }
@@ -266,7 +266,7 @@ kf.program private @p(tensor<4xf32>) attributes {max_tokens = 1 : i64}
 
 // -----
 
-// expected-error @+1 {{C4: argument 'memref<4xf32>' must be a KV cache or a tensor, without an encoding but #kf.size, whose dimensions are static but for the first, and not 0}}
+// expected-error @+1 {{C4: argument 'memref<4xf32>' must be a cache or a tensor, without an encoding but #kf.size, whose dimensions are static but for the first, and not 0}}
 kf.program @p(%x: memref<4xf32>) attributes {max_tokens = 1 : i64} {
   kf.yield
 }

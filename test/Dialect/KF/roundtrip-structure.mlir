@@ -76,7 +76,7 @@ kf.kernel @append(%c: !layer, %k: tensor<?x2x64xf32>, %p: tensor<?xi32>, %sp: te
 kf.program @step(%x: tensor<?x64xf32>, %k: tensor<?x2x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !cache)
     -> tensor<?x64xf32> attributes {max_tokens = 8 : i64, arena_bytes = 4096 : i64} {
   %w = kf.weight ["norm"] : tensor<64xf32>
-  // CHECK: kf.cache_layer %{{.*}}[3] : <layers = 8, {{.*}}> to <layers = 1, {{.*}}>
+  // CHECK: kf.cache_layer %{{.*}}[3] : !kf.kv_cache<layers = 8, {{.*}}> to !kf.kv_cache<layers = 1, {{.*}}>
   %l = kf.cache_layer %c[3] : !cache to !layer
   // CHECK: kf.dispatch @append({{.*}}) : (!kf.kv_cache<layers = 1, {{.*}}>, tensor<?x2x64xf32>, tensor<?xi32>, tensor<?xi32>, tensor<1x4xi32>) -> ()
   kf.dispatch @append(%l, %k, %p, %sp, %pt)

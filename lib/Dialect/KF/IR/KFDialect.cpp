@@ -434,3 +434,30 @@ LogicalResult KVCacheType::verify(function_ref<InFlightDiagnostic()> emitError,
                        << " for elements in blocks; use f32, f16 or bf16";
   return success();
 }
+
+LogicalResult
+StateCacheType::verify(function_ref<InFlightDiagnostic()> emitError,
+                       int64_t layers, int64_t heads, int64_t elements,
+                       int64_t slotPages) {
+  for (int64_t size : {layers, heads, elements, slotPages})
+    if (size <= 0 || size > maxSize)
+      return emitError() << "state_cache: every size must be in [1, " << maxSize
+                         << "], found " << size;
+  return success();
+}
+
+bool mlir::kf::isCache(Type type) {
+  return isa<KVCacheType, StateCacheType>(type);
+}
+
+int64_t mlir::kf::getLayers(Type cache) {
+  if (auto states = dyn_cast<StateCacheType>(cache))
+    return states.getLayers();
+  return cast<KVCacheType>(cache).getLayers();
+}
+
+Type mlir::kf::withLayers(Type cache, int64_t layers) {
+  if (auto states = dyn_cast<StateCacheType>(cache))
+    return states.withLayers(layers);
+  return cast<KVCacheType>(cache).withLayers(layers);
+}

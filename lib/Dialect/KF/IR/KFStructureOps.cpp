@@ -100,14 +100,15 @@ void PackOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
 //===----------------------------------------------------------------------===//
 
 LogicalResult CacheLayerOp::verify() {
-  KVCacheType cache = getCache().getType();
+  Type cache = getCache().getType();
+  const int64_t layers = getLayers(cache);
   if (static_cast<int64_t>(getLayer()) < 0 ||
-      static_cast<int64_t>(getLayer()) >= cache.getLayers())
+      static_cast<int64_t>(getLayer()) >= layers)
     return emitOpError("C1: layer ")
-           << getLayer() << " is outside the cache's " << cache.getLayers();
-  if (getType() != cache.withLayers(1))
+           << getLayer() << " is outside the cache's " << layers;
+  if (getType() != withLayers(cache, 1))
     return emitOpError("C2: the result must be ")
-           << cache.withLayers(1) << ", found " << getType();
+           << withLayers(cache, 1) << ", found " << getType();
   return success();
 }
 
@@ -169,10 +170,10 @@ void KernelOp::print(OpAsmPrinter &printer) {
 
 LogicalResult KernelOp::verify() {
   for (Type type : getArgumentTypes())
-    if (!isRowsTensor(type) && !isa<KVCacheType>(type))
+    if (!isRowsTensor(type) && !isCache(type))
       return emitOpError("C1: argument ")
              << type
-             << " must be a KV cache or a tensor whose dimensions are static "
+             << " must be a cache or a tensor whose dimensions are static "
                 "but for the first, and not 0";
   for (Type type : getResultTypes())
     if (!isRowsTensor(type))
@@ -295,10 +296,10 @@ LogicalResult ProgramOp::verify() {
            (getSize(tensor) && !tensor.hasStaticShape());
   };
   for (Type type : getArgumentTypes())
-    if (!isPlain(type) && !isa<KVCacheType>(type))
+    if (!isPlain(type) && !isCache(type))
       return emitOpError("C4: argument ")
              << type
-             << " must be a KV cache or a tensor, without an encoding but "
+             << " must be a cache or a tensor, without an encoding but "
                 "#kf.size, whose dimensions are static but for the first, and "
                 "not 0";
   for (Type type : getResultTypes())

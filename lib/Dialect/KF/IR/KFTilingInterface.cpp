@@ -79,9 +79,30 @@ bool isWhole(RankedTensorType type, ArrayRef<OpFoldResult> offsets,
   return true;
 }
 
+/// A sequence and a head, which the tile names: it reads of all operands what
+/// belongs to them.
+FailureOr<TilingResult> tileDelta(GatedDeltaOp op, OpBuilder &builder,
+                                  ArrayRef<OpFoldResult> offsets,
+                                  ArrayRef<OpFoldResult> sizes) {
+  // Of a number of sequences that changes, the schedule says it.
+  if (getConstantIntValue(sizes[0]).value_or(1) != 1 ||
+      !isConstantIntValue(sizes[1], 1))
+    return op.emitOpError("must be tiled by single sequences and heads");
+  SmallVector<Value> operands(op->getOperands());
+  for (OpFoldResult offset : offsets)
+    operands.push_back(
+        getValueOrCreateConstantIndexOp(builder, op.getLoc(), offset));
+  auto whole = cast<RankedTensorType>(op.getType());
+  Type part = whole.clone({whole.getDimSize(0), 1, whole.getDimSize(2)});
+  Operation *tiled = mlir::clone(builder, op, part, operands);
+  return TilingResult{{tiled}, SmallVector<Value>(tiled->getResults()), {}};
+}
+
 FailureOr<TilingResult> tile(Operation *op, OpBuilder &builder,
                              ArrayRef<OpFoldResult> offsets,
                              ArrayRef<OpFoldResult> sizes) {
+  if (auto delta = dyn_cast<GatedDeltaOp>(op))
+    return tileDelta(delta, builder, offsets, sizes);
   Location loc = op->getLoc();
   LoopNest nest(op);
   SmallVector<Value> operands;
@@ -186,7 +207,11 @@ struct LoopTiling
                         SmallVector<OpFoldResult> &resultOffsets,
                         SmallVector<OpFoldResult> &resultSizes) const {
     OpResult result = op->getResult(number);
-    projectTile(builder, op->getLoc(), result, LoopNest(op).resultMap(result),
+    // All of its rows, of which there are as many as of v: tiling replaces the
+    // result itself.
+    auto delta = dyn_cast<GatedDeltaOp>(op);
+    Value shaped = delta ? delta.getV() : Value(result);
+    projectTile(builder, op->getLoc(), shaped, LoopNest(op).resultMap(result),
                 offsets, sizes, resultOffsets, resultSizes);
     return success();
   }

@@ -229,6 +229,13 @@ constexpr StringLiteral kRecomputedAttrName = "kf.recomputed";
 /// Whether `from` becomes `to` by kf.broadcast, their element types apart.
 bool isBroadcastable(RankedTensorType from, RankedTensorType to);
 
+/// Whether `type` is a cache, which programs write to: of keys and values, or
+/// of states.
+bool isCache(Type type);
+/// The layers of such a type, and the type with another number of them.
+int64_t getLayers(Type cache);
+Type withLayers(Type cache, int64_t layers);
+
 /// Whether `append` stores what `attention` reads of the step's own rows: in
 /// its layer, by the same positions, sequences and table.
 bool isAppendFor(KVAppendOp append, CacheAttentionInterface attention);

@@ -550,6 +550,7 @@ def KF_DequantizeOp : KF_LoopOp<"dequantize"> {
   }];
 }
 
+include "kf/Dialect/KF/IR/KFStateOps.td"
 include "kf/Dialect/KF/IR/KFExpertOps.td"
 include "kf/Dialect/KF/IR/KFTensorOps.td"
 include "kf/Dialect/KF/IR/KFTrainingOps.td"

@@ -66,7 +66,7 @@ def KF_PackOp : KF_Op<"pack", [Pure, KF_NonEmptyTensors,
 }
 
 def KF_CacheLayerOp : KF_Op<"cache_layer", [Pure]> {
-  let summary = "one layer of a KV cache, as a cache of its own";
+  let summary = "one layer of a cache, as a cache of its own";
   let description = [{
     Lets the layers of a model share kernels: a kernel sees one layer, and the
     program says which.
@@ -80,8 +80,8 @@ def KF_CacheLayerOp : KF_Op<"cache_layer", [Pure]> {
         to !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f32>
     ```
   }];
-  let arguments = (ins KF_KVCacheType:$cache, I64Attr:$layer);
-  let results = (outs KF_KVCacheType:$result);
+  let arguments = (ins KF_AnyCache:$cache, I64Attr:$layer);
+  let results = (outs KF_AnyCache:$result);
   let assemblyFormat = [{
     $cache `[` $layer `]` attr-dict `:` type($cache) `to` type($result)
   }];
@@ -104,7 +104,7 @@ def KF_KernelOp : KF_Op<"kernel", [IsolatedFromAbove, Symbol,
     FunctionOpInterface, SingleBlock]> {
   let summary = "tensor ops that one launch computes";
   let description = [{
-    - C1: arguments and results are tensors, or KV caches
+    - C1: arguments and results are tensors, or caches
       (arguments only); a dimension other than the first is static, none is 0.
     - C2: there is a body, and it ends in a `kf.yield`.
     - C3: a tensor's encoding is a `#kf.layout` or `#kf.fragments`, and the
@@ -164,7 +164,7 @@ def KF_ProgramOp : KF_Op<"program", [IsolatedFromAbove, Symbol,
       collectives and the `kf.yield` only.
     - C2: `max_tokens` is positive, and `min_tokens` between 1 and it.
     - C3: there is a body, and it ends in a `kf.yield`.
-    - C4: arguments are KV caches, or as results tensors
+    - C4: arguments are caches, or as results tensors
       without an encoding but `#kf.size`; a dimension other than the first is
       static, none is 0. What is packed is so within the program alone.
     - C5: each result is made by a `kf.dispatch` or a collective, and yielded

@@ -69,6 +69,40 @@ def KF_KVCacheType : KF_Type<"KVCache", "kv_cache"> {
   let genVerifyDecl = 1;
 }
 
+def KF_StateCacheType : KF_Type<"StateCache", "state_cache"> {
+  let summary = "reference to states of sequences";
+  let description = [{
+    What layers keep of a sequence that remember it by a state of one size. In
+    memory: [layers][slots][heads][elements] of f32, layers padded to 256 bytes.
+    There is a slot for every `slot_pages` pages that the program's pools of keys
+    and values have, and one for what is left of them. Which slot is which
+    sequence's is said by an operand of each op on the cache. Sizes are at most
+    2^31 - 1.
+
+    ```mlir
+    !kf.state_cache<layers = 3, heads = 4, elements = 400, slot_pages = 32>
+    ```
+  }];
+  let parameters = (ins
+    "int64_t":$layers,
+    "int64_t":$heads,
+    "int64_t":$elements,
+    "int64_t":$slot_pages
+  );
+  let assemblyFormat = [{ `<` struct($layers, $heads, $elements,
+                                     $slot_pages) `>` }];
+  let extraClassDeclaration = [{
+    /// This type with another number of layers.
+    StateCacheType withLayers(int64_t layers) const {
+      return get(getContext(), layers, getHeads(), getElements(),
+                 getSlotPages());
+    }
+  }];
+  let genVerifyDecl = 1;
+}
+
+def KF_AnyCache : AnyTypeOf<[KF_KVCacheType, KF_StateCacheType]>;
+
 def KF_QuantType : KF_Type<"Quant", "quant"> {
   let summary = "block-quantized element type";
   let description = [{
