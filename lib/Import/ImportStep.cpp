@@ -9,6 +9,7 @@
 #include "Checkpoint.h"
 #include "ExpertBlock.h"
 #include "LatentAttention.h"
+#include "LinearAttention.h"
 #include "ModelOps.h"
 #include "StreamOps.h"
 
@@ -92,6 +93,8 @@ private:
     positions = arguments[::kf::kStepPositions];
     sequences = arguments[::kf::kStepSequences];
     pageTable = arguments[::kf::kStepPageTable];
+    if (config.hasStates())
+      states = arguments[::kf::kStepStates];
     caches = arguments.take_back(cachePlaces.specs().size());
     queryFactor = makeQueryFactor();
     if (config.latent.width)
@@ -251,10 +254,15 @@ private:
   /// [T, D] -> [T, D]; `at` begins the layer's names.
   BlockResult attention(Value x, const std::string &at, int64_t layer) {
     const ::kf::LayerConfig own = config.layer(layer);
+    const ::kf::LayerCaches::Place place = cachePlaces.of(layer);
+    if (own.isLinear)
+      return {linearAttention(
+          *this, x, at,
+          {caches[place.cache], place.layer, positions, sequences, states})};
     const std::string output = at + std::string(names.output);
     if (latent)
       return {linear(latentAttention(x, at, layer), output)};
-    auto [q, k, v] = queriesKeysValues(x, at, own);
+    auto [q, k, v, gate] = queriesKeysValues(x, at, own);
     if (own.queryGrowth)
       q = scaledBy(q, queryFactor);
     q = headsOf(q, at + std::string(names.queryNorm), config.heads, own);
@@ -269,6 +277,8 @@ private:
     if (config.attentionSinks)
       sinks = weightOf(at + std::string(names.sinks));
     Value row = fromHeads(attend(q, sinks, layer));
+    if (gate)
+      row = gatedBy(row, gate);
     if (!config.outputByRows)
       return {linear(row, output), /*isPart=*/true};
     row = gathered(row, config.ranks * config.heads * own.headDim);
@@ -312,6 +322,7 @@ private:
     /// [T, heads * head dim], [T, kv heads * head dim] twice. Null: keys and
     /// values of a layer that has none of its own.
     Value q, k, v;
+    Value gate; ///< of what attention gives, as q; null: it has none
   };
   QueriesKeysValues queriesKeysValues(Value x, const std::string &at,
                                       const ::kf::LayerConfig &layer) {
@@ -320,15 +331,21 @@ private:
       const int64_t keys = layer.kvHeads * layer.headDim;
       Value fused = linear(x, at + std::string(names.fusedQkv));
       return {columns(fused, 0, queries), columns(fused, queries, keys),
-              columns(fused, queries + keys, keys)};
+              columns(fused, queries + keys, keys), Value()};
     }
-    Value q = linear(x, at + std::string(names.query));
+    Value q = linear(x, at + std::string(names.query)), gate;
+    if (config.gatedAttention) {
+      const int64_t dim = layer.headDim;
+      Value both = toHeads(q, config.heads, 2 * dim);
+      q = fromHeads(columns(both, 0, dim));
+      gate = fromHeads(columns(both, dim, dim));
+    }
     if (layer.keysOf)
-      return {q, Value(), Value()};
+      return {q, Value(), Value(), gate};
     Value k = linear(x, at + std::string(names.key));
     Value v =
         layer.valuesAreKeys ? k : linear(x, at + std::string(names.value));
-    return {q, k, v};
+    return {q, k, v, gate};
   }
 
   /// Queries or keys [T, heads * head dim], normalized and turned, as
@@ -632,7 +649,10 @@ private:
     return RankedTensorType::get(shape, element, size);
   }
 
-  KVCacheType typeOf(const ::kf::CacheSpec &cache) {
+  Type typeOf(const ::kf::CacheSpec &cache) {
+    if (cache.isOfStates())
+      return StateCacheType::get(b.getContext(), cache.layers, cache.kvHeads,
+                                 cache.headDim, cache.slotPages);
     return KVCacheType::get(b.getContext(), cache.layers, cache.kvHeads,
                             cache.headDim, cacheElement, options.keyBlock,
                             cache.page);
@@ -644,6 +664,7 @@ private:
   Type cacheElement;
   Value positions, sequences; ///< [T] of i32
   Value pageTable;            ///< [S, P] of i32
+  Value states;               ///< [S] of i32; null where no layer has any
   Value tokenInputs;          ///< [T, layers * P] of f32
   Value queryFactor;          ///< [T, 1] of f32
   std::optional<LatentAttention> latent;
@@ -691,7 +712,7 @@ mlir::kf::importStep(MLIRContext &context, const ModelConfig &config,
   const int64_t block = ::kf::elementsPerBlock(options.cacheType);
   const ::kf::LayerCaches caches(config);
   for (const ::kf::CacheSpec &cache : caches.specs())
-    if (cache.headDim % block != 0)
+    if (!cache.isOfStates() && cache.headDim % block != 0)
       return llvm::createStringError(
           "a cache of " + cacheName + " needs heads of a multiple of " +
           std::to_string(block) + " elements, and the model's have " +

@@ -105,6 +105,10 @@ Value ModelOps::plainNorm(Value x) {
   return RmsNormOp::create(b, loc, x, ones, eps(), UnitAttr());
 }
 
+Value ModelOps::scaleNorm(Value x, Value weight) {
+  return RmsNormOp::create(b, loc, x, weight, eps(), UnitAttr());
+}
+
 Value ModelOps::rmsNorm(Value x, Value weight) {
   return RmsNormOp::create(b, loc, x, weight, eps(),
                            config.zeroCenteredNorms ? b.getUnitAttr()
@@ -144,6 +148,19 @@ FloatAttr ModelOps::attentionScale(const ::kf::LayerConfig &layer,
       layer.rope && layer.rope->dim == headDim ? layer.rope->magnitude : 1;
   return b.getF32FloatAttr(
       static_cast<float>(config.attentionScale * magnitude * magnitude));
+}
+
+Value ModelOps::gatedBy(Value x, Value gate) {
+  gate = widened(gate);
+  auto scalar = RankedTensorType::get({1, 1}, b.getF32Type());
+  Value one = BroadcastOp::create(
+      b, loc, gate.getType(),
+      arith::ConstantOp::create(b, loc, DenseElementsAttr::get(scalar, 1.0f)));
+  Value decay =
+      math::ExpOp::create(b, loc, arith::NegFOp::create(b, loc, gate));
+  Value share = arith::DivFOp::create(
+      b, loc, one, arith::AddFOp::create(b, loc, one, decay));
+  return rounded(arith::MulFOp::create(b, loc, widened(x), share));
 }
 
 Value ModelOps::widened(Value x) {
@@ -296,12 +313,16 @@ Value ModelOps::asColumn(Value x) {
 }
 
 Value ModelOps::columns(Value x, int64_t first, int64_t count) {
-  Type element = cast<RankedTensorType>(x.getType()).getElementType();
-  SmallVector<OpFoldResult> offsets = {b.getIndexAttr(0),
-                                       b.getIndexAttr(first)};
-  SmallVector<OpFoldResult> sizes = {rows, b.getIndexAttr(count)};
-  SmallVector<OpFoldResult> strides(2, b.getIndexAttr(1));
+  auto whole = cast<RankedTensorType>(x.getType());
+  SmallVector<int64_t> shape(whole.getShape());
+  shape.front() = rowCount;
+  shape.back() = count;
+  SmallVector<OpFoldResult> offsets(shape.size(), b.getIndexAttr(0)),
+      strides(shape.size(), b.getIndexAttr(1)), sizes = {rows};
+  for (int64_t size : ArrayRef(shape).drop_front())
+    sizes.push_back(b.getIndexAttr(size));
+  offsets.back() = b.getIndexAttr(first);
   return tensor::ExtractSliceOp::create(
-      b, loc, RankedTensorType::get({rowCount, count}, element), x, offsets,
+      b, loc, RankedTensorType::get(shape, whole.getElementType()), x, offsets,
       sizes, strides);
 }

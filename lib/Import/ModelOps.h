@@ -50,6 +50,8 @@ public:
   Value norm(Value x, const Twine &name);
   Value rmsNorm(Value x, const Twine &name);
   Value rmsNorm(Value x, Value weight);
+  /// The same where the factor is the weight in any case, not 1 more.
+  Value scaleNorm(Value x, Value weight);
   /// RMS norm of the rows of x without a weight.
   Value plainNorm(Value x);
   /// The norm of rows of which each rank has some elements, as many as others,
@@ -70,6 +72,8 @@ public:
   Value widened(Value x);
   /// x, of f32, as what layers hand on.
   Value rounded(Value x);
+  /// x times a sigmoid of `gate`, of as many elements.
+  Value gatedBy(Value x, Value gate);
   /// x [T, columns] times `factor`, [columns], [T, 1], or [1] for all.
   Value scaledBy(Value x, Value factor);
   /// `factor` times x [rows, columns]: f32 multiplies, and the product alone is
@@ -107,7 +111,7 @@ public:
   Value fromHeads(Value x);
   /// [T] -> [T, 1].
   Value asColumn(Value x);
-  /// Columns [first, first + count) of x.
+  /// Columns [first, first + count) of x, or of each of its heads.
   Value columns(Value x, int64_t first, int64_t count);
 
   const ::kf::ModelConfig &config;

@@ -14,6 +14,7 @@
 #include "runtime/engine/Engine.h"
 
 #include "runtime/core/Exceptions.h"
+#include "runtime/model/LayerCaches.h"
 
 #include <algorithm>
 #include <cassert>
@@ -36,7 +37,8 @@ Engine::Engine(Model &model, const EngineOptions &options,
     : decoder(model), options(options), pool(std::move(pool)),
       cache(model.device(), options.pages),
       executor(model, cache, rowsOfBodies(model, options), kMostChosenPerStep),
-      scheduler(*this->pool, options.contextLength, options.reusesPrefixes),
+      scheduler(*this->pool, options.contextLength,
+                options.reusesPrefixes && !model.config().hasStates()),
       pace(options.longestStep, *options.rowsPerStep) {
   executor.setProfile(options.profile);
 }
@@ -52,6 +54,16 @@ static Status checkRange(const char *what, int64_t value, int64_t most) {
   return Status::error(std::string(what) + " " + std::to_string(value) +
                        " is not possible; 1 to " + std::to_string(most) +
                        " are");
+}
+
+/// An error where what is wanted of a model with states is not possible: a
+/// state is that of the last token alone, and drafts are taken back.
+static Status checkStates(const EngineOptions &options) {
+  if (options.ngrams || options.draftModel)
+    return Status::error("a model whose layers keep states cannot take drafts "
+                         "of tokens back; leave --ngram and --draft-model out",
+                         StatusCode::Unsupported);
+  return Status();
 }
 
 Result<std::unique_ptr<Engine>>
@@ -103,9 +115,16 @@ Engine::create(Model &model, const EngineOptions &wanted) try {
                          std::to_string(*options.longestStep) +
                          " seconds are not possible; it is more than 0");
   if (options.pages == 0)
-    options.pages = options.parallel * cachePagesOf(options.contextLength);
+    options.pages = options.parallel *
+                    pagesOfSequence(model.config(), options.contextLength);
+  int64_t slots = 0;
+  if (model.config().hasStates()) {
+    KF_RETURN_IF_ERROR(checkStates(options));
+    options.runsAhead = false;
+    slots = cachedStates(model.config(), options.pages);
+  }
   KF_ASSIGN_OR_RETURN(std::unique_ptr<PagePool> pool,
-                      PagePool::create(options.pages));
+                      PagePool::create(options.pages, slots));
   return std::unique_ptr<Engine>(new Engine(model, options, std::move(pool)));
 } catch (...) {
   return statusOfException();

@@ -143,6 +143,8 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
     return status;
   }
   batch.pages.push_back(sequence.pages.pages());
+  if (sequence.pages.slot() >= 0)
+    batch.useSlot(sequence.pages.slot());
   for (size_t i = 0; i < piece.count; ++i) {
     batch.addRow(sequence.ids[sequence.next + i],
                  position + static_cast<int64_t>(i));

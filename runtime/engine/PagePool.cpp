@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
+#include <utility>
 
 using namespace kf;
 
@@ -20,18 +21,20 @@ using namespace kf;
 // PagePool
 //===----------------------------------------------------------------------===//
 
-Result<std::unique_ptr<PagePool>> PagePool::create(int64_t pages) {
+Result<std::unique_ptr<PagePool>> PagePool::create(int64_t pages,
+                                                   int64_t slots) {
   constexpr int64_t most = std::numeric_limits<int32_t>::max() - 1;
   if (pages < 1 || pages > most)
     return Status::error("a KV cache of " + std::to_string(pages) +
                          " pages; it has from 1 to " + std::to_string(most));
   return catchExceptions([&]() -> Result<std::unique_ptr<PagePool>> {
-    return std::unique_ptr<PagePool>(new PagePool(pages));
+    return std::unique_ptr<PagePool>(new PagePool(pages, slots));
   });
 }
 
-PagePool::PagePool(int64_t count)
-    : pages(count + 1), root(static_cast<int32_t>(count)) {
+PagePool::PagePool(int64_t count, int64_t slots)
+    : pages(count + 1), root(static_cast<int32_t>(count)),
+      owners(static_cast<size_t>(slots)) {
   for (int32_t page = root; page-- > 0;)
     makeFree(page);
   pages[root].filled = kCachePage;
@@ -180,6 +183,7 @@ PagedSequence::PagedSequence(PagedSequence &&other) noexcept
     : pool(other.pool), tokens(std::move(other.tokens)),
       held(std::move(other.held)), reserved(other.reserved), found(other.found),
       findable(other.findable) {
+  takeSlotOf(other);
   other.tokens.clear();
   other.held.clear();
 }
@@ -187,6 +191,7 @@ PagedSequence::PagedSequence(PagedSequence &&other) noexcept
 PagedSequence &PagedSequence::operator=(PagedSequence &&other) noexcept {
   if (this == &other)
     return *this;
+  giveBackSlot();
   giveBack(0);
   pool = other.pool;
   tokens = std::move(other.tokens);
@@ -194,12 +199,44 @@ PagedSequence &PagedSequence::operator=(PagedSequence &&other) noexcept {
   reserved = other.reserved;
   found = other.found;
   findable = other.findable;
+  takeSlotOf(other);
   other.tokens.clear();
   other.held.clear();
   return *this;
 }
 
-PagedSequence::~PagedSequence() { giveBack(0); }
+PagedSequence::~PagedSequence() {
+  giveBackSlot();
+  giveBack(0);
+}
+
+void PagedSequence::giveBackSlot() {
+  if (ownSlot >= 0)
+    pool->owners[static_cast<size_t>(std::exchange(ownSlot, -1))] = nullptr;
+}
+
+void PagedSequence::takeSlotOf(PagedSequence &other) {
+  ownSlot = std::exchange(other.ownSlot, -1);
+  if (ownSlot >= 0)
+    pool->owners[static_cast<size_t>(ownSlot)] = this;
+}
+
+bool PagedSequence::takeSlot(
+    std::function<bool(const PagedSequence &owner)> isBusy) {
+  assert(length() == 0 && ownSlot < 0 && "only a beginning needs another one");
+  std::vector<PagedSequence *> &owners = pool->owners;
+  auto found = std::ranges::find(owners, nullptr);
+  if (found == owners.end())
+    found = std::ranges::find_if(
+        owners, [&](const PagedSequence *owner) { return !isBusy(*owner); });
+  if (found == owners.end())
+    return owners.empty();
+  if (*found)
+    (*found)->giveBackSlot();
+  *found = this;
+  ownSlot = static_cast<int32_t>(found - owners.begin());
+  return true;
+}
 
 /// Gives back all pages but the first `keep`, the last one first.
 void PagedSequence::giveBack(size_t keep) {
@@ -267,6 +304,7 @@ Status PagedSequence::reserve(int64_t count, std::vector<PageCopy> &copies) {
 }
 
 Status PagedSequence::tryReserve(int64_t count, std::vector<PageCopy> &copies) {
+  assert(!lacksState() && "its tokens have to be read again");
   const int64_t needed = pagesFor(count);
   const int64_t available = pool->available();
   if (needed > available)
@@ -332,6 +370,8 @@ void PagedSequence::commit(std::span<const int32_t> ids) {
 
 void PagedSequence::truncate(int64_t length) {
   assert(length >= 0 && length <= this->length() && "it has no such length");
+  if (length == 0 || length < this->length() || reserved > 0)
+    giveBackSlot();
   giveBack(cachePagesOf(length));
   tokens.resize(length);
   reserved = 0;
@@ -461,6 +501,10 @@ Status PagePool::check(std::span<const PagedSequence *const> living) const {
     if (isFree[number] && (page.listed || page.filled != 0))
       return wrong(number, "free, but listed or not empty");
   }
+  for (size_t slot = 0; slot < owners.size(); ++slot)
+    if (owners[slot] && owners[slot]->ownSlot != static_cast<int32_t>(slot))
+      return Status::error("slot " + std::to_string(slot) +
+                           ": its owner has another one");
   if (usedPages != usedCount || children != listedPages)
     return Status::error("used or listed pages are miscounted");
   return Status();

@@ -42,6 +42,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
@@ -64,7 +65,9 @@ class PagePool {
 public:
   /// A pool of 1 to 2^31 - 2 pages. All that it will ever need itself is
   /// allocated here, about 300 bytes for each page.
-  static Result<std::unique_ptr<PagePool>> create(int64_t pages);
+  /// With `slots` for states, each sequence needs one (PagedSequence).
+  static Result<std::unique_ptr<PagePool>> create(int64_t pages,
+                                                  int64_t slots = 0);
   ~PagePool();
   PagePool(const PagePool &) = delete;
   PagePool &operator=(const PagePool &) = delete;
@@ -79,6 +82,8 @@ public:
   /// Pages that sequences can be given: free ones, and cached ones, which are
   /// evicted for it, the least recently used first.
   int64_t available() const { return total() - used(); }
+  /// Slots for states, those in use included; 0: sequences have none.
+  int64_t slots() const { return static_cast<int64_t>(owners.size()); }
   /// Living sequences that have `page`.
   int64_t users(int32_t page) const { return pages[page].users; }
 
@@ -117,7 +122,7 @@ private:
     int64_t tokens = 0;
   };
 
-  explicit PagePool(int64_t count);
+  PagePool(int64_t count, int64_t slots);
 
   /// The longest run of the beginning of `ids` that listed pages hold.
   Match find(std::span<const int32_t> ids);
@@ -144,6 +149,7 @@ private:
   /// gives its last page back first, so none comes before one that follows it.
   int32_t oldest = kNone;
   int32_t newest = kNone;
+  std::vector<PagedSequence *> owners; ///< of slots; null: nobody's
 };
 
 /// The tokens of a sequence whose keys and values are in the cache, and the
@@ -171,15 +177,28 @@ public:
   /// 0. Fails for want of the host's memory, with nothing changed.
   Result<int64_t> reusePrefix(std::span<const int32_t> ids);
 
+  /// The slot of the cache of states that holds what layers keep of all tokens
+  /// so far; -1: there is none.
+  int32_t slot() const { return ownSlot; }
+  /// Whether there is no state of the tokens that were read, and the model's
+  /// layers keep one: they have to be read again.
+  bool lacksState() const {
+    return pool->slots() > 0 && ownSlot < 0 && length() > 0;
+  }
+  /// Gives a sequence without tokens a slot, where sequences have them: one
+  /// that is nobody's, or is that of a sequence which `isBusy` does not hold of
+  /// and which then lacks its state. Returns whether there was one.
+  bool takeSlot(std::function<bool(const PagedSequence &owner)> isBusy);
+
   /// Pages that reserve(count) needs: it succeeds if they are available().
   int64_t pagesFor(int64_t count) const;
 
   /// Makes the positions from length() to length() + count - 1 writable, for
-  /// one step: takes pages, and adds to `copies` what must be copied first, a
-  /// page that others have, or that is kept for them. What the sequence held
-  /// behind length() before truncate() is lost. Fails, with nothing changed
-  /// and StatusCode::OutOfMemory, if fewer pages are available than needed, or
-  /// for want of the host's memory.
+  /// one step, which may write to the slot as well: takes pages, and adds to
+  /// `copies` what must be copied first, a page that others have, or that is
+  /// kept for them. What the sequence held behind length() before truncate() is
+  /// lost. Fails, with nothing changed and StatusCode::OutOfMemory, if fewer
+  /// pages are available than needed, or for want of the host's memory.
   Status reserve(int64_t count, std::vector<PageCopy> &copies);
 
   /// The step has written these tokens, as many as were reserved or fewer. From
@@ -187,7 +206,8 @@ public:
   void commit(std::span<const int32_t> ids);
 
   /// Goes back to `length` tokens, at most length(). Gives back pages behind
-  /// them, those that were reserved too.
+  /// them, those that were reserved too. A slot whose state is, or may be, that
+  /// of other tokens is given back.
   void truncate(int64_t length);
 
   /// Takes commit() back, of a step that failed: as truncate(), and nobody
@@ -195,9 +215,9 @@ public:
   /// was reached.
   void revoke(int64_t length);
 
-  /// Another sequence with the same tokens, without what is reserved. It shares
-  /// all pages, the last one too; who writes there first copies it. Fails for
-  /// want of the host's memory.
+  /// Another sequence with the same tokens, without what is reserved and
+  /// without a slot. It shares all pages, the last one too; who writes there
+  /// first copies it. Fails for want of the host's memory.
   Result<PagedSequence> fork() const;
 
   /// Keeps pages from others: what this sequence, or the one that it was forked
@@ -215,6 +235,8 @@ private:
   bool inPage() const { return length() % kCachePage != 0; }
   int32_t lastPage() const { return held[length() / kCachePage]; }
   void giveBack(size_t keep);
+  void giveBackSlot();
+  void takeSlotOf(PagedSequence &other);
 
   PagePool *pool;
   std::vector<int32_t> tokens;
@@ -222,6 +244,7 @@ private:
   int64_t reserved = 0; ///< positions that commit() may be told of
   size_t found = 0;     ///< the first pages, which others have computed
   bool findable = true; ///< until forget()
+  int32_t ownSlot = -1; ///< whose owner this is
 };
 
 } // namespace kf

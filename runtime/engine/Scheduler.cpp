@@ -39,8 +39,8 @@ std::span<const int32_t> ScheduledReading::beginning() const {
   return std::span(ids).first(std::min(ids.size(), firstWanted + 1));
 }
 
-/// All that was read is to be read again. The pages stay in the cache until
-/// others need them, or are those of others, too.
+/// The pages stay in the cache until others need them, or are those of others,
+/// too.
 void ScheduledReading::giveUpPages() {
   const std::span<const int32_t> known = pages.ids();
   std::vector<int32_t> all;
@@ -147,7 +147,13 @@ bool Scheduler::tryBegin(ScheduledReading &reading) {
       free -= pagesWanted(*other);
       isAlone = false;
     }
-  if (free < 0 && !isAlone) {
+  // Those that read keep their slots; others read again what they have read.
+  const bool hasSlot = reading.pages.takeSlot([&](const PagedSequence &owner) {
+    return std::ranges::any_of(readings, [&](const ScheduledReading *other) {
+      return other->hasBegun && &other->pages == &owner;
+    });
+  });
+  if (!hasSlot || (free < 0 && !isAlone)) {
     takeBackBegin(reading);
     return false;
   }

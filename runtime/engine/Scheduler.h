@@ -79,12 +79,14 @@ struct ScheduledReading {
   void keepDrafts(size_t count);
   /// Whether it has pages, or gets the first ones in the step that is planned.
   bool begun() const { return hasBegun; }
+  /// All that was read is to be read again. May throw for want of memory, and
+  /// nothing has changed then.
+  void giveUpPages();
 
 private:
   friend class Scheduler;
 
   std::span<const int32_t> beginning() const;
-  void giveUpPages();
 
   uint64_t arrival = 0; ///< from 1 on; a lower one is earlier
   bool hasBegun = false;

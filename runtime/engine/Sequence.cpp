@@ -79,6 +79,16 @@ Status Sequence::read(Reading wanted) try {
   before = position();
   if (before == 0)
     reused = 0;
+  if (pages.lacksState())
+    if (Status status = catchExceptions([&] {
+          giveUpPages();
+          return Status();
+        });
+        !status.ok()) {
+      reading.reset();
+      owner.remove(*this);
+      return status;
+    }
   return Status();
 } catch (...) {
   return statusOfException();

@@ -43,6 +43,8 @@ struct StepPlan {
   int64_t masks() const { return maskCount; }                 ///< M
   StepCounts counts() const;
 
+  /// Says which slot has the state of the last of `pages`, of models with any.
+  void useSlot(int32_t slot) { add(kStepStates, slot); }
   /// Adds a row of the last of `pages`.
   void addRow(int32_t id, int64_t position);
   /// Asks for the logits behind the last row.

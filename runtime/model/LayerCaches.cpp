@@ -22,18 +22,39 @@ LayerCaches::LayerCaches(const ModelConfig &config, DataType type) {
       continue;
     }
     CacheSpec wanted;
-    wanted.type = type;
-    wanted.kvHeads = layer.kvHeads;
-    wanted.headDim = layer.headDim;
-    wanted.page = kCachePage;
+    if (layer.isLinear) {
+      wanted = CacheSpec::ofStates(/*layers=*/0, config.linear.valueHeads,
+                                   config.linear.stateElements(),
+                                   statePagesOf(config));
+    } else {
+      wanted.type = type;
+      wanted.kvHeads = layer.kvHeads;
+      wanted.headDim = layer.headDim;
+      wanted.page = kCachePage;
+    }
     auto found = std::ranges::find_if(caches, [&](const CacheSpec &cache) {
-      return cache.kvHeads == wanted.kvHeads && cache.headDim == wanted.headDim;
+      return cache.isOfStates() == wanted.isOfStates() &&
+             cache.kvHeads == wanted.kvHeads && cache.headDim == wanted.headDim;
     });
     if (found == caches.end())
       found = caches.insert(caches.end(), wanted);
     places.push_back(
         {static_cast<size_t>(found - caches.begin()), found->layers++});
   }
+}
+
+int64_t kf::statePagesOf(const ModelConfig &config) {
+  return std::min(cachePagesOf(config.maxPositions), kStatePages);
+}
+
+int64_t kf::cachedStates(const ModelConfig &config, int64_t pages) {
+  const int64_t each = statePagesOf(config);
+  return config.hasStates() ? (pages + each - 1) / each : 0;
+}
+
+int64_t kf::pagesOfSequence(const ModelConfig &config, int64_t positions) {
+  const int64_t pages = cachePagesOf(positions);
+  return config.hasStates() ? std::max(pages, statePagesOf(config)) : pages;
 }
 
 Result<int64_t> LayerCaches::bytes(int64_t pages) const {

@@ -25,10 +25,24 @@
 
 namespace kf {
 
+/// Pages of keys and values for which there is a slot for states, or those of a
+/// whole sequence of models whose sequences have fewer: 4096 positions, whose
+/// keys and values take about as much as a state does.
+inline constexpr int64_t kStatePages = 64;
+/// Those of `config`.
+int64_t statePagesOf(const ModelConfig &config);
+
+/// Slots for states that caches of `pages` pages have.
+int64_t cachedStates(const ModelConfig &config, int64_t pages);
+/// Pages with which a sequence of `positions` positions has room in all caches
+/// of `config`: with states, it has a slot as well.
+int64_t pagesOfSequence(const ModelConfig &config, int64_t positions);
+
 /// Immutable: any thread.
 class LayerCaches {
 public:
-  /// Those of `config`, with elements of `type` and keys in blocks of one.
+  /// Those of `config`, with keys and values of `type`, and keys in blocks of
+  /// one.
   explicit LayerCaches(const ModelConfig &config,
                        DataType type = DataType::F32);
 
@@ -36,8 +50,8 @@ public:
     size_t cache = 0;  ///< among specs()
     int64_t layer = 0; ///< of that cache
   };
-  /// Where `layer` finds its keys and values: where another one has put them,
-  /// if it attends to those.
+  /// Where `layer` finds its states, or its keys and values: where another one
+  /// has put them, if it attends to those.
   const Place &of(int64_t layer) const {
     return places[static_cast<size_t>(layer)];
   }

@@ -13,6 +13,7 @@
 #include "runtime/model/ConfigLimits.h"
 #include "runtime/model/LatentFields.h"
 #include "runtime/model/LayerSizeFields.h"
+#include "runtime/model/LinearFields.h"
 #include "runtime/model/RopeFactors.h"
 #include "runtime/model/UnsupportedFields.h"
 
@@ -147,8 +148,13 @@ Result<RopeConfig> RopeReader::readObject(const json &object,
             "linear, llama3, yarn, longrope" +
             (family.proportionalRope ? ", proportional)" : ")"),
         StatusCode::Unsupported);
+  auto isMixing = [&](const std::string &key) {
+    return family.mixesPositions &&
+           (key == "mrope_section" || key == "mrope_interleaved");
+  };
   for (const auto &[key, value] : object.items())
-    if (!value.is_null() && std::ranges::find(ofAll, key) == std::end(ofAll) &&
+    if (!value.is_null() && !isMixing(key) &&
+        std::ranges::find(ofAll, key) == std::end(ofAll) &&
         std::ranges::find(found->second, key) == found->second.end())
       return Status::error("'" + name + "' has a field " + inQuotes(key) +
                                ", which is not supported",
@@ -521,7 +527,10 @@ Status kf::readLayers(const ConfigReader &reader, const Family &family,
                       readTurned(reader, family, config.layers));
   KF_ASSIGN_OR_RETURN(std::vector<bool> slides,
                       slidingByDefault(reader, family, turned));
-  if (const json *types = reader.find("layer_types")) {
+  KF_ASSIGN_OR_RETURN(const std::vector<bool> linear,
+                      readLinearLayers(reader, family, config.layers));
+  if (const json *types = reader.find("layer_types");
+      types && !family.linear.areRead) {
     if (!types->is_array() ||
         types->size() != static_cast<size_t>(config.layers))
       return reader.unexpected("layer_types", "a list of one entry a layer");
@@ -571,9 +580,10 @@ Status kf::readLayers(const ConfigReader &reader, const Family &family,
     LayerConfig &layer = config.layerConfigs[i];
     layer.window = slides[i] ? window : 0;
     layer.chunked = slides[i] && window > 0 && family.chunked;
+    layer.isLinear = linear[i];
     const bool hasRope =
         family.turned == TurnedLayers::Sliding ? slides[i] : turned[i];
-    if (hasRope)
+    if (hasRope && !layer.isLinear)
       layer.rope = slides[i] ? ropes.sliding : ropes.full;
     else
       layer.queryGrowth = growth;

@@ -17,6 +17,7 @@
 #include "runtime/model/ExpertFields.h"
 #include "runtime/model/LatentFields.h"
 #include "runtime/model/LayerFields.h"
+#include "runtime/model/LinearFields.h"
 #include "runtime/model/ModelFamily.h"
 #include "runtime/model/SamplingDefaults.h"
 #include "runtime/model/StreamFields.h"
@@ -358,6 +359,7 @@ Status readBlocks(const ConfigReader &reader, const Family &family,
   config.attentionSinks = family.attentionSinks;
   config.valueNorm = family.valueNorm;
   config.layerScales = family.layerScales;
+  config.gatedAttention = family.gatedAttention;
   config.gatedMlp = family.gatedMlp;
   config.parallelBlocks = family.parallelBlocks;
   if (family.parallelField) {
@@ -445,6 +447,7 @@ Result<ModelConfig> readModel(const json &outside) {
   KF_RETURN_IF_ERROR(readBlocks(reader, family, config));
   KF_RETURN_IF_ERROR(readScales(reader, family, config));
   KF_RETURN_IF_ERROR(readLayers(reader, family, config));
+  KF_RETURN_IF_ERROR(readLinearAttention(reader, family, config));
   KF_RETURN_IF_ERROR(readExperts(reader, family, config));
   KF_RETURN_IF_ERROR(readTokenInputs(reader, family, config));
   KF_RETURN_IF_ERROR(readStreams(reader, family, config));

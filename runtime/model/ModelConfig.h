@@ -58,7 +58,9 @@ enum class Architecture {
   Olmoe,
   GptOss,
   Llama4,
-  DeepseekV3
+  DeepseekV3,
+  Qwen3Next,
+  Qwen3_5
 };
 /// config.json's model_type: "llama", "mistral", "qwen2" ...
 std::string_view nameOf(Architecture architecture);
@@ -199,6 +201,29 @@ struct StreamsConfig {
   bool operator==(const StreamsConfig &) const = default;
 };
 
+/// Layers that keep a state in the place of keys and values: linear attention
+/// by the gated delta rule (kf.gated_delta).
+struct LinearAttentionConfig {
+  int64_t keyHeads = 0;             ///< 0: the model has no such layers
+  int64_t valueHeads = 0;           ///< a multiple of keyHeads
+  int64_t keyDim = 0, valueDim = 0; ///< of a head
+  int64_t taps = 0;                 ///< rows that the convolution sums up
+  /// What its products give is in order of the key heads, of which each has its
+  /// q, k, v and z, or its b and a; else each of these is a matrix of its own,
+  /// but q, k and v.
+  bool byKeyHeads = false;
+
+  /// Columns of all q, k and v.
+  int64_t channels() const {
+    return 2 * keyHeads * keyDim + valueHeads * valueDim;
+  }
+  /// Elements of the state of a value head.
+  int64_t stateElements() const {
+    return keyDim * valueDim + (taps - 1) * (2 * keyDim + valueDim);
+  }
+  bool operator==(const LinearAttentionConfig &) const = default;
+};
+
 /// What a layer does that others of its model may do otherwise.
 struct LayerConfig {
   int64_t window = 0;   ///< how many positions back it attends; 0: all
@@ -206,6 +231,7 @@ struct LayerConfig {
   /// How its queries and keys are turned; none: not at all.
   std::optional<RopeConfig> rope = {};
   bool hasExperts = false; ///< rather than one feed-forward block
+  bool isLinear = false; ///< as ModelConfig::linear says, without heads of keys
   /// Sizes that are not the model's; 0: they are.
   int64_t headDim = 0, kvHeads = 0, intermediateSize = 0;
   /// An earlier layer of the same sizes, with keys of its own, whose keys and
@@ -256,6 +282,10 @@ struct ModelConfig {
   /// softmax and gives nothing.
   bool attentionSinks = false;
   bool valueNorm = false; ///< RMS norms of the heads of values, no weight
+  /// What attention gives is multiplied by a sigmoid of what the query's matrix
+  /// gives beside queries: for each head its query, then its gate.
+  bool gatedAttention = false;
+  LinearAttentionConfig linear; ///< of the layers that have it
   StreamsConfig streams;
   /// Where there is one, headDim and kvHeads are those of the cache.
   LatentConfig latent;
@@ -311,6 +341,9 @@ struct ModelConfig {
   /// What `number` does, with all its sizes; one that layerConfigs lacks does
   /// nothing of its own.
   LayerConfig layer(int64_t number) const;
+  /// Whether some layers keep a state of each sequence, which is only that of
+  /// its last token.
+  bool hasStates() const { return linear.keyHeads > 0; }
   /// Whether `layer` has experts; one that layerConfigs lacks has none.
   bool hasExperts(int64_t layer) const;
 };

@@ -89,6 +89,16 @@ static constexpr const char *olmoeReads[] = {"attention_bias", "num_experts",
                                              "num_experts_per_tok",
                                              "num_local_experts"};
 
+static constexpr const char *qwen3NextReads[] = {
+    "attention_bias",        "full_attention_interval",
+    "linear_num_key_heads",  "linear_num_value_heads",
+    "moe_intermediate_size", "num_experts",
+    "num_experts_per_tok",   "num_local_experts",
+    "partial_rotary_factor", "shared_expert_intermediate_size"};
+static constexpr const char *qwen3_5Reads[] = {
+    "attention_bias", "full_attention_interval", "linear_num_key_heads",
+    "linear_num_value_heads", "partial_rotary_factor"};
+
 // "rope_gptj" means pairs of neighbours.
 static constexpr StatedField cohereStates[] = {
     {"position_embedding_type", "\"rope_gptj\""},
@@ -119,6 +129,10 @@ static constexpr StatedField deepseekV3States[] = {
     {"moe_layer_freq", "1"},
     {"scoring_func", "\"sigmoid\""},
     {"topk_method", "\"noaux_tc\""}};
+
+// What attention gives has a gate in any case, and states are of f32.
+static constexpr StatedField qwen3_5States[] = {
+    {"attn_output_gate", "true"}, {"mamba_ssm_dtype", "\"float32\""}};
 
 // What Qwen 3's files may say of Qwen 2's biases and of shared experts.
 static constexpr StatedField qwen3MoeStates[] = {
@@ -679,6 +693,53 @@ static constexpr Family families[] = {
      .defaultHeads = 128,
      .interleavedRope = true,
      .interleavedField = "rope_interleave"},
+    {.architecture = Architecture::Qwen3Next,
+     .modelType = "qwen3_next",
+     .className = "Qwen3NextForCausalLM",
+     .qkvBias = {"attention_bias"},
+     .outputBias = {"attention_bias"},
+     .experts = {.count = "num_experts",
+                 .otherCount = "num_local_experts",
+                 .width = "moe_intermediate_size",
+                 .sharedWidth = "shared_expert_intermediate_size",
+                 .normalized = "norm_topk_prob",
+                 .step = "decoder_sparse_step",
+                 .plainLayers = "mlp_only_layers",
+                 .sharedGate = true,
+                 .defaultNormalized = true,
+                 .defaultCount = 512,
+                 .defaultChosen = 10,
+                 .defaultWidth = 512,
+                 .defaultSharedWidth = 512},
+     .linear = {.areRead = true, .byKeyHeads = true},
+     .reads = qwen3NextReads,
+     .defaultMaxPositions = 32768,
+     .defaultKvHeads = 2,
+     .defaultHeadDim = 256,
+     .defaultRotaryPart = 0.25,
+     .zeroCenteredNorms = true,
+     .qkNorm = QkNorm::Heads,
+     .gatedAttention = true,
+     .partialRotary = true},
+    {.architecture = Architecture::Qwen3_5,
+     .modelType = "qwen3_5_text",
+     .className = "Qwen3_5ForCausalLM",
+     .wrapperType = "qwen3_5",
+     .wrapperClass = "Qwen3_5ForConditionalGeneration",
+     .qkvBias = {"attention_bias"},
+     .outputBias = {"attention_bias"},
+     .linear = {.areRead = true},
+     .reads = qwen3_5Reads,
+     .states = qwen3_5States,
+     .defaultMaxPositions = 32768,
+     .defaultKvHeads = 4,
+     .defaultHeadDim = 256,
+     .defaultRotaryPart = 0.25,
+     .zeroCenteredNorms = true,
+     .qkNorm = QkNorm::Heads,
+     .gatedAttention = true,
+     .partialRotary = true,
+     .mixesPositions = true},
 };
 
 std::span<const Family> kf::modelFamilies() { return families; }

@@ -140,6 +140,12 @@ struct LatentFields {
   int64_t defaultPlainDim = 0, defaultTurnedDim = 0, defaultValueDim = 0;
 };
 
+/// What fields say of layers with linear attention (LinearFields.h).
+struct LinearFields {
+  bool areRead = false;    ///< the family may have such layers
+  bool byKeyHeads = false; ///< LinearAttentionConfig's
+};
+
 struct Family {
   Architecture architecture;
   const char *modelType, *className;
@@ -165,6 +171,7 @@ struct Family {
   StreamFields streams = {};
   QueryGrowthFields queryGrowth = {};
   LatentFields latent = {};
+  LinearFields linear = {};
   /// The width and the vocabulary of tokens' inputs of layers.
   const char *tokenInputWidth = nullptr, *tokenInputVocab = nullptr;
   const char *guessingLayers = nullptr; ///< the number of those
@@ -201,6 +208,7 @@ struct Family {
   const char *qkNormField = nullptr; ///< may say that there is none
   bool attentionSinks = false;
   bool valueNorm = false, layerScales = false;
+  bool gatedAttention = false;
   bool unscaledAttention = false; ///< rather than by the size of heads
   bool gatedMlp = true;
   /// Always, unless the field of that name says it.
@@ -225,6 +233,9 @@ struct Family {
   bool interleavedRope = false;
   const char *interleavedField = nullptr; ///< may say that it is not
   bool partialRotary = false;             ///< reads partial_rotary_factor
+  /// rope_parameters may say how positions of images are mixed, which those of
+  /// texts do not depend on.
+  bool mixesPositions = false;
   /// Has RopeConfig::Scaling::Proportional.
   bool proportionalRope = false;
   /// rope_parameters where a file says nothing of RoPE, as JSON; null: plain.

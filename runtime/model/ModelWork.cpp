@@ -77,6 +77,16 @@ Result<ModelWork> ModelWork::of(const ModelConfig &config,
                               static_cast<double>(elementsPerBlock(cacheType));
   for (int64_t i = 0; i < config.layers; ++i) {
     const LayerConfig layer = config.layer(i);
+    if (layer.isLinear) {
+      // A state is read and written, and takes as many operations, whatever the
+      // position is.
+      const double elements =
+          static_cast<double>(config.linear.valueHeads) *
+          static_cast<double>(config.linear.stateElements());
+      work.stateBytes += 2 * elements * sizeof(float);
+      work.stateOperations += 7 * elements;
+      continue;
+    }
     const double width = static_cast<double>(layer.headDim);
     const double kvHeads = static_cast<double>(layer.kvHeads);
     // A product with the key and one with the value.
@@ -116,6 +126,8 @@ StepWork ModelWork::prompt(int64_t sequences, int64_t depth, int64_t tokens,
     if (i + 1 == tokens || (i + 1) % rows == 0)
       keyBytes += keys.bytes;
   }
+  // A step reads and writes each state that it has rows of once.
+  const double touched = std::max(static_cast<double>(steps), wanted);
   StepWork work;
   // Sequences come one after the other: steps with the last row of one.
   const int64_t wantedSteps = std::min(sequences, steps);
@@ -123,9 +135,9 @@ StepWork ModelWork::prompt(int64_t sequences, int64_t depth, int64_t tokens,
                         shareOfExperts(sequences * tokens - (steps - 1) * rows);
   work.bytes = weightBytes * static_cast<double>(steps) + expertBytes * shares +
                headBytes * static_cast<double>(wantedSteps) + rowBytes * all +
-               keyBytes * wanted;
-  work.floatOperations =
-      2 * (layerFloats * all + headFloats * wanted) + keyOperations * wanted;
+               keyBytes * wanted + stateBytes * touched;
+  work.floatOperations = 2 * (layerFloats * all + headFloats * wanted) +
+                         keyOperations * wanted + stateOperations * all;
   work.blockOperations = 2 * (layerBlocks * all + headBlocks * wanted);
   work.bf16Operations = 2 * (layerBf16 * all + headBf16 * wanted);
   return work;

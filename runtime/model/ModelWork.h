@@ -69,6 +69,9 @@ private:
     double operations = 0; ///< of a row with one position
   };
   std::vector<LayerKeys> layerKeys;
+  /// Of all states of a sequence: bytes of reading and writing them, and
+  /// operations of a row.
+  double stateBytes = 0, stateOperations = 0;
   double chosenShare = 0; ///< of experts, by one row
   double weightBytes = 0; ///< that each step reads
   double expertBytes = 0; ///< of all experts, of which it reads a share

@@ -41,14 +41,21 @@ std::vector<int64_t> kvHeadsOf(const ModelConfig &model) {
   return {numbers.begin(), numbers.end()};
 }
 
-/// Whether all heads attend to the rows that keys and values are made of; what
-/// makes a head's part of them is not shared out.
-bool hasLatentAttention(const ModelConfig &model) {
-  return model.latent.width > 0;
+/// What has a model run on one rank alone; empty where several share it.
+std::string_view whyAlone(const ModelConfig &model) {
+  // All heads attend to the rows that keys and values are made of; what makes a
+  // head's part of them is not shared out.
+  if (model.latent.width > 0)
+    return "models with latent attention";
+  if (model.hasStates())
+    return "models whose layers keep states";
+  if (model.gatedAttention)
+    return "models whose attention has gates";
+  return {};
 }
 
 bool isPossible(const ModelConfig &model, int64_t ranks) {
-  if (hasLatentAttention(model))
+  if (!whyAlone(model).empty())
     return ranks == 1;
   return model.heads % ranks == 0 &&
          std::ranges::all_of(kvHeadsOf(model),
@@ -328,10 +335,9 @@ Result<ModelShard> kf::shardModel(const ModelConfig &model,
   if (ranks < 2 || rank < 0 || rank >= ranks)
     return Status::error("there is no rank " + std::to_string(rank) + " of " +
                          std::to_string(ranks) + " that share a model");
-  if (hasLatentAttention(model))
-    return Status::error(std::to_string(ranks) +
-                         " ranks cannot share models with latent attention; 1 "
-                         "can");
+  if (const std::string_view why = whyAlone(model); !why.empty())
+    return Status::error(std::to_string(ranks) + " ranks cannot share " +
+                         std::string(why) + "; 1 can");
   const std::vector<int64_t> possible = possibleRanks(model);
   if (std::ranges::find(possible, ranks) == possible.end())
     return Status::error(

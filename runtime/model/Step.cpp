@@ -117,7 +117,7 @@ StepColumn kf::columnOf(StepInput input) {
     };
     are(StepSize::Tokens, DataType::I32,
         {kStepIds, kStepPositions, kStepSequences});
-    are(StepSize::Sequences, DataType::I32, {kStepPageTable});
+    are(StepSize::Sequences, DataType::I32, {kStepPageTable, kStepStates});
     are(StepSize::Wanted, DataType::I32,
         {kStepWanted, kStepTopK, kStepCounter, kStepFirst, kStepCount,
          kStepMasked});
@@ -182,7 +182,8 @@ StepSignature kf::stepSignature(const StepShape &shape,
   StepSignature signature;
   for (size_t input = firstInput(shape.part); input < endOfInputs(shape.part);
        ++input)
-    signature.inputs.push_back(specOf(static_cast<StepInput>(input)));
+    if (input != kStepStates || model.hasStates())
+      signature.inputs.push_back(specOf(static_cast<StepInput>(input)));
   switch (shape.part) {
   case StepPart::Body:
     signature.outputs = {specOf(kStepHidden)};
@@ -213,8 +214,11 @@ static bool isEmbedding(const Executable &executable) {
 
 Result<StepShape> kf::stepShapeOf(const Executable &executable) {
   for (StepPart part : {StepPart::Body, StepPart::Head, StepPart::Choose}) {
-    if (executable.inputs.size() != endOfInputs(part) - firstInput(part) ||
-        executable.outputs.size() != 1 || executable.maxTokens < 1)
+    const size_t all = endOfInputs(part) - firstInput(part);
+    const bool fits =
+        executable.inputs.size() == all ||
+        (part == StepPart::Body && executable.inputs.size() + 1 == all);
+    if (!fits || executable.outputs.size() != 1 || executable.maxTokens < 1)
       continue;
     const bool embeds = part == StepPart::Head && isEmbedding(executable);
     return StepShape{embeds ? StepPart::Embed : part, executable.maxTokens};

@@ -16,6 +16,7 @@
 //   body: what the layers make of the tokens
 //     ids, positions, sequences  [T] i32
 //     page table                 [S, P] i32    pages of the step's sequences
+//     states                     [S] i32       their slots, of models with any
 //     -> hidden rows             [T, D] f32    before the final norm
 //
 //   head: the final norm and the output matrix, of the wanted rows alone
@@ -90,15 +91,16 @@ struct StepShape {
 /// The function's and the program's name: "body_512", "head_16", "choose_1".
 std::string nameOf(const StepShape &shape);
 
-/// The inputs of a step, those of each part in their order; caches are not
-/// counted, and an embedding has the head's. Those of `choose` are in the order
-/// of kf.sample's operands.
+/// The inputs of a step, those of each part in their order, of which a body's
+/// last one may be missing; caches are not counted, and an embedding has the
+/// head's. Those of `choose` are in the order of kf.sample's operands.
 enum StepInput : size_t {
   // Of the body.
   kStepIds,
   kStepPositions,
   kStepSequences,
   kStepPageTable,
+  kStepStates, ///< of models with states alone
   // Of the head.
   kStepHidden,
   kStepWanted,

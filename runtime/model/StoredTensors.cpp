@@ -169,13 +169,22 @@ static constexpr Place kPlaces[] = {{"language_model.model.", "model."},
                                     {"model.language_model.", "model."}};
 /// The same of tensors that make what it reads of images and sounds.
 static constexpr std::string_view kOfImages[] = {
-    "audio_tower.",           "model.audio_tower.",
-    "embed_audio.",           "model.embed_audio.",
-    "embed_vision.",          "model.embed_vision.",
-    "vision_tower.",          "model.vision_tower.",
-    "vision_embedder.",       "model.vision_embedder.",
-    "vision_model.",          "model.vision_model.",
-    "multi_modal_projector.", "model.multi_modal_projector."};
+    "audio_tower.",
+    "model.audio_tower.",
+    "embed_audio.",
+    "model.embed_audio.",
+    "embed_vision.",
+    "model.embed_vision.",
+    "vision_tower.",
+    "model.vision_tower.",
+    "vision_embedder.",
+    "model.vision_embedder.",
+    "vision_model.",
+    "model.vision_model.",
+    "visual.",
+    "model.visual.",
+    "multi_modal_projector.",
+    "model.multi_modal_projector."};
 
 /// Shows the language model of a checkpoint alone.
 static Status unwrapTensors(std::unique_ptr<WeightSource> &weights) {

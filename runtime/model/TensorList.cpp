@@ -146,6 +146,24 @@ constexpr TensorNames qwenMoeNames() {
   return names;
 }
 
+/// Qwen 3.5's, and Qwen3-Next's, which has experts: some layers have linear
+/// attention.
+constexpr TensorNames qwenLinearNames() {
+  TensorNames names = qwenMoeNames();
+  names.linearQkv = "linear_attn.in_proj_qkv";
+  names.linearZ = "linear_attn.in_proj_z";
+  names.linearA = "linear_attn.in_proj_a";
+  names.linearB = "linear_attn.in_proj_b";
+  names.linearQkvz = "linear_attn.in_proj_qkvz";
+  names.linearBa = "linear_attn.in_proj_ba";
+  names.convolution = "linear_attn.conv1d";
+  names.linearDecay = "linear_attn.A_log";
+  names.linearBias = "linear_attn.dt_bias";
+  names.linearNorm = "linear_attn.norm";
+  names.linearOutput = "linear_attn.out_proj";
+  return names;
+}
+
 constexpr TensorNames mixtralNames() {
   TensorNames names = llamaNames();
   names.router = "block_sparse_moe.gate";
@@ -269,6 +287,7 @@ constexpr TensorNames kGemma3n = gemma3nNames();
 constexpr TensorNames kGemma4 = gemma4Names();
 constexpr TensorNames kStarcoder2 = starcoder2Names();
 constexpr TensorNames kQwenMoe = qwenMoeNames();
+constexpr TensorNames kQwenLinear = qwenLinearNames();
 constexpr TensorNames kMixtral = mixtralNames();
 constexpr TensorNames kGraniteMoe = graniteMoeNames();
 constexpr TensorNames kGptOss = gptOssNames();
@@ -310,6 +329,9 @@ const TensorNames &kf::tensorNames(const ModelConfig &config) {
     return kLlama4;
   case Architecture::DeepseekV3:
     return kDeepseekV3;
+  case Architecture::Qwen3Next:
+  case Architecture::Qwen3_5:
+    return kQwenLinear;
   case Architecture::Qwen2Moe:
   case Architecture::Qwen3Moe:
   case Architecture::Olmoe:
@@ -370,39 +392,15 @@ private:
   void addLayer(const std::string &layer, int64_t number) {
     const int64_t hidden = config.hiddenSize;
     const LayerConfig own = config.layer(number);
-    const int64_t queries =
-        config.heads *
-        (config.latent.width ? config.latent.valueDim : own.headDim);
-    const int64_t keys = own.kvHeads * own.headDim;
     auto in = [&](std::string_view part) { return layer + std::string(part); };
     const bool input = config.normPlaces != NormPlaces::Outputs;
     const bool output = config.normPlaces != NormPlaces::Inputs;
     if (input)
       addNorm(in(names.attentionNorm), hidden);
-    if (config.latent.width) {
-      addLatent(layer);
-    } else if (!names.fusedQkv.empty()) {
-      addLinear(in(names.fusedQkv), queries + 2 * keys, hidden, config.qkvBias);
-    } else {
-      addLinear(in(names.query), queries, hidden, config.qkvBias);
-      if (!own.keysOf)
-        addLinear(in(names.key), keys, hidden, config.qkvBias);
-      if (!own.keysOf && !own.valuesAreKeys)
-        addLinear(in(names.value), keys, hidden, config.qkvBias);
-    }
-    if (config.qkNorm == QkNorm::Heads || config.qkNorm == QkNorm::Width) {
-      const bool heads = config.qkNorm == QkNorm::Heads;
-      addScale(in(names.queryNorm), heads ? own.headDim : queries);
-      if (!own.keysOf)
-        addScale(in(names.keyNorm), heads ? own.headDim : keys);
-    }
-    if (config.attentionSinks)
-      add(in(names.sinks), {config.heads}, Role::Bias);
-    if (config.outputByRows)
-      addLinear(in(names.output), config.sharedRows(hidden),
-                queries * config.ranks, config.attentionOutputBias);
+    if (own.isLinear)
+      addLinearAttention(layer);
     else
-      addLinear(in(names.output), hidden, queries, config.attentionOutputBias);
+      addAttention(layer, own);
     if (output)
       addNorm(in(names.attentionOutputNorm), hidden);
     if (const int64_t rank = config.narrowWidth) {
@@ -433,6 +431,65 @@ private:
     }
     if (config.layerScales)
       add(in(names.layerScale), {1}, Role::NormWeight);
+  }
+
+  void addAttention(const std::string &layer, const LayerConfig &own) {
+    const int64_t hidden = config.hiddenSize;
+    const int64_t queries =
+        config.heads *
+        (config.latent.width ? config.latent.valueDim : own.headDim);
+    const int64_t keys = own.kvHeads * own.headDim;
+    auto in = [&](std::string_view part) { return layer + std::string(part); };
+    if (config.latent.width) {
+      addLatent(layer);
+    } else if (!names.fusedQkv.empty()) {
+      addLinear(in(names.fusedQkv), queries + 2 * keys, hidden, config.qkvBias);
+    } else {
+      addLinear(in(names.query), config.gatedAttention ? 2 * queries : queries,
+                hidden, config.qkvBias);
+      if (!own.keysOf)
+        addLinear(in(names.key), keys, hidden, config.qkvBias);
+      if (!own.keysOf && !own.valuesAreKeys)
+        addLinear(in(names.value), keys, hidden, config.qkvBias);
+    }
+    if (config.qkNorm == QkNorm::Heads || config.qkNorm == QkNorm::Width) {
+      const bool heads = config.qkNorm == QkNorm::Heads;
+      addScale(in(names.queryNorm), heads ? own.headDim : queries);
+      if (!own.keysOf)
+        addScale(in(names.keyNorm), heads ? own.headDim : keys);
+    }
+    if (config.attentionSinks)
+      add(in(names.sinks), {config.heads}, Role::Bias);
+    if (config.outputByRows)
+      addLinear(in(names.output), config.sharedRows(hidden),
+                queries * config.ranks, config.attentionOutputBias);
+    else
+      addLinear(in(names.output), hidden, queries, config.attentionOutputBias);
+  }
+
+  void addLinearAttention(const std::string &layer) {
+    const LinearAttentionConfig &linear = config.linear;
+    const int64_t hidden = config.hiddenSize, heads = linear.valueHeads;
+    const int64_t values = heads * linear.valueDim;
+    auto in = [&](std::string_view part) { return layer + std::string(part); };
+    auto addMatrix = [&](std::string_view name, int64_t rows) {
+      addLinear(in(name), rows, hidden, /*bias=*/false);
+    };
+    if (linear.byKeyHeads) {
+      addMatrix(names.linearQkvz, linear.channels() + values);
+      addMatrix(names.linearBa, 2 * heads);
+    } else {
+      addMatrix(names.linearQkv, linear.channels());
+      addMatrix(names.linearZ, values);
+      addMatrix(names.linearB, heads);
+      addMatrix(names.linearA, heads);
+    }
+    add(in(names.convolution) + ".weight", {linear.channels(), 1, linear.taps},
+        Role::Convolution);
+    add(in(names.linearDecay), {heads}, Role::Bias);
+    add(in(names.linearBias), {heads}, Role::Bias);
+    addScale(in(names.linearNorm), linear.valueDim);
+    addLinear(in(names.linearOutput), hidden, values, /*bias=*/false);
   }
 
   struct BlockNames {
@@ -604,6 +661,8 @@ bool isOfGuessingLayer(const ModelConfig &config, std::string_view name) {
 /// that the configuration has the numbers of.
 bool isIgnorable(const ModelConfig &config, const std::string &name) {
   if (isOfUnusedKeys(config, name) || isOfGuessingLayer(config, name))
+    return true;
+  if (config.hasStates() && name.starts_with("mtp."))
     return true;
   if (name == kGgufLongFactors || name == kGgufShortFactors)
     return config.naming == TensorNaming::Gguf && isLongRope(config);

@@ -50,11 +50,22 @@ struct TensorNames {
   /// In checkpoints all heads' keys and values, [heads * (plain dim + value
   /// dim), C]; of a head, see ofHead().
   std::string_view keysValues;
-  std::string_view output;                 ///< [D, heads * dim]
-  std::string_view gate, up, down;         ///< [F, D], [F, D], [D, F]
-  std::string_view tokenGate, tokenOutput; ///< [P, D], [D, P]
-  std::string_view tokenOutputNorm;        ///< [D]
-  std::string_view layerScale;             ///< [1]; the whole name
+  std::string_view output; ///< [D, heads * dim]
+  // In one with linear attention: K key heads, r value heads for each.
+  std::string_view linearQkv;        ///< all q, k and v, [channels, D]
+  std::string_view linearZ;          ///< [V * dv, D]
+  std::string_view linearA, linearB; ///< [V, D]
+  /// Those in order of the key heads: [K * (2 * dk + 2 * r * dv), D], and b
+  /// before a, [K * 2 * r, D].
+  std::string_view linearQkvz, linearBa;
+  std::string_view convolution;             ///< [channels, 1, taps]
+  std::string_view linearDecay, linearBias; ///< [V]; the whole names
+  std::string_view linearNorm;              ///< [dv]
+  std::string_view linearOutput;            ///< [D, V * dv]
+  std::string_view gate, up, down;          ///< [F, D], [F, D], [D, F]
+  std::string_view tokenGate, tokenOutput;  ///< [P, D], [D, P]
+  std::string_view tokenOutputNorm;         ///< [D]
+  std::string_view layerScale;              ///< [1]; the whole name
   // Of streams, S of them: their router, and shares of one in another.
   std::string_view streamNorm, streamRouter; ///< [D], [S, D]
   std::string_view streamPredictions;        ///< [S * S, S]
@@ -103,7 +114,15 @@ const TensorNames &tensorNames(const ModelConfig &config);
 /// A tensor that a model implies.
 struct ListedTensor {
   /// Router: a matrix of few rows whose products choose, or weigh, experts.
-  enum class Role { Matrix, Router, NormWeight, Bias, RopeFactors };
+  /// Convolution: weights of each channel's rows.
+  enum class Role {
+    Matrix,
+    Router,
+    NormWeight,
+    Bias,
+    RopeFactors,
+    Convolution
+  };
   std::string
       key; ///< its name without the prefix: "layers.0.mlp.up_proj.weight"
   std::string name; ///< in a complete checkpoint: "model.layers.0..."

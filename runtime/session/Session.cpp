@@ -302,8 +302,9 @@ Status Session::start(const StartOptions &needs) try {
   // Numbers that no engine takes are for its create() to refuse.
   const int64_t wholePages =
       std::clamp<int64_t>(needs.parallel, 1, kMostParallel) *
-      cachePagesOf(std::clamp<int64_t>(settings.contextLength, 1,
-                                       opened.config.maxPositions));
+      pagesOfSequence(opened.config,
+                      std::clamp<int64_t>(settings.contextLength, 1,
+                                          opened.config.maxPositions));
   if (options.cacheMemory) {
     KF_ASSIGN_OR_RETURN(const int64_t pages, pagesFor(options.cacheMemory));
     settings.pages = std::min(pages, wholePages);

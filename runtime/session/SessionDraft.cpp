@@ -60,6 +60,13 @@ SessionDraft::open(const SessionOptions &options, const SessionSources &sources,
                       openModel(options.draft->model, options.withTokenizer,
                                 sources.embedded, options.observer));
   KF_RETURN_IF_ERROR(checkSameVocabulary(model, draft->files));
+  for (const ModelFiles *each :
+       std::initializer_list<const ModelFiles *>{&model, &draft->files})
+    if (each->config.hasStates())
+      return Status::error("the layers of '" + each->name +
+                               "' keep states, and drafts of tokens cannot be "
+                               "taken back from these; leave --draft-model out",
+                           StatusCode::Unsupported);
   const int64_t context = options.context ? options.context : kDefaultContext;
   draft->mostContext = settleContext(draft->files.config, context);
   KF_ASSIGN_OR_RETURN(draft->steps,

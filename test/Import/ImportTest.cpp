@@ -590,6 +590,27 @@ TEST(Import, Streams) {
   EXPECT_EQ(countOf(decode(model), "altup.correct_output_scale"), 0u);
 }
 
+/// Layers that keep states, and attention with gates.
+TEST(Import, States) {
+  Model model = implied("qwen3-next");
+  std::string step = decode(model);
+  EXPECT_EQ(countOf(step, "kf.gated_delta"), 3u) << step;
+  EXPECT_EQ(countOf(step, "kf.attention "), 1u);
+  EXPECT_EQ(countOf(step, "<layers = 3, heads = 4, elements = 136, slot_pages "
+                          "= 4>"),
+            4u);
+  EXPECT_EQ(countOf(step, "{layer = 2 : i64}"), 1u);
+  EXPECT_EQ(countOf(step, "linear_attn.in_proj_qkvz"), 3u);
+  // Of linear attention, norms multiply by the weight itself.
+  EXPECT_EQ(countOf(step, "linear_attn.norm"), 3u);
+  EXPECT_EQ(countOf(step, "zero_centered"), 4u + 4u + 2u + 1u);
+  EXPECT_EQ(countOf(step, "kf.rope"), 2u);
+  step = decode(implied("qwen3-5"));
+  EXPECT_EQ(countOf(step, "linear_attn.in_proj_qkv.weight"), 3u);
+  EXPECT_EQ(countOf(step, "linear_attn.in_proj_a.weight"), 3u);
+  EXPECT_EQ(countOf(step, "kf.gated_delta"), 3u);
+}
+
 /// Sides of a gate that are bounded, biases, and sinks of attention.
 TEST(Import, ClampedExperts) {
   Model model;

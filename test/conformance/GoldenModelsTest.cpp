@@ -14,7 +14,6 @@
 
 #include "ModelUnderTest.h"
 #include "test/runtime/TestFiles.h"
-#include "test/runtime/io/MemoryTensors.h"
 
 #include "gtest/gtest.h"
 #include <nlohmann/json.hpp>
@@ -33,23 +32,6 @@ const std::string goldenFolder = testFile(KF_SOURCE_DIR "/test/golden/");
 int64_t contextOf(const std::string &model) {
   // The table of short contexts is for as many.
   return model == "phi3-longrope-short" ? 64 : 0;
-}
-
-/// Puts tensors of f32, whose products round no rows, in the place of all.
-void widen(std::unique_ptr<WeightSource> &weights) {
-  auto wide = std::make_unique<MemoryTensors>();
-  for (const std::string &name : weights->names()) {
-    auto view = weights->find(name);
-    ASSERT_TRUE(view.ok()) << view.message();
-    auto count = checkedElementCount(view->shape);
-    ASSERT_TRUE(count.ok()) << count.message();
-    std::vector<float> values(static_cast<size_t>(*count));
-    const Status status =
-        convertToFloat(view->type, view->data, *count, values.data());
-    ASSERT_TRUE(status.ok()) << status.message();
-    wide->add(name, view->shape, values);
-  }
-  weights = std::move(wide);
 }
 
 class GoldenModels : public testing::TestWithParam<ModelCase> {
@@ -213,6 +195,55 @@ TEST_P(LayeredModels, PrefixesAreReused) {
   expectSame(64);
 }
 
+class StatefulModels : public GoldenModels {
+protected:
+  void SetUp() override {
+    GoldenModels::SetUp();
+    if (!IsSkipped() && rounding > 0)
+      GTEST_SKIP() << "rows are rounded otherwise in steps of other sizes";
+  }
+
+  void expectLogits(Sequence &sequence, std::span<const int32_t> more) {
+    auto logits = lastLogits(sequence, more);
+    ASSERT_TRUE(logits.ok()) << logits.message();
+    expectLastLogits(*logits);
+  }
+};
+
+/// A state is that of the last token: a sequence that goes back, and one that
+/// others are forked from, read again what they need.
+TEST_P(StatefulModels, StatesAreThoseOfTheText) {
+  const std::span<const int32_t> all = ids, begin = all.first(10),
+                                 rest = all.subspan(10);
+  auto sequence = model->sequence();
+  ASSERT_TRUE(
+      readLogits(*sequence, begin, [](size_t, auto) { return Status(); }).ok());
+  auto fork = sequence->fork();
+  ASSERT_TRUE(fork.ok()) << fork.message();
+  expectLogits(*sequence, rest);
+  expectLogits(**fork, rest);
+  ASSERT_TRUE(sequence->rewind(20).ok());
+  expectLogits(*sequence, all.subspan(20));
+  EXPECT_EQ(sequence->position(), static_cast<int64_t>(ids.size()));
+}
+
+/// Nothing of another text is taken over, and drafts are refused.
+TEST_P(StatefulModels, NothingIsTakenBackOrOver) {
+  auto sharing = open({.parallel = 2});
+  ASSERT_TRUE(sharing);
+  for (int i = 0; i < 2; ++i) {
+    auto sequence = sharing->sequence();
+    expectLogits(*sequence, ids);
+    EXPECT_EQ(sequence->reusedTokens(), 0);
+  }
+  auto drafting = Engine::create(const_cast<Model &>(model->engine().model()),
+                                 {.ngrams = NgramOptions()});
+  ASSERT_FALSE(drafting.ok());
+  EXPECT_EQ(drafting.message(),
+            "a model whose layers keep states cannot take drafts of tokens "
+            "back; leave --ngram and --draft-model out");
+}
+
 INSTANTIATE_TEST_SUITE_P(Dense, GoldenModels,
                          testing::ValuesIn(casesOf(denseGoldenModels,
                                                    {"x86-64-v3"})),
@@ -227,6 +258,15 @@ INSTANTIATE_TEST_SUITE_P(Layered, GoldenModels,
                          caseName);
 INSTANTIATE_TEST_SUITE_P(Layered, LayeredModels,
                          testing::ValuesIn(casesOf(layeredGoldenModels,
+                                                   {"x86-64-v3"})),
+                         caseName);
+
+INSTANTIATE_TEST_SUITE_P(Stateful, GoldenModels,
+                         testing::ValuesIn(casesOf(statefulGoldenModels,
+                                                   {"x86-64-v3"})),
+                         caseName);
+INSTANTIATE_TEST_SUITE_P(Stateful, StatefulModels,
+                         testing::ValuesIn(casesOf(statefulGoldenModels,
                                                    {"x86-64-v3"})),
                          caseName);
 

@@ -20,6 +20,7 @@
 #include "runtime/model/Sharding.h"
 #include "runtime/model/TensorList.h"
 #include "runtime/model/TiedEmbeddings.h"
+#include "test/runtime/io/MemoryTensors.h"
 
 #include "mlir/IR/MLIRContext.h"
 #include "gtest/gtest.h"
@@ -34,6 +35,22 @@
 
 using namespace kf;
 using namespace kf::test;
+
+void kf::test::widen(std::unique_ptr<WeightSource> &weights) {
+  auto wide = std::make_unique<MemoryTensors>();
+  for (const std::string &name : weights->names()) {
+    auto view = weights->find(name);
+    ASSERT_TRUE(view.ok()) << view.message();
+    auto count = checkedElementCount(view->shape);
+    ASSERT_TRUE(count.ok()) << count.message();
+    std::vector<float> values(static_cast<size_t>(*count));
+    const Status status =
+        convertToFloat(view->type, view->data, *count, values.data());
+    ASSERT_TRUE(status.ok()) << status.message();
+    wide->add(name, view->shape, values);
+  }
+  weights = std::move(wide);
+}
 
 Result<Executable> kf::test::compileOnce(const std::string &model,
                                          const std::string &target,

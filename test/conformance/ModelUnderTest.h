@@ -31,9 +31,9 @@
 namespace kf::test {
 
 /// Folders of test/golden that were written with reference logits: models whose
-/// layers are dense, those with experts, and those whose layers have caches of
+/// layers are dense, those with experts, those whose layers have caches of
 /// several sizes, attend to another one's keys, to chunks, or to what makes
-/// keys.
+/// keys, and those with states.
 inline constexpr std::initializer_list<const char *> denseGoldenModels = {
     "llama2-mha",
     "llama3-gqa-scaled",
@@ -68,14 +68,17 @@ inline constexpr std::initializer_list<const char *> expertGoldenModels = {
     "olmoe",   "gpt-oss",   "gpt-oss-mxfp4"};
 inline constexpr std::initializer_list<const char *> layeredGoldenModels = {
     "gemma3n", "gemma4-shared-kv", "gemma4-moe", "llama4", "deepseek-v3"};
+inline constexpr std::initializer_list<const char *> statefulGoldenModels = {
+    "qwen3-5", "qwen3-next"};
 
 /// Whether rows that are rounded to 16 bits give other results of the model at
 /// one of the positions: other experts are chosen, or, of scores that nothing
-/// divides, other keys attended to. What follows cannot be compared.
+/// divides, other keys attended to; or differences add up in states. What
+/// follows cannot be compared.
 inline bool roundsToOthers(const std::string &model) {
   return model == "qwen3-moe" || model == "gpt-oss" ||
          model == "gemma4-shared-kv" || model == "llama4" ||
-         model == "deepseek-v3";
+         model == "deepseek-v3" || model == "qwen3-next" || model == "qwen3-5";
 }
 
 /// Whether rows that are multiplied with weights of the model are rounded to 8
@@ -91,6 +94,9 @@ Result<Executable> compileOnce(const std::string &model,
                                const ModelConfig &config,
                                const WeightSource &weights,
                                const StepShape &shape);
+
+/// Puts tensors of f32, whose products round no rows, in the place of all.
+void widen(std::unique_ptr<WeightSource> &weights);
 
 /// A model, a device and an engine that compiles in memory.
 class ModelUnderTest {

@@ -129,6 +129,8 @@ private:
     const auto scalars = stepScalars(shape, plan.counts());
     std::vector<HostTensor> inputs;
     for (size_t i = firstInput(shape.part); i < endOfInputs(shape.part); ++i) {
+      if (i == kStepStates && !model.config().hasStates())
+        continue;
       const TensorSpec &spec = signature.inputs[inputs.size()];
       HostTensor &input = inputs.emplace_back(
           HostTensor::zeros(spec.type, resolveShape(spec.shape, scalars))

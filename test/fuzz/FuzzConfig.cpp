@@ -59,6 +59,17 @@ static bool hasSoundExperts(const kf::ModelConfig &config) {
                                                   &kf::LayerConfig::hasExperts);
 }
 
+/// Whether layers that keep states have heads for these.
+static bool hasSoundStates(const kf::ModelConfig &config) {
+  const kf::LinearAttentionConfig &linear = config.linear;
+  if (!config.hasStates())
+    return std::ranges::none_of(config.layerConfigs,
+                                &kf::LayerConfig::isLinear);
+  return linear.keyDim > 0 && linear.valueDim > 0 && linear.taps > 1 &&
+         linear.valueHeads > 0 && linear.valueHeads % linear.keyHeads == 0 &&
+         linear.stateElements() <= INT32_MAX;
+}
+
 /// Whether each layer has heads that can be turned, and keys.
 static bool haveSoundLayers(const kf::ModelConfig &config) {
   for (int64_t i = 0; i < config.layers; ++i) {
@@ -94,8 +105,8 @@ static bool isSound(const kf::ModelConfig &config) {
          isFactor(config.residualScale) && isFactor(config.logitScale) &&
          (config.attentionCap == 0 || isFactor(config.attentionCap)) &&
          (config.logitCap == 0 || isFactor(config.logitCap)) &&
-         hasSoundExperts(config) && config.streams.count > 0 &&
-         config.streams.active >= 0 &&
+         hasSoundExperts(config) && hasSoundStates(config) &&
+         config.streams.count > 0 && config.streams.active >= 0 &&
          config.streams.active < config.streams.count &&
          config.latent.width >= 0 && config.guessingLayers >= 0 &&
          config.narrowWidth >= 0 && config.tokenInputWidth >= 0 &&

@@ -18,6 +18,7 @@
 #include "runtime/batch/LogProbFields.h"
 #include "runtime/core/Stopwatch.h"
 #include "runtime/engine/Generation.h"
+#include "runtime/model/LayerCaches.h"
 #include "runtime/session/ChatPrompts.h"
 
 #include <nlohmann/json.hpp>
@@ -332,7 +333,8 @@ private:
   int64_t pagesOf(const Job &job) {
     const int64_t prompt = static_cast<int64_t>(job.prompt.size());
     const int64_t context = engine().contextLength();
-    return cachePagesOf(
+    return pagesOfSequence(
+        engine().model().config(),
         std::min(context, prompt + std::min(job.settings.maxTokens, context)));
   }
   /// Whether `job` can be begun beside those that are going on, so that none

@@ -311,6 +311,8 @@ ordered_json layersJson(const ModelConfig &config) {
                       {"intermediate_size", layer.intermediateSize}});
     if (layer.chunked)
       layers.back()["chunked"] = true;
+    if (layer.isLinear)
+      layers.back()["linear_attention"] = true;
     if (layer.keysOf)
       layers.back()["keys_of"] = *layer.keysOf;
   }

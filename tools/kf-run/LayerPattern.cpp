@@ -17,8 +17,9 @@ namespace {
 /// Whether layers are said to be alike: all but whose keys they attend to, and
 /// how wide their blocks are.
 bool isAlike(const LayerConfig &a, const LayerConfig &b) {
-  return a.keyWindow() == b.keyWindow() && a.headDim == b.headDim &&
-         a.kvHeads == b.kvHeads && a.rope.has_value() == b.rope.has_value();
+  return a.keyWindow() == b.keyWindow() && a.isLinear == b.isLinear &&
+         a.headDim == b.headDim && a.kvHeads == b.kvHeads &&
+         a.rope.has_value() == b.rope.has_value();
 }
 
 /// The fewest layers that, in turn, are what all are.
@@ -36,13 +37,15 @@ size_t periodOf(const std::vector<LayerConfig> &layers) {
 /// Whether nothing of a layer has to be said: it has no window, and what of
 /// isAlike() may be the model's is.
 bool isPlain(const LayerConfig &layer, const ModelConfig &config) {
-  return layer.window == 0 && layer.headDim == config.headDim &&
-         layer.kvHeads == config.kvHeads;
+  return layer.window == 0 && !layer.isLinear &&
+         layer.headDim == config.headDim && layer.kvHeads == config.kvHeads;
 }
 
 /// "with a window of 512" or "with chunks of 8192", and what else is not the
 /// model's.
 std::string textOf(const LayerConfig &layer, const ModelConfig &config) {
+  if (config.hasStates())
+    return layer.isLinear ? "with linear attention" : "with attention to all";
   const bool someHaveOne =
       std::ranges::any_of(config.layerConfigs, [](const LayerConfig &other) {
         return other.window > 0;
@@ -97,6 +100,11 @@ std::vector<std::string> kf::layerPattern(const ModelConfig &config) {
       });
       wider != "0")
     lines.push_back(wider + " with a feed-forward of another width");
+  if (config.hasStates())
+    lines.push_back(countIf(&LayerConfig::isLinear) + " with " +
+                    std::to_string(config.linear.valueHeads) + " states of " +
+                    std::to_string(config.linear.keyDim) + " x " +
+                    std::to_string(config.linear.valueDim) + " each");
   if (config.streams.count > 1)
     lines.push_back("around " + std::to_string(config.streams.count) +
                     " streams, of which one is computed");

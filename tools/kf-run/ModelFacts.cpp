@@ -228,8 +228,9 @@ static std::vector<MemoryFacts> memoryOf(const ModelConfig &config) {
     contexts.push_back(n);
   contexts.push_back(config.maxPositions);
   for (int64_t context : contexts) {
-    Result<int64_t> half = halves.bytes(cachePagesOf(context));
-    Result<int64_t> full = floats.bytes(cachePagesOf(context));
+    const int64_t pages = pagesOfSequence(config, context);
+    Result<int64_t> half = halves.bytes(pages);
+    Result<int64_t> full = floats.bytes(pages);
     if (half.ok() && full.ok()) // else no machine has so much
       result.push_back({context, static_cast<uint64_t>(*half),
                         static_cast<uint64_t>(*full)});

@@ -479,6 +479,66 @@ TEST(PagePool, SequencesMove) {
   EXPECT_TRUE(isSound(*pool, third));
 }
 
+bool nobodyIsBusy(const PagedSequence &) { return false; }
+bool allAreBusy(const PagedSequence &) { return true; }
+
+TEST(PagePool, SlotsAreThoseOfTheLastToken) {
+  auto pool = PagePool::create(8, /*slots=*/2).take();
+  EXPECT_EQ(pool->slots(), 2);
+  PagedSequence first(*pool), second(*pool), third(*pool);
+  EXPECT_EQ(first.slot(), -1);
+  ASSERT_TRUE(first.takeSlot(allAreBusy) && second.takeSlot(allAreBusy));
+  EXPECT_EQ(first.slot() + second.slot(), 1);
+  append(first, range(0, 70));
+  append(second, range(0, 70));
+  EXPECT_FALSE(third.takeSlot(allAreBusy));
+  EXPECT_TRUE(isSound(*pool, first, second, third));
+  // Going back, by no token at all.
+  first.truncate(70);
+  EXPECT_GE(first.slot(), 0);
+  EXPECT_FALSE(first.lacksState());
+  first.truncate(69);
+  EXPECT_EQ(first.slot(), -1);
+  EXPECT_TRUE(first.lacksState());
+  ASSERT_TRUE(third.takeSlot(allAreBusy));
+  // A step may have written there.
+  std::vector<PageCopy> copies;
+  ASSERT_TRUE(succeeds(second.reserve(1, copies)));
+  second.truncate(70);
+  EXPECT_TRUE(second.lacksState());
+  // A fork has none.
+  append(third, range(0, 3));
+  PagedSequence fork = third.fork().take();
+  EXPECT_TRUE(fork.lacksState());
+  EXPECT_FALSE(third.lacksState());
+  EXPECT_TRUE(isSound(*pool, first, second, third, fork));
+}
+
+TEST(PagePool, SlotsOfThoseThatAreNotBusyAreTaken) {
+  auto pool = PagePool::create(8, /*slots=*/1).take();
+  PagedSequence first(*pool);
+  ASSERT_TRUE(first.takeSlot(allAreBusy));
+  append(first, range(0, 3));
+  PagedSequence moved = std::move(first);
+  EXPECT_EQ(moved.slot(), 0);
+  {
+    PagedSequence second(*pool);
+    EXPECT_FALSE(second.takeSlot(allAreBusy));
+    ASSERT_TRUE(second.takeSlot(nobodyIsBusy));
+    EXPECT_EQ(second.slot(), 0);
+    EXPECT_TRUE(moved.lacksState());
+    EXPECT_TRUE(isSound(*pool, moved, second));
+  }
+  PagedSequence third(*pool);
+  EXPECT_TRUE(third.takeSlot(allAreBusy));
+  // Without slots, nobody needs one.
+  auto plain = makePool(2);
+  PagedSequence other(*plain);
+  EXPECT_TRUE(other.takeSlot(allAreBusy));
+  append(other, range(0, 3));
+  EXPECT_FALSE(other.lacksState());
+}
+
 TEST(PagePool, LongPathsAreDroppedWithoutRecursion) {
   const int64_t pages = 100'000;
   const auto pool = makePool(pages);

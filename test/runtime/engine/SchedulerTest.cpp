@@ -47,8 +47,8 @@ struct Steps {
                  Scheduler::Limits limits = {.rows = 512,
                                              .prompts = 512,
                                              .chosen = 16},
-                 bool reusesPrefixes = true)
-      : pool(PagePool::create(pages).take()),
+                 bool reusesPrefixes = true, int64_t slots = 0)
+      : pool(PagePool::create(pages, slots).take()),
         scheduler(*pool, positions, reusesPrefixes), limits(limits) {}
 
   std::unique_ptr<ScheduledReading> reading(Ids ids) {
@@ -351,6 +351,28 @@ TEST(Scheduler, TheFirstOneFailsWhereNobodyReads) {
 }
 
 /// Prompts leave a row to those behind them that generate.
+/// Those that read keep their slots, and others wait for one.
+TEST(Scheduler, WaitsForASlot) {
+  Steps steps(20, 1000, {.rows = 512, .prompts = 512, .chosen = 16},
+              /*reusesPrefixes=*/false, /*slots=*/1);
+  auto first = steps.reading(idsOf(5, 0)), second = steps.reading(idsOf(6, 1));
+  EXPECT_EQ(steps.step(), (Rows{{first.get(), 5, true}}));
+  EXPECT_EQ(steps.scheduler.waiting(), 1);
+  EXPECT_EQ(first->pages.slot(), 0);
+  // It reads no more, and its slot goes to the next one.
+  steps.end(*first);
+  EXPECT_EQ(steps.step(), (Rows{{second.get(), 6, true}}));
+  EXPECT_TRUE(first->pages.lacksState());
+  // What it read is read again.
+  steps.end(*second);
+  steps.read(*first, {7});
+  first->giveUpPages();
+  EXPECT_EQ(first->readAgain, 5u);
+  EXPECT_EQ(steps.step(), (Rows{{first.get(), 6, true}}));
+  EXPECT_EQ(first->pages.length(), 6);
+  EXPECT_TRUE(second->pages.lacksState());
+}
+
 TEST(Scheduler, PromptsLeaveRowsToOthers) {
   Steps steps(100, 1000, {.rows = 20, .prompts = 20, .chosen = 3});
   std::vector<std::unique_ptr<ScheduledReading>> generating;

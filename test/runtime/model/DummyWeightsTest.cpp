@@ -72,6 +72,8 @@ TEST(NamedConfigs, HaveTheNumberOfParameters) {
       {"mixtral-8x7b", 46702792704},
       {"qwen1.5-moe-a2.7b", 14315784192},
       {"qwen3-30b-a3b", 30532122624},
+      {"qwen3-next-80b-a3b", 79674391296},
+      {"qwen3.5-9b", 8953803264},
       {"granite-3.1-3b-a800m", 3298793472},
       {"olmoe-1b-7b", 6919161856},
       {"gpt-oss-20b", 20914757184},

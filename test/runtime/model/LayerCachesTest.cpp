@@ -85,6 +85,42 @@ TEST(LayerCaches, LayersThatAttendToOthersKeysHaveNone) {
   EXPECT_EQ(caches.of(5).layer, 2);
 }
 
+TEST(LayerCaches, StatesHaveSlotsBesidePages) {
+  ModelConfig model = config();
+  model.maxPositions = 100000;
+  model.linear = {
+      .keyHeads = 2, .valueHeads = 4, .keyDim = 8, .valueDim = 16, .taps = 4};
+  EXPECT_EQ(model.linear.channels(), 2 * 2 * 8 + 4 * 16);
+  EXPECT_EQ(model.linear.stateElements(), 8 * 16 + 3 * (2 * 8 + 16));
+  for (size_t layer : {0, 1, 3, 4})
+    model.layerConfigs[layer].isLinear = true;
+  const LayerCaches caches(model, DataType::F16);
+  ASSERT_EQ(caches.specs().size(), 2u);
+  EXPECT_EQ(caches.specs()[0], CacheSpec::ofStates(4, 4, 224, 64));
+  EXPECT_EQ(caches.specs()[1],
+            (CacheSpec{DataType::F16, 2, 2, 32, 1, kCachePage}));
+  EXPECT_EQ(caches.of(4).cache, 0u);
+  EXPECT_EQ(caches.of(4).layer, 3);
+  EXPECT_EQ(caches.of(5).cache, 1u);
+  EXPECT_EQ(caches.of(5).layer, 1);
+  for (const auto [pages, slots] :
+       {std::pair<int64_t, int64_t>(1, 1), {64, 1}, {65, 2}}) {
+    EXPECT_EQ(cachedStates(model, pages), slots);
+    auto bytes = caches.bytes(pages);
+    ASSERT_TRUE(succeeds(bytes.status()));
+    EXPECT_EQ(*bytes,
+              4 * slots * 4 * 224 * 4 + 2 * pages * 2 * 2 * 64 * 32 * 2);
+  }
+  // A sequence has a slot, however short it is.
+  EXPECT_EQ(pagesOfSequence(model, 100), 64);
+  EXPECT_EQ(pagesOfSequence(model, 64 * 100), 100);
+  model.maxPositions = 200;
+  EXPECT_EQ(statePagesOf(model), 4);
+  model.linear = {};
+  EXPECT_EQ(cachedStates(model, 100), 0);
+  EXPECT_EQ(pagesOfSequence(model, 100), 2);
+}
+
 TEST(LayerCaches, SaysWhatIsTooLarge) {
   ModelConfig model = config();
   model.layerConfigs[0].headDim = 1 << 16;

@@ -838,6 +838,116 @@ TEST(ModelFamily, ErrorsOfGemma4) {
                  "'enable_moe_block' is true");
 }
 
+TEST(ModelFamily, Qwen3Next) {
+  auto config = golden("qwen3-next");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_TRUE(config->hasStates());
+  EXPECT_EQ(config->linear, (LinearAttentionConfig{.keyHeads = 2,
+                                                   .valueHeads = 4,
+                                                   .keyDim = 8,
+                                                   .valueDim = 8,
+                                                   .taps = 4,
+                                                   .byKeyHeads = true}));
+  EXPECT_TRUE(config->gatedAttention);
+  EXPECT_TRUE(config->zeroCenteredNorms);
+  EXPECT_EQ(config->qkNorm, QkNorm::Heads);
+  for (int64_t i = 0; i < 4; ++i) {
+    EXPECT_EQ(config->layer(i).isLinear, i != 3) << i;
+    EXPECT_EQ(config->layer(i).rope.has_value(), i == 3) << i;
+    EXPECT_TRUE(config->hasExperts(i)) << i;
+  }
+  EXPECT_EQ(config->layer(3).rope->dim, 4);
+  EXPECT_TRUE(config->experts.sharedGate);
+  EXPECT_TRUE(config->experts.normalized);
+
+  auto dense = golden("qwen3-5");
+  ASSERT_TRUE(dense.ok()) << dense.message();
+  EXPECT_FALSE(dense->linear.byKeyHeads);
+  EXPECT_EQ(dense->layer(3).rope, config->layer(3).rope);
+  EXPECT_EQ(dense->experts.count, 0);
+}
+
+TEST(ModelFamily, FieldsOfQwen3Next) {
+  const json small = {{"model_type", "qwen3_next"}, {"hidden_size", 64},
+                      {"intermediate_size", 128},   {"num_hidden_layers", 8},
+                      {"num_attention_heads", 4},   {"vocab_size", 300}};
+  auto config = parse(small);
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->linear, (LinearAttentionConfig{.keyHeads = 16,
+                                                   .valueHeads = 32,
+                                                   .keyDim = 128,
+                                                   .valueDim = 128,
+                                                   .taps = 4,
+                                                   .byKeyHeads = true}));
+  EXPECT_EQ(config->kvHeads, 2);
+  EXPECT_EQ(config->headDim, 256);
+  EXPECT_EQ(config->layer(3).rope->dim, 64);
+  EXPECT_EQ(config->experts.count, 512);
+  EXPECT_EQ(config->experts.chosen, 10);
+  EXPECT_TRUE(config->experts.normalized);
+  // Without linear attention, nothing is said of it.
+  auto full = parse(with(small, {{"full_attention_interval", 1}}));
+  ASSERT_TRUE(full.ok()) << full.message();
+  EXPECT_FALSE(full->hasStates());
+  auto often = parse(with(small, {{"full_attention_interval", 2}}));
+  ASSERT_TRUE(often.ok()) << often.message();
+  EXPECT_FALSE(often->layer(1).isLinear);
+
+  auto error = [&](const json &changes) {
+    auto config = parse(with(small, changes));
+    EXPECT_FALSE(config.ok()) << changes;
+    return config.message();
+  };
+  std::vector<std::string> types(8, "linear_attention");
+  types[1] = "full_attention";
+  auto listed = parse(with(small, {{"layer_types", types}}));
+  ASSERT_TRUE(listed.ok()) << listed.message();
+  EXPECT_FALSE(listed->layer(1).isLinear);
+  EXPECT_TRUE(listed->layer(3).isLinear);
+  expectContains(
+      error({{"layer_types", types}, {"full_attention_interval", 4}}),
+      "'full_attention_interval' is 4, but layer 1 has full attention by "
+      "'layer_types'");
+  types[2] = "sliding_attention";
+  expectContains(error({{"layer_types", types}}),
+                 "'layer_types' has \"sliding_attention\", which is not "
+                 "supported (supported: full_attention, linear_attention)");
+  types.pop_back();
+  expectContains(error({{"layer_types", types}}), "'layer_types'");
+  expectContains(error({{"linear_num_value_heads", 24}}),
+                 "'linear_num_value_heads' 24 is not a multiple of "
+                 "'linear_num_key_heads' 16");
+  expectContains(error({{"linear_num_key_heads", 0}}),
+                 "'linear_num_key_heads' is 0");
+  expectContains(error({{"linear_key_head_dim", "x"}}),
+                 "'linear_key_head_dim' is \"x\"");
+  expectContains(error({{"linear_conv_kernel_dim", 1}}),
+                 "'linear_conv_kernel_dim' is 1");
+  expectContains(error({{"linear_conv_kernel_dim", 17}}),
+                 "'linear_conv_kernel_dim' is 17");
+  expectContains(error({{"linear_num_key_heads", 4096},
+                        {"linear_num_value_heads", 1 << 20}}),
+                 "columns of q, k and v; at most 16777216 are possible");
+  expectContains(error({{"linear_num_key_heads", 1},
+                        {"linear_num_value_heads", 1},
+                        {"linear_key_head_dim", 65536},
+                        {"linear_value_head_dim", 65536}}),
+                 "makes states of");
+  expectContains(error({{"rope_parameters",
+                         {{"rope_theta", 1e7}, {"mrope_section", {1, 1, 0}}}}}),
+                 "'rope_parameters' has a field 'mrope_section'");
+  // Others must not have the fields.
+  for (const char *field : {"full_attention_interval", "linear_num_key_heads",
+                            "linear_num_value_heads"})
+    expectContains(errorOf({{field, 4}}), "'" + std::string(field) + "' is 4");
+  const json dense = with(small, {{"model_type", "qwen3_5_text"}});
+  expectContains(parse(with(dense, {{"attn_output_gate", false}})).message(),
+                 "'attn_output_gate' is false, but true is expected");
+  expectContains(
+      parse(with(dense, {{"mamba_ssm_dtype", "bfloat16"}})).message(),
+      "'mamba_ssm_dtype' is \"bfloat16\", but \"float32\" is expected");
+}
+
 TEST(ModelFamily, Gemma3n) {
   auto config = golden("gemma3n");
   ASSERT_TRUE(config.ok()) << config.message();

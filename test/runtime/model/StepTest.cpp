@@ -181,6 +181,13 @@ TEST(Step, SizesHaveTheSlotsOfTheirOrder) {
             (TensorSpec{DataType::I32, {first, 4}}));
   EXPECT_EQ(body.outputs,
             (std::vector<TensorSpec>{{DataType::F32, {own, 12}}}));
+  // Slots of states, where there are any.
+  EXPECT_EQ(body.inputs.size(), size_t(kStepStates));
+  ModelConfig stateful = model;
+  stateful.linear.keyHeads = 1;
+  const StepSignature more = stepSignature({StepPart::Body, 8}, stateful);
+  ASSERT_EQ(more.inputs.size(), kStepStates + 1u);
+  EXPECT_EQ(more.inputs[kStepStates], (TensorSpec{DataType::I32, {first}}));
   const StepSignature head = stepSignature({StepPart::Head, 4}, model);
   EXPECT_EQ(head.inputs[numberOf(kStepHidden)],
             (TensorSpec{DataType::F32, {first, 12}}));

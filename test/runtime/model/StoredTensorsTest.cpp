@@ -132,6 +132,36 @@ TEST(StoredTensors, JoinedRowsOfAnotherModel) {
             "no tensor 'model.layers.2.self_attn.qkv_proj.weight'");
 }
 
+/// Layers that keep states, of a language model in another one's checkpoint,
+/// beside layers that predict several tokens.
+TEST(StoredTensors, States) {
+  for (const char *model : {"qwen3-next", "qwen3-5"}) {
+    SCOPED_TRACE(model);
+    const ModelConfig config = golden(model).take();
+    auto file =
+        openSafetensors(KF_SOURCE_DIR "/test/golden/" + std::string(model));
+    ASSERT_TRUE(file.ok()) << file.message();
+    std::unique_ptr<WeightSource> weights = file.take();
+    ASSERT_TRUE(adaptStoredTensors(config, weights).ok());
+    EXPECT_EQ(findTensors(config, *weights).status().message(), "");
+  }
+  const ModelConfig config = golden("qwen3-5").take();
+  auto tensors = std::make_unique<MemoryTensors>();
+  for (const ListedTensor &tensor : listTensors(config)) {
+    std::string name = tensor.name;
+    if (name.starts_with("model."))
+      name = "model.language_model." + name.substr(6);
+    tensors->add(name, tensor.shape,
+                 std::vector<float>(
+                     static_cast<size_t>(*checkedElementCount(tensor.shape))));
+  }
+  tensors->add("mtp.fc.weight", {1}, {1.0f});
+  tensors->add("model.visual.patch_embed.proj.weight", {1}, {1.0f});
+  std::unique_ptr<WeightSource> weights = std::move(tensors);
+  ASSERT_TRUE(adaptStoredTensors(config, weights).ok());
+  EXPECT_EQ(findTensors(config, *weights).status().message(), "");
+}
+
 /// Gemma 4's experts are in two stacks, whose names say nothing behind them,
 /// and so are the other tensors of its routers. Files have keys of layers that
 /// attend to others'. Llama 4's stacks are transposed.
