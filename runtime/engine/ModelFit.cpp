@@ -52,24 +52,41 @@ std::string smallerWeights(const ModelNeeds &needs, uint64_t free) {
 
 } // namespace
 
+int64_t kf::pagesWithin(uint64_t room, int64_t most,
+                        const CacheBytes &bytesOf) {
+  int64_t least = 0;
+  while (least < most) {
+    const int64_t middle = least + (most - least + 1) / 2;
+    if (bytesOf(middle) <= room)
+      least = middle;
+    else
+      most = middle - 1;
+  }
+  return least;
+}
+
 Status kf::checkFits(const ModelNeeds &needs, const DeviceMemory &memory) {
-  if (needs.bytes() <= memory.free)
-    return Status();
-  const int64_t positions = needs.pages * needs.pagePositions;
+  const uint64_t cache = needs.cacheBytes();
   const uint64_t room =
       memory.free > needs.weights ? memory.free - needs.weights : 0;
+  if (needs.weights <= memory.free && cache <= room)
+    return Status();
+  const uint64_t missing = cache > UINT64_MAX - needs.weights
+                               ? UINT64_MAX
+                               : needs.weights + cache - memory.free;
+  const int64_t positions = needs.pages * needs.pagePositions;
   const int64_t fitting =
-      needs.page ? static_cast<int64_t>(room / needs.page) * needs.pagePositions
-                 : 0;
+      needs.cache
+          ? pagesWithin(room, needs.pages, needs.cache) * needs.pagePositions
+          : 0;
   const std::string weights =
       needs.weights ? "weights of " + gibibytes(needs.weights) + " and " : "";
   return Status::error(
-      weights + "a KV cache of " + gibibytes(needs.bytes() - needs.weights) +
-          " (" + std::to_string(positions) + " positions) " +
-          (weights.empty() ? "is " : "are ") +
-          gibibytes(needs.bytes() - memory.free) + " more than the " +
-          gibibytes(memory.free) + " of " + gibibytes(memory.total) +
-          " that the device has free; " +
+      weights + "a KV cache of " + gibibytes(cache) + " (" +
+          std::to_string(positions) + " positions) " +
+          (weights.empty() ? "is " : "are ") + gibibytes(missing) +
+          " more than the " + gibibytes(memory.free) + " of " +
+          gibibytes(memory.total) + " that the device has free; " +
           (fitting > 0 ? "there is room for " + std::to_string(fitting) +
                              " positions in all (-c N, or --cache-memory)"
                        : smallerWeights(needs, memory.free)),

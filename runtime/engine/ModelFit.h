@@ -13,21 +13,26 @@
 #include "runtime/devices/Device.h"
 
 #include <cstdint>
-#include <string>
+#include <functional>
 
 namespace kf {
+
+/// Bytes of the caches of so many pages, 1 or more; more pages take as many or
+/// more. UINT64_MAX: no memory is so large.
+using CacheBytes = std::function<uint64_t(int64_t pages)>;
+
+/// The most pages, of `most`, whose caches take `room` bytes or fewer; 0: none.
+int64_t pagesWithin(uint64_t room, int64_t most, const CacheBytes &bytesOf);
 
 /// The least that a model takes of a device's memory.
 struct ModelNeeds {
   uint64_t weights = 0;    ///< bytes, as they are stored; 0: they are there
   uint64_t parameters = 0; ///< of all tensors
-  uint64_t page = 0;       ///< bytes of a page of the KV cache, in all layers
+  CacheBytes cache;        ///< in all layers; null: there is none
   int64_t pages = 0;
   int64_t pagePositions = 0; ///< of one sequence
 
-  uint64_t bytes() const {
-    return weights + page * static_cast<uint64_t>(pages);
-  }
+  uint64_t cacheBytes() const { return cache && pages ? cache(pages) : 0; }
 };
 
 /// An error if `needs` is more than what `memory` has free: by how much, and

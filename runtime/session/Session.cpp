@@ -220,26 +220,33 @@ Result<std::vector<Session::RankProfile>> Session::profilesOfOthers() {
 // The cache's memory
 //===----------------------------------------------------------------------===//
 
-/// Bytes of a page of the KV caches, the draft model's included, which has as
-/// many.
-Result<int64_t> Session::pageBytes() const {
-  KF_ASSIGN_OR_RETURN(const int64_t own,
-                      LayerCaches(part().config, steps.cacheType).bytes(1));
-  if (!draft)
-    return own;
-  KF_ASSIGN_OR_RETURN(const int64_t drafted, draft->pageBytes());
-  return own + drafted;
+/// Bytes of `pages` pages of this rank's caches, the draft model's included,
+/// which has as many; UINT64_MAX where no memory is so large. With states, what
+/// a page takes is no share of it.
+uint64_t Session::cacheBytes(int64_t pages) const {
+  const Result<int64_t> own =
+      LayerCaches(part().config, steps.cacheType).bytes(pages);
+  const Result<int64_t> drafted =
+      draft ? draft->cacheBytes(pages) : Result<int64_t>(0);
+  if (!own.ok() || !drafted.ok())
+    return UINT64_MAX;
+  return static_cast<uint64_t>(*own) + static_cast<uint64_t>(*drafted);
 }
 
-/// Pages that a cache has where those of all ranks have `bytes` bytes.
-Result<int64_t> Session::pagesFor(uint64_t bytes) const {
-  KF_ASSIGN_OR_RETURN(const int64_t ofRank, pageBytes());
-  const int64_t page = ofRank * options.ranks;
-  if (bytes < static_cast<uint64_t>(page))
-    return Status::error("--cache-memory of " + bytesText(bytes) +
-                         " has no room for a page of the KV cache, of " +
-                         bytesText(static_cast<uint64_t>(page)));
-  return static_cast<int64_t>(bytes / static_cast<uint64_t>(page));
+/// Pages that a cache has, `most` at most, where those of all ranks have
+/// `bytes` bytes.
+Result<int64_t> Session::pagesFor(uint64_t bytes, int64_t most) const {
+  const uint64_t ofRank = bytes / static_cast<uint64_t>(options.ranks);
+  const int64_t pages = pagesWithin(
+      ofRank, most, [this](int64_t count) { return cacheBytes(count); });
+  if (pages > 0)
+    return pages;
+  return Status::error(
+      "--cache-memory of " + bytesText(bytes) + " has no room for a page of " +
+      (part().config.hasStates() ? "the KV cache and states beside it"
+                                 : "the KV cache") +
+      ", of " +
+      bytesText(cacheBytes(1) * static_cast<uint64_t>(options.ranks)));
 }
 
 /// An error where a GPU has no room for the weights and `pages` of the cache,
@@ -253,14 +260,14 @@ Status Session::checkMemory(int64_t pages) const {
       ModelWork::of(part().config, *part().weights, steps.cacheType);
   if (!work.ok())
     return nameModel(opened, work.status());
-  KF_ASSIGN_OR_RETURN(const int64_t page, pageBytes());
   KF_ASSIGN_OR_RETURN(const DeviceMemory memory, target->memory());
   const bool hasWeights = model && model->weights().bytes() > 0;
-  ModelNeeds needs = {.weights = hasWeights ? 0 : work->tensorBytes(),
-                      .parameters = work->parameters(),
-                      .page = static_cast<uint64_t>(page),
-                      .pages = pages,
-                      .pagePositions = kCachePage};
+  ModelNeeds needs = {
+      .weights = hasWeights ? 0 : work->tensorBytes(),
+      .parameters = work->parameters(),
+      .cache = [this](int64_t count) { return cacheBytes(count); },
+      .pages = pages,
+      .pagePositions = kCachePage};
   if (draft) {
     KF_ASSIGN_OR_RETURN(const ModelNeeds drafted, draft->needs());
     needs.weights += drafted.weights;
@@ -306,8 +313,8 @@ Status Session::start(const StartOptions &needs) try {
                       std::clamp<int64_t>(settings.contextLength, 1,
                                           opened.config.maxPositions));
   if (options.cacheMemory) {
-    KF_ASSIGN_OR_RETURN(const int64_t pages, pagesFor(options.cacheMemory));
-    settings.pages = std::min(pages, wholePages);
+    KF_ASSIGN_OR_RETURN(settings.pages,
+                        pagesFor(options.cacheMemory, wholePages));
   }
   KF_RETURN_IF_ERROR(checkMemory(settings.pages ? settings.pages : wholePages));
   if (!model)

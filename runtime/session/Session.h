@@ -183,8 +183,8 @@ private:
   /// What this rank has of the model.
   const ModelFiles &part() const { return shared ? *shared : opened; }
   Status makeModel();
-  Result<int64_t> pageBytes() const;
-  Result<int64_t> pagesFor(uint64_t bytes) const;
+  uint64_t cacheBytes(int64_t pages) const;
+  Result<int64_t> pagesFor(uint64_t bytes, int64_t most) const;
   Status checkMemory(int64_t pages) const;
 
   SessionOptions options;

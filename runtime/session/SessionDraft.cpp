@@ -74,8 +74,8 @@ SessionDraft::open(const SessionOptions &options, const SessionSources &sources,
   return draft;
 }
 
-Result<int64_t> SessionDraft::pageBytes() const {
-  return LayerCaches(files.config, steps.cacheType).bytes(1);
+Result<int64_t> SessionDraft::cacheBytes(int64_t pages) const {
+  return LayerCaches(files.config, steps.cacheType).bytes(pages);
 }
 
 Result<ModelNeeds> SessionDraft::needs() const {

@@ -37,8 +37,8 @@ public:
   open(const SessionOptions &options, const SessionSources &sources,
        const ModelFiles &model, Device &device);
 
-  /// Bytes of a page of its KV cache, in all layers.
-  Result<int64_t> pageBytes() const;
+  /// Bytes of `pages` pages of its caches, in all layers.
+  Result<int64_t> cacheBytes(int64_t pages) const;
   /// What it needs of the device's memory beside a cache; nothing of weights
   /// that are there.
   Result<ModelNeeds> needs() const;

@@ -39,7 +39,12 @@ struct Pair {
               drafting.parallel = options.parallel;
               return drafting;
             }(),
-            /*shared=*/true, {}, nullptr, smallVocabulary),
+            /*shared=*/true, {}, nullptr,
+            [&] {
+              ModelConfig config = fakeConfig();
+              config.vocabSize = smallVocabulary;
+              return config;
+            }()),
         drafts(*small.engine, most, vocabulary, times()), large([&] {
           options.draftModel = &drafts;
           return options;

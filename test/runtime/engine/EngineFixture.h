@@ -29,10 +29,9 @@ struct Fixture {
   /// `shapes`: the only programs that there are. `ranks` leads others.
   explicit Fixture(EngineOptions options = {}, bool shared = true,
                    std::vector<StepShape> shapes = {},
-                   RankLeader *ranks = nullptr, int64_t vocabulary = kVocab)
+                   RankLeader *ranks = nullptr,
+                   const ModelConfig &config = fakeConfig())
       : device(shared) {
-    ModelConfig config = fakeConfig();
-    config.vocabSize = vocabulary;
     options.cancelled = &cancelled;
     auto provider = [this,
                      config](const StepShape &shape) -> Result<Executable> {

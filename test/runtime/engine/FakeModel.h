@@ -10,7 +10,9 @@
 // engine has to return: after tokens t0 ... tp, logit v is
 // v + sum over i of (i + 1) * ti, or, where it is told to vary, a number that
 // is as good as random in 0 to 15, but depends on all of these. Its "kernels"
-// keep the tokens in the cache, and choose as kf.sample does.
+// keep the tokens in the cache, and choose as kf.sample does. One with states
+// takes the sum from these, and fails where one is not that of the tokens
+// before a row.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +20,7 @@
 #define KF_TEST_RUNTIME_ENGINE_FAKEMODEL_H
 
 #include "runtime/engine/Engine.h"
+#include "runtime/model/LayerCaches.h"
 #include "test/runtime/FakeDevice.h"
 
 #include <algorithm>
@@ -37,6 +40,17 @@ inline ModelConfig fakeConfig(int64_t maxPositions = 1200) {
   config.hiddenSize = kHidden;
   config.vocabSize = kVocab;
   config.maxPositions = maxPositions;
+  return config;
+}
+
+/// Of a fake with states.
+inline ModelConfig statefulConfig(int64_t maxPositions = 1200) {
+  ModelConfig config = fakeConfig(maxPositions);
+  config.layers = 2;
+  config.layerConfigs.resize(2);
+  config.layerConfigs[1].isLinear = true;
+  config.linear = {
+      .keyHeads = 1, .valueHeads = 1, .keyDim = 1, .valueDim = 1, .taps = 2};
   return config;
 }
 
@@ -112,12 +126,16 @@ public:
       if (behavior.onRun)
         behavior.onRun();
     }
+    // A step that fails may have written states.
+    Status status;
+    if (part == StepPart::Body && hasStates())
+      status = runStates(scalars[KF_SCALAR_CACHE_PAGES]);
     KF_RETURN_IF_ERROR(behavior.failure);
     if (isCancelled(cancelled))
       return Status::cancelled();
     switch (part) {
     case StepPart::Body:
-      return runBody(scalars[KF_SCALAR_CACHE_PAGES]);
+      return hasStates() ? status : runBody(scalars[KF_SCALAR_CACHE_PAGES]);
     case StepPart::Head:
       return runHead(scalars[KF_SCALAR_NAMED_SIZES]);
     case StepPart::Embed:
@@ -169,6 +187,32 @@ private:
         tokens.push_back(static_cast<int32_t>(token(row, i)));
       std::ranges::copy(fakeHidden(tokens, behavior),
                         floats(table.outputs[0]) + row * kHidden);
+    }
+    return Status();
+  }
+  bool hasStates() { return program().caches.size() > 1; }
+  /// The same of states: how many tokens there were, and their sum.
+  Status runStates(int64_t poolPages) {
+    const CacheSpec &spec = program().caches[1];
+    for (int64_t row = 0; row < rows; ++row) {
+      const int32_t slot = ints(kStepStates)[ints(kStepSequences)[row]];
+      if (slot < 0 || slot >= spec.slots(poolPages))
+        return Status::error("a slot that there is not");
+      float *state = floats(table.caches[1]) + slot * spec.headDim;
+      const int32_t position = ints(kStepPositions)[row];
+      const int32_t id = ints(kStepIds)[row];
+      if (position == 0)
+        std::fill_n(state, 2, 0.0f);
+      if (state[0] != static_cast<float>(position))
+        return Status::error("a state of other tokens");
+      state[0] += 1;
+      state[1] += id == behavior.poison
+                      ? std::numeric_limits<float>::quiet_NaN()
+                      : static_cast<float>((position + 1) * id);
+      float *hidden = floats(table.outputs[0]) + row * kHidden;
+      hidden[0] = state[1];
+      hidden[1] = state[0];
+      behavior.ids.push_back(id);
     }
     return Status();
   }
@@ -277,6 +321,8 @@ inline Executable fakeStep(const StepShape &shape,
   cache.headDim = 2;
   cache.keyBlock = 16;
   executable.caches = {cache};
+  if (config.hasStates())
+    executable.caches.push_back(LayerCaches(config).specs().back());
   return executable;
 }
 

@@ -18,11 +18,12 @@ constexpr uint64_t kGiB = uint64_t(1) << 30;
 
 /// 8 billion weights of 16 bits, and a cache of 4096 positions, 128 KiB each.
 ModelNeeds large() {
-  return {.weights = 16 * kGiB,
-          .parameters = 8 * kGiB,
-          .page = uint64_t(64) * 128 << 10,
-          .pages = 64,
-          .pagePositions = 64};
+  return {
+      .weights = 16 * kGiB,
+      .parameters = 8 * kGiB,
+      .cache = [](int64_t pages) { return (uint64_t(64) * 128 << 10) * pages; },
+      .pages = 64,
+      .pagePositions = 64};
 }
 
 DeviceMemory withFree(uint64_t bytes) {
@@ -60,6 +61,41 @@ TEST(ModelFit, WeightsMayBeThere) {
             "a KV cache of 0.50 GiB (4096 positions) is 0.25 GiB more than the "
             "0.25 GiB of 24.00 GiB that the device has free; there is room for "
             "2048 positions in all (-c N, or --cache-memory)");
+}
+
+/// A state takes as much as 16 pages, and there is one for each 32 of them.
+TEST(ModelFit, CachesMayHaveMoreThanPages) {
+  ModelNeeds needs = large();
+  needs.cache = [](int64_t pages) {
+    return (uint64_t(8) << 20) * (pages + 16 * ((pages + 31) / 32));
+  };
+  EXPECT_TRUE(checkFits(needs, withFree(16 * kGiB + 3 * kGiB / 4)).ok());
+  const Status status = checkFits(needs, withFree(16 * kGiB + kGiB / 2));
+  EXPECT_EQ(status.message(),
+            "weights of 16.00 GiB and a KV cache of 0.75 GiB (4096 positions) "
+            "are 0.25 GiB more than the 16.50 GiB of 24.00 GiB that the device "
+            "has free; there is room for 2048 positions in all (-c N, or "
+            "--cache-memory)");
+}
+
+TEST(ModelFit, CachesMayBeTooLargeForAnyMemory) {
+  ModelNeeds needs = large();
+  needs.cache = [](int64_t pages) {
+    return pages > 8 ? UINT64_MAX : uint64_t(pages);
+  };
+  const Status status = checkFits(needs, withFree(17 * kGiB));
+  EXPECT_EQ(status.code(), StatusCode::OutOfMemory);
+  EXPECT_NE(status.message().find("there is room for 512 positions in all"),
+            std::string::npos);
+}
+
+TEST(ModelFit, FindsTheMostPages) {
+  auto bytesOf = [](int64_t pages) { return 10 + 3 * uint64_t(pages); };
+  EXPECT_EQ(pagesWithin(12, 100, bytesOf), 0);
+  EXPECT_EQ(pagesWithin(13, 100, bytesOf), 1);
+  EXPECT_EQ(pagesWithin(39, 100, bytesOf), 9);
+  EXPECT_EQ(pagesWithin(UINT64_MAX, 100, bytesOf), 100);
+  EXPECT_EQ(pagesWithin(UINT64_MAX, 0, bytesOf), 0);
 }
 
 TEST(ModelFit, NoTypeThatIsLargerIsAnAnswer) {

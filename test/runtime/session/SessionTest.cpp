@@ -53,16 +53,15 @@ public:
   int open = 0;
 };
 
-Result<ModelFiles> openFake(bool /*withTokenizer*/) {
-  ModelFiles files;
-  files.name = "the fake";
-  files.config = fakeConfig();
-  files.weights = std::make_unique<FakeSource>();
-  return files;
-}
-
 /// What sessions of the fake model are made with.
-SessionSources fakeSources() {
+SessionSources fakeSources(const ModelConfig &config = fakeConfig()) {
+  auto openFake = [config](bool /*withTokenizer*/) -> Result<ModelFiles> {
+    ModelFiles files;
+    files.name = "the fake";
+    files.config = config;
+    files.weights = std::make_unique<FakeSource>();
+    return files;
+  };
   return {.device = [](const DeviceChoice &,
                        Observer *) -> Result<std::unique_ptr<Device>> {
             return std::unique_ptr<Device>(new FakeModelDevice());
@@ -79,9 +78,11 @@ SessionSources fakeSources() {
           .embedded = openFake};
 }
 
-std::unique_ptr<Session> openFakeSession(SessionOptions options = {}) {
+std::unique_ptr<Session>
+openFakeSession(SessionOptions options = {},
+                const ModelConfig &config = fakeConfig()) {
   Result<std::unique_ptr<Session>> session =
-      Session::open(std::move(options), fakeSources());
+      Session::open(std::move(options), fakeSources(config));
   EXPECT_TRUE(session.ok()) << session.message();
   return session.ok() ? session.take() : nullptr;
 }
@@ -317,6 +318,36 @@ TEST(Session, BoundsTheCache) {
   session = openFakeSession({.cacheMemory = page - 1});
   EXPECT_TRUE(failsWith(session->start({}),
                         "--cache-memory of 1023 B has no room for a page"));
+}
+
+/// A slot for states is no part of a page: there is one for many of them.
+TEST(Session, BoundsTheCacheOfStates) {
+  ModelConfig config = statefulConfig(/*maxPositions=*/100000);
+  config.linear.keyDim = config.linear.valueDim = 64;
+  const LayerCaches caches(config, DataType::F32);
+  const int64_t one = caches.bytes(1).take();
+  ASSERT_GT(one, 10 * (caches.bytes(2).take() - one));
+  for (const int64_t pages : {1, 63, 64, 65, 150}) {
+    const auto bytes = static_cast<uint64_t>(caches.bytes(pages).take());
+    for (const auto &[memory, fitting] :
+         {std::pair(bytes, pages), {bytes - 1, pages - 1}}) {
+      std::unique_ptr<Session> session =
+          openFakeSession({.context = 10000, .cacheMemory = memory}, config);
+      const Status status = session->start({});
+      if (fitting == 0) {
+        EXPECT_TRUE(failsWith(status, "has no room for a page of the KV cache "
+                                      "and states beside it, of "));
+        continue;
+      }
+      ASSERT_TRUE(succeeds(status));
+      EXPECT_EQ(session->engine().pages().total(), fitting);
+    }
+  }
+  // Never more than the contexts take.
+  std::unique_ptr<Session> session =
+      openFakeSession({.context = 6400, .cacheMemory = 1 << 30}, config);
+  ASSERT_TRUE(succeeds(session->start({.parallel = 2})));
+  EXPECT_EQ(session->engine().pages().total(), 200);
 }
 
 TEST(Session, ChecksThatAPromptFits) {
