@@ -66,9 +66,21 @@ Status BenchRunner::finish() {
   return Status();
 }
 
+Status BenchRunner::begin() {
+  // A state is that of the last token alone: it is read up to the depth again.
+  const bool readsAgain = engine.model().config().hasStates();
+  for (Reader &reader : readers) {
+    KF_RETURN_IF_ERROR(reader.sequence->rewind(
+        readsAgain ? 0 : std::min(test.depth, reader.sequence->position())));
+    if (test.depth > reader.sequence->position()) {
+      reader.left = 0;
+      KF_RETURN_IF_ERROR(read(reader, randomIds(test.depth)));
+    }
+  }
+  return finish();
+}
+
 Status BenchRunner::runOnce(int64_t generated) {
-  for (Reader &reader : readers)
-    KF_RETURN_IF_ERROR(reader.sequence->rewind(test.depth));
   for (Reader &reader : readers) {
     // What a prompt ends with chooses the first token that is read alone.
     reader.left = test.prompt ? generated : generated - 1;
@@ -85,14 +97,12 @@ Status BenchRunner::prepare() {
     KF_ASSIGN_OR_RETURN(Sampler sampler, Sampler::create({}));
     readers.push_back({std::move(sequence), std::move(sampler), 0, Status()});
   }
-  if (test.depth)
-    for (Reader &reader : readers)
-      KF_RETURN_IF_ERROR(read(reader, randomIds(test.depth)));
-  KF_RETURN_IF_ERROR(finish());
+  KF_RETURN_IF_ERROR(begin());
   return runOnce(std::min(test.generated, kWarmUpTokens));
 }
 
 Result<BenchRunner::Times> BenchRunner::run() {
+  KF_RETURN_IF_ERROR(begin());
   const double before = engine.timings().total();
   watch = Stopwatch();
   first.reset();

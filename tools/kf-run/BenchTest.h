@@ -67,6 +67,9 @@ private:
   Status read(Reader &reader, std::vector<int32_t> ids);
   /// Runs the engine until all have read what they had to.
   Status finish();
+  /// Has all sequences be at the test's depth.
+  Status begin();
+  /// Runs the test from there.
   Status runOnce(int64_t generated);
 
   Engine &engine;
