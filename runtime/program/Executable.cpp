@@ -12,6 +12,7 @@
 #include "runtime/core/FragmentTile.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace kf {
 namespace {
@@ -478,9 +479,11 @@ Result<int64_t> CacheSpec::bytes(int64_t pages) const {
     return Status::error("a cache of " + std::to_string(pages) +
                          " pages is not possible; a positive number is");
   if (isOfStates()) {
-    if (type != DataType::F32 || keyBlock != 1 || slotPages < 0)
+    if (type != DataType::F32 || keyBlock != 1 || slotPages < 0 ||
+        slotPages > std::numeric_limits<int32_t>::max())
       return Status::error("a cache of states has elements of f32, key blocks "
-                           "of 1, and a positive number of pages for a slot");
+                           "of 1, and 1 to 2147483647 pages for a slot, not " +
+                           std::to_string(slotPages));
     // GPUs bind a layer where it begins.
     constexpr int64_t alignment = 256 / sizeof(float);
     int64_t shape[] = {slots(pages), kvHeads, headDim};

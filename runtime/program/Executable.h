@@ -132,7 +132,7 @@ struct SizeRange {
 struct CacheSpec {
   DataType type = DataType::F32; ///< f32, f16, bf16 or q8_0
   int64_t layers = 0, kvHeads = 0, headDim = 0, keyBlock = 1, page = 64;
-  int64_t slotPages = 0; ///< 0: keys and values
+  int64_t slotPages = 0; ///< at most INT32_MAX; 0: keys and values
 
   /// A cache of states: `heads` of `elements` each.
   static CacheSpec ofStates(int64_t layers, int64_t heads, int64_t elements,
@@ -140,7 +140,7 @@ struct CacheSpec {
   bool isOfStates() const { return slotPages != 0; }
   /// Slots of a cache of states beside pools of `pages` pages.
   int64_t slots(int64_t pages) const {
-    return (pages + slotPages - 1) / slotPages;
+    return pages / slotPages + (pages % slotPages != 0);
   }
 
   /// Bytes of a pool of `pages` pages; an error where there is no such cache.

@@ -66,7 +66,9 @@ Result<ValueType> parseStatesType(const nlohmann::json &json) {
   KF_ASSIGN_OR_RETURN(spec.headDim, members.integer("elements"));
   KF_ASSIGN_OR_RETURN(spec.slotPages, members.integer("slot_pages"));
   if (spec.slotPages < 1)
-    return Status::error("states need a positive number of pages each");
+    return Status::error("a slot of a cache of states has a positive number of "
+                         "pages, not " +
+                         std::to_string(spec.slotPages));
   if (Result<int64_t> bytes = spec.bytes(/*pages=*/1); !bytes)
     return bytes.status();
   ValueType value;

@@ -464,4 +464,31 @@ TEST(Executable, Sizes) {
   EXPECT_EQ(*blocks.bytes(5), 3 * 5 * 2 * 2 * 32 * (64 + 2 * 2));
 }
 
+TEST(Executable, SizesOfStates) {
+  CacheSpec states = CacheSpec::ofStates(3, 2, 100, 64);
+  EXPECT_EQ(states.slots(64), 1);
+  EXPECT_EQ(states.slots(65), 2);
+  // Layers of whole 256 bytes.
+  EXPECT_EQ(*states.bytes(64), 3 * 1024);
+  EXPECT_EQ(*states.bytes(65), 3 * 1792);
+  states.slotPages = INT32_MAX;
+  EXPECT_EQ(states.slots(INT64_MAX), (int64_t(1) << 32) + 3);
+  EXPECT_EQ(*states.bytes(64), 3 * 1024);
+  for (const int64_t most : {int64_t(INT32_MAX) + 1, INT64_MAX, int64_t(-1)}) {
+    states.slotPages = most;
+    EXPECT_EQ(
+        states.bytes(64).message(),
+        "a cache of states has elements of f32, key blocks of 1, and 1 to "
+        "2147483647 pages for a slot, not " +
+            std::to_string(most));
+  }
+  // A whole program of such a cache is refused as well.
+  Executable executable = sampleExecutable();
+  states.slotPages = INT64_MAX;
+  executable.caches[0] = states;
+  const Status status = executable.verify();
+  EXPECT_NE(status.message().find("pages for a slot"), std::string::npos)
+      << status.message();
+}
+
 } // namespace
