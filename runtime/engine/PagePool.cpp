@@ -34,7 +34,7 @@ Result<std::unique_ptr<PagePool>> PagePool::create(int64_t pages,
 
 PagePool::PagePool(int64_t count, int64_t slots)
     : pages(count + 1), root(static_cast<int32_t>(count)),
-      owners(static_cast<size_t>(slots)) {
+      allSlots(static_cast<size_t>(slots)) {
   for (int32_t page = root; page-- > 0;)
     makeFree(page);
   pages[root].filled = kCachePage;
@@ -212,30 +212,48 @@ PagedSequence::~PagedSequence() {
 
 void PagedSequence::giveBackSlot() {
   if (ownSlot >= 0)
-    pool->owners[static_cast<size_t>(std::exchange(ownSlot, -1))] = nullptr;
+    pool->allSlots[static_cast<size_t>(std::exchange(ownSlot, -1))].owner =
+        nullptr;
 }
 
 void PagedSequence::takeSlotOf(PagedSequence &other) {
   ownSlot = std::exchange(other.ownSlot, -1);
   if (ownSlot >= 0)
-    pool->owners[static_cast<size_t>(ownSlot)] = this;
+    pool->allSlots[static_cast<size_t>(ownSlot)].owner = this;
 }
 
-bool PagedSequence::takeSlot(
-    std::function<bool(const PagedSequence &owner)> isBusy) {
+/// One for a sequence that needs it; null: there is none.
+PagePool::Slot *PagedSequence::findSlot(const IsBusy &isBusy) const {
+  PagePool::Slot *oldest = nullptr;
+  for (PagePool::Slot &slot : pool->allSlots) {
+    if (!slot.owner)
+      return &slot;
+    if (!isBusy(*slot.owner) && (!oldest || slot.used < oldest->used))
+      oldest = &slot;
+  }
+  return oldest;
+}
+
+bool PagedSequence::canTakeSlot(const IsBusy &isBusy) const {
+  return pool->slots() == 0 || findSlot(isBusy);
+}
+
+bool PagedSequence::takeSlot(const IsBusy &isBusy) {
   assert(length() == 0 && ownSlot < 0 && "only a beginning needs another one");
-  std::vector<PagedSequence *> &owners = pool->owners;
-  auto found = std::ranges::find(owners, nullptr);
-  if (found == owners.end())
-    found = std::ranges::find_if(
-        owners, [&](const PagedSequence *owner) { return !isBusy(*owner); });
-  if (found == owners.end())
-    return owners.empty();
-  if (*found)
-    (*found)->giveBackSlot();
-  *found = this;
-  ownSlot = static_cast<int32_t>(found - owners.begin());
+  PagePool::Slot *found = findSlot(isBusy);
+  if (!found)
+    return pool->slots() == 0;
+  if (found->owner)
+    found->owner->giveBackSlot();
+  found->owner = this;
+  ownSlot = static_cast<int32_t>(found - pool->allSlots.data());
+  useSlot();
   return true;
+}
+
+void PagedSequence::useSlot() {
+  if (ownSlot >= 0)
+    pool->allSlots[static_cast<size_t>(ownSlot)].used = ++pool->slotUses;
 }
 
 /// Gives back all pages but the first `keep`, the last one first.
@@ -344,6 +362,7 @@ Status PagedSequence::tryReserve(int64_t count, std::vector<PageCopy> &copies) {
   while (held.size() < size)
     held.push_back(pool->take());
   reserved = count;
+  useSlot();
   return Status();
 }
 
@@ -501,11 +520,29 @@ Status PagePool::check(std::span<const PagedSequence *const> living) const {
     if (isFree[number] && (page.listed || page.filled != 0))
       return wrong(number, "free, but listed or not empty");
   }
-  for (size_t slot = 0; slot < owners.size(); ++slot)
-    if (owners[slot] && owners[slot]->ownSlot != static_cast<int32_t>(slot))
-      return Status::error("slot " + std::to_string(slot) +
-                           ": its owner has another one");
   if (usedPages != usedCount || children != listedPages)
     return Status::error("used or listed pages are miscounted");
+  return checkSlots(living);
+}
+
+Status
+PagePool::checkSlots(std::span<const PagedSequence *const> living) const {
+  const auto wrong = [](size_t slot, const char *what) {
+    return Status::error("slot " + std::to_string(slot) + ": " + what);
+  };
+  for (size_t slot = 0; slot < allSlots.size(); ++slot) {
+    const PagedSequence *owner = allSlots[slot].owner;
+    if (owner && owner->ownSlot != static_cast<int32_t>(slot))
+      return wrong(slot, "its owner has another one");
+    if (owner && std::ranges::find(living, owner) == living.end())
+      return wrong(slot, "its owner does not live");
+  }
+  for (const PagedSequence *sequence : living) {
+    if (sequence->ownSlot < 0)
+      continue;
+    const auto slot = static_cast<size_t>(sequence->ownSlot);
+    if (slot >= allSlots.size() || allSlots[slot].owner != sequence)
+      return wrong(slot, "is another's than the sequence's that has it");
+  }
   return Status();
 }

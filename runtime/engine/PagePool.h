@@ -83,7 +83,7 @@ public:
   /// evicted for it, the least recently used first.
   int64_t available() const { return total() - used(); }
   /// Slots for states, those in use included; 0: sequences have none.
-  int64_t slots() const { return static_cast<int64_t>(owners.size()); }
+  int64_t slots() const { return static_cast<int64_t>(allSlots.size()); }
   /// Living sequences that have `page`.
   int64_t users(int32_t page) const { return pages[page].users; }
 
@@ -93,6 +93,8 @@ public:
 
 private:
   friend class PagedSequence;
+
+  Status checkSlots(std::span<const PagedSequence *const> living) const;
 
   /// No page.
   static constexpr int32_t kNone = -1;
@@ -122,6 +124,12 @@ private:
     int64_t tokens = 0;
   };
 
+  /// A slot for states.
+  struct Slot {
+    PagedSequence *owner = nullptr; ///< null: nobody's
+    uint64_t used = 0;              ///< later ones are larger
+  };
+
   PagePool(int64_t count, int64_t slots);
 
   /// The longest run of the beginning of `ids` that listed pages hold.
@@ -149,7 +157,8 @@ private:
   /// gives its last page back first, so none comes before one that follows it.
   int32_t oldest = kNone;
   int32_t newest = kNone;
-  std::vector<PagedSequence *> owners; ///< of slots; null: nobody's
+  std::vector<Slot> allSlots;
+  uint64_t slotUses = 0;
 };
 
 /// The tokens of a sequence whose keys and values are in the cache, and the
@@ -185,10 +194,14 @@ public:
   bool lacksState() const {
     return pool->slots() > 0 && ownSlot < 0 && length() > 0;
   }
+  /// Of whom a slot is not taken.
+  using IsBusy = std::function<bool(const PagedSequence &owner)>;
+  /// Whether takeSlot() would find one, where sequences have them.
+  bool canTakeSlot(const IsBusy &isBusy) const;
   /// Gives a sequence without tokens a slot, where sequences have them: one
-  /// that is nobody's, or is that of a sequence which `isBusy` does not hold of
-  /// and which then lacks its state. Returns whether there was one.
-  bool takeSlot(std::function<bool(const PagedSequence &owner)> isBusy);
+  /// that is nobody's, or the least recently used one of those that are not
+  /// busy, whose owner lacks its state then. Returns whether there was one.
+  bool takeSlot(const IsBusy &isBusy);
 
   /// Pages that reserve(count) needs: it succeeds if they are available().
   int64_t pagesFor(int64_t count) const;
@@ -237,6 +250,8 @@ private:
   void giveBack(size_t keep);
   void giveBackSlot();
   void takeSlotOf(PagedSequence &other);
+  PagePool::Slot *findSlot(const IsBusy &isBusy) const;
+  void useSlot();
 
   PagePool *pool;
   std::vector<int32_t> tokens;

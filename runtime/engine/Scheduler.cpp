@@ -128,8 +128,16 @@ bool Scheduler::waitsForPrefix(const ScheduledReading &reading) const {
   });
 }
 
-/// Begins with `reading` if there are pages for it.
-bool Scheduler::tryBegin(ScheduledReading &reading) {
+/// Whether `other` is to keep its slot: it reads.
+bool Scheduler::isReading(const PagedSequence &other) const {
+  return std::ranges::any_of(readings, [&](const ScheduledReading *reading) {
+    return reading->hasBegun && &reading->pages == &other;
+  });
+}
+
+/// Has `reading` begin, but for its slot, if there are pages and a slot for it.
+/// Others are what they were.
+bool Scheduler::prepareBegin(ScheduledReading &reading) {
   assert(reading.next == 0 && reading.pages.pages().empty() &&
          "it has begun before");
   int64_t reused = 0;
@@ -147,18 +155,23 @@ bool Scheduler::tryBegin(ScheduledReading &reading) {
       free -= pagesWanted(*other);
       isAlone = false;
     }
-  // Those that read keep their slots; others read again what they have read.
-  const bool hasSlot = reading.pages.takeSlot([&](const PagedSequence &owner) {
-    return std::ranges::any_of(readings, [&](const ScheduledReading *other) {
-      return other->hasBegun && &other->pages == &owner;
-    });
-  });
-  if (!hasSlot || (free < 0 && !isAlone)) {
-    takeBackBegin(reading);
+  const bool hasSlot = reading.pages.canTakeSlot(
+      [this](const PagedSequence &owner) { return isReading(owner); });
+  if (hasSlot && (free >= 0 || isAlone))
+    return true;
+  takeBackBegin(reading);
+  return false;
+}
+
+/// Begins with `reading` if there are pages and a slot for it. Who has had the
+/// slot, and does not read, reads again what it has read.
+bool Scheduler::tryBegin(ScheduledReading &reading) {
+  if (!prepareBegin(reading))
     return false;
-  }
+  reading.pages.takeSlot(
+      [this](const PagedSequence &owner) { return isReading(owner); });
   if (!reading.hasLost)
-    reading.reused = reused;
+    reading.reused = static_cast<int64_t>(reading.next);
   return true;
 }
 
@@ -177,7 +190,7 @@ bool Scheduler::anyCouldBegin() {
     return false;
   if (waitsForPrefix(*first))
     return true; // for the sake of those behind it
-  if (!tryBegin(*first))
+  if (!prepareBegin(*first))
     return false;
   takeBackBegin(*first);
   return true;

@@ -143,6 +143,8 @@ private:
   int64_t pagesWanted(const ScheduledReading &reading) const;
   bool waitsForPrefix(const ScheduledReading &reading) const;
   bool tryBegin(ScheduledReading &reading);
+  bool prepareBegin(ScheduledReading &reading);
+  bool isReading(const PagedSequence &other) const;
   void takeBackBegin(ScheduledReading &reading);
   bool isEnough(const ScheduledReading &reading,
                 std::span<const ScheduledReading *const> later,

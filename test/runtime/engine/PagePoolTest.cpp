@@ -539,6 +539,40 @@ TEST(PagePool, SlotsOfThoseThatAreNotBusyAreTaken) {
   EXPECT_FALSE(other.lacksState());
 }
 
+TEST(PagePool, TheSlotThatWasUsedLeastRecentlyIsTaken) {
+  auto pool = PagePool::create(8, /*slots=*/3).take();
+  PagedSequence first(*pool), second(*pool), third(*pool), fourth(*pool);
+  for (PagedSequence *sequence : {&first, &second, &third}) {
+    ASSERT_TRUE(sequence->takeSlot(allAreBusy));
+    append(*sequence, range(0, 3));
+  }
+  append(first, range(3, 4));
+  // It is busy, and was moved, which is no use.
+  PagedSequence moved = std::move(second);
+  auto isSecond = [&](const PagedSequence &owner) { return &owner == &moved; };
+  EXPECT_FALSE(fourth.canTakeSlot(allAreBusy));
+  EXPECT_TRUE(fourth.canTakeSlot(isSecond));
+  EXPECT_FALSE(third.lacksState());
+  ASSERT_TRUE(fourth.takeSlot(isSecond));
+  EXPECT_TRUE(third.lacksState());
+  EXPECT_FALSE(first.lacksState() || moved.lacksState());
+  EXPECT_TRUE(isSound(*pool, first, moved, third, fourth));
+  PagedSequence fifth(*pool);
+  ASSERT_TRUE(fifth.takeSlot(nobodyIsBusy));
+  EXPECT_TRUE(moved.lacksState());
+  EXPECT_FALSE(first.lacksState());
+}
+
+TEST(PagePool, ChecksOwnersOfSlots) {
+  auto pool = PagePool::create(8, /*slots=*/1).take();
+  PagedSequence first(*pool), second(*pool);
+  ASSERT_TRUE(first.takeSlot(allAreBusy));
+  EXPECT_TRUE(isSound(*pool, first, second));
+  // It is not told of the owner.
+  const PagedSequence *others[] = {&second};
+  EXPECT_EQ(pool->check(others).message(), "slot 0: its owner does not live");
+}
+
 TEST(PagePool, LongPathsAreDroppedWithoutRecursion) {
   const int64_t pages = 100'000;
   const auto pool = makePool(pages);

@@ -350,7 +350,6 @@ TEST(Scheduler, TheFirstOneFailsWhereNobodyReads) {
   steps.end(*second);
 }
 
-/// Prompts leave a row to those behind them that generate.
 /// Those that read keep their slots, and others wait for one.
 TEST(Scheduler, WaitsForASlot) {
   Steps steps(20, 1000, {.rows = 512, .prompts = 512, .chosen = 16},
@@ -373,6 +372,33 @@ TEST(Scheduler, WaitsForASlot) {
   EXPECT_TRUE(second->pages.lacksState());
 }
 
+/// Who does not read keeps its slot where one that wants to begin has no pages,
+/// and whoever asks whether one could.
+TEST(Scheduler, NobodyLosesASlotInVain) {
+  Steps steps(7, 1000, {.rows = 512, .prompts = 512, .chosen = 16},
+              /*reusesPrefixes=*/false, /*slots=*/2);
+  auto idle = steps.reading(idsOf(5, 0));
+  EXPECT_EQ(steps.step(), (Rows{{idle.get(), 5, true}}));
+  steps.end(*idle);
+  auto busy = steps.reading(idsOf(70, 1));
+  EXPECT_EQ(steps.step(), (Rows{{busy.get(), 70, true}}));
+  busy->ids = {1};
+  busy->next = 0;
+  auto large = steps.reading(idsOf(200, 2));
+  EXPECT_FALSE(steps.scheduler.anyCouldBegin());
+  EXPECT_EQ(steps.step(), (Rows{{busy.get(), 1, true}}));
+  EXPECT_FALSE(idle->pages.lacksState());
+  EXPECT_EQ(large->pages.slot(), -1);
+  // There are pages enough for a small one, which is only asked about.
+  steps.destroy(large);
+  auto small = steps.reading(idsOf(3, 2));
+  EXPECT_TRUE(steps.scheduler.anyCouldBegin());
+  EXPECT_FALSE(idle->pages.lacksState());
+  EXPECT_EQ(small->pages.slot(), -1);
+  EXPECT_FALSE(small->begun());
+}
+
+/// Prompts leave a row to those behind them that generate.
 TEST(Scheduler, PromptsLeaveRowsToOthers) {
   Steps steps(100, 1000, {.rows = 20, .prompts = 20, .chosen = 3});
   std::vector<std::unique_ptr<ScheduledReading>> generating;
