@@ -70,6 +70,9 @@ public:
     for (auto append : kernel.getBody().getOps<KVAppendOp>())
       if (failed(addAppended(append)))
         return std::nullopt;
+    for (auto delta : kernel.getBody().getOps<GatedDeltaOp>())
+      if (failed(addStates(delta)))
+        return std::nullopt;
     return work.bytes;
   }
 
@@ -161,6 +164,20 @@ private:
     if (failed(written))
       return failure();
     work.bytes += *written;
+    return success();
+  }
+
+  /// The states of a step's sequences, which are read and written.
+  LogicalResult addStates(GatedDeltaOp delta) {
+    auto states = tensorType(delta.getStates());
+    StateCacheType cache = delta.getCache().getType();
+    const uint64_t each = times(times(cache.getHeads(), cache.getElements()),
+                                2 * sizeof(float)),
+                   count = states.isDynamicDim(0) ? 1 : states.getDimSize(0);
+    FailureOr<SizedCount> moved = perRow(states, times(count, each));
+    if (failed(moved))
+      return failure();
+    work.bytes += *moved;
     return success();
   }
 

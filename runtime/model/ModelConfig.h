@@ -221,6 +221,12 @@ struct LinearAttentionConfig {
   int64_t stateElements() const {
     return keyDim * valueDim + (taps - 1) * (2 * keyDim + valueDim);
   }
+  /// Operations of a row and a value head: the convolution's, and those on the
+  /// state, which takes a product with a number, two with a vector, and an
+  /// outer product that is added to it.
+  int64_t rowOperations() const {
+    return 7 * keyDim * valueDim + 2 * taps * (2 * keyDim + valueDim);
+  }
   bool operator==(const LinearAttentionConfig &) const = default;
 };
 

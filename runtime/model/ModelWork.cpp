@@ -80,11 +80,12 @@ Result<ModelWork> ModelWork::of(const ModelConfig &config,
     if (layer.isLinear) {
       // A state is read and written, and takes as many operations, whatever the
       // position is.
-      const double elements =
-          static_cast<double>(config.linear.valueHeads) *
-          static_cast<double>(config.linear.stateElements());
-      work.stateBytes += 2 * elements * sizeof(float);
-      work.stateOperations += 7 * elements;
+      const auto heads = static_cast<double>(config.linear.valueHeads);
+      work.stateBytes += 2 * heads *
+                         static_cast<double>(config.linear.stateElements()) *
+                         sizeof(float);
+      work.stateOperations +=
+          heads * static_cast<double>(config.linear.rowOperations());
       continue;
     }
     const double width = static_cast<double>(layer.headDim);

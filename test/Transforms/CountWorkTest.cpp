@@ -141,6 +141,28 @@ TEST_F(CountWorkTest, OfAttentionWhatTheRowsSee) {
             (::kf::KeyWindow{5, true}));
 }
 
+TEST_F(CountWorkTest, OfStatesWhatTheSequencesHave) {
+  auto workOfStates = [&](const std::string &states) {
+    return workOf(R"(
+    !cache = !kf.state_cache<layers = 1, heads = 4, elements = 136, slot_pages = 32>
+    kf.kernel @k(%q: tensor<?x2x8xf32>, %v: tensor<?x4x8xf32>, %a: tensor<?x4xf32>, %w: tensor<64x1x4xf32>, %d: tensor<4xf32>, %c: !cache, %p: tensor<?xi32>, %s: )" +
+                  states + R"() -> tensor<?x4x8xf32> {
+      %0 = kf.gated_delta %q, %q, %v, %a, %a, %w, %d, %d, %c, %p, %p, %s {layer = 0 : i64} : tensor<?x2x8xf32>, tensor<?x4x8xf32>, tensor<?x4xf32>, tensor<64x1x4xf32>, tensor<4xf32>, tensor<4xf32>, !cache, tensor<?xi32>, )" +
+                  states + R"(
+      kf.yield %0 : tensor<?x4x8xf32>
+    })");
+  };
+  const auto work = workOfStates("tensor<3xi32>");
+  ASSERT_TRUE(work);
+  // Rows of q, which is k here, v, a, a position and the result; three states.
+  EXPECT_EQ(work->bytes, count(4 * (64 * 4 + 4 + 3) + 3 * 2 * 4 * 4 * 136,
+                               4 * (16 + 32 + 4 + 1 + 32)));
+  EXPECT_EQ(work->flops, count(0, 4 * (7 * 8 * 8 + 2 * 4 * 24)));
+  SizedCount bytes = count(4 * (64 * 4 + 4), 4 * (16 + 32 + 4 + 1 + 32));
+  bytes.perSize[KF_SCALAR_N_TOKENS] += 4 + 2 * 4 * 4 * 136;
+  EXPECT_EQ(workOfStates("tensor<?xi32>")->bytes, bytes);
+}
+
 TEST_F(CountWorkTest, CountsNothingThatItDoesNotKnow) {
   const std::string text = R"(
     kf.kernel @k(%x: tensor<4x4xf32>) -> tensor<4x4xf32> attributes {grid = #kf.grid<tokens = [0, 0], counts = [1, 1]>} {

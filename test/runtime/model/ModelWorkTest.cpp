@@ -15,6 +15,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 using namespace kf;
 using namespace kf::test;
 
@@ -191,6 +193,32 @@ TEST(ModelWork, CountsTheKeysOfEachLayer) {
   EXPECT_EQ(growth(), std::pair(2.5 * bytes, 4 * operations));
   config.layerConfigs[2].keysOf = 0;
   EXPECT_EQ(growth(), std::pair(2.5 * bytes, 4 * operations));
+}
+
+TEST(ModelWork, ReadsAndWritesStates) {
+  const ModelConfig config = configOf("qwen3.5-9b");
+  ASSERT_EQ(config.linear.valueDim, 128);
+  const double layers = static_cast<double>(
+      std::ranges::count_if(config.layerConfigs, &LayerConfig::isLinear));
+  const double heads = static_cast<double>(config.linear.valueHeads);
+  const ModelWork work = workOf(config, DataType::BF16);
+  const StepWork one = work.decode(1, 0, 1), two = work.decode(2, 0, 1);
+  const double keys = static_cast<double>(config.layers) - layers;
+  const double state = 128 * 128 + 3 * (3 * 128);
+  EXPECT_EQ(two.bytes - one.bytes,
+            layers * heads * 2 * 4 * state +
+                keys * 2 * static_cast<double>(config.kvHeads) *
+                    static_cast<double>(config.headDim) * 2 +
+                2 * static_cast<double>(config.hiddenSize));
+  // Whatever the depth is, as for full layers it is not.
+  EXPECT_EQ(work.decode(1, 100, 1).floatOperations - one.floatOperations,
+            keys * 100 * 4 * static_cast<double>(config.headDim) *
+                static_cast<double>(config.heads));
+  ModelConfig without = config;
+  without.linear.taps = 2;
+  EXPECT_EQ(one.floatOperations -
+                workOf(without, DataType::BF16).decode(1, 0, 1).floatOperations,
+            layers * heads * 2 * 2 * (3 * 128));
 }
 
 TEST(ModelWork, SaysWhatATensorLacks) {

@@ -102,8 +102,11 @@ def KF_GatedDeltaOp : KF_Op<"gated_delta", [
     int64_t getTaps() { return sizeOf(getConvolution(), 2); }
     /// Channels of a value head: 2 * dk + dv.
     int64_t getChannels() { return 2 * getKeyDim() + getValueDim(); }
+    /// Of a row and a value head: the state takes a product with a number, two
+    /// with a vector, and an outer product that is added to it.
     ElementWork getElementWork() {
-      return {getResult(), static_cast<uint64_t>(7 * getKeyDim())};
+      return {getA(), static_cast<uint64_t>(7 * getKeyDim() * getValueDim() +
+                                            2 * getTaps() * getChannels())};
     }
     static int64_t sizeOf(::mlir::Value tensor, unsigned dim) {
       return ::llvm::cast<::mlir::RankedTensorType>(tensor.getType())
