@@ -66,7 +66,7 @@ private:
         .Case([&](GatedDeltaOp delta) {
           set(delta.getPositions(), {.role = Role::Positions});
           set(delta.getSequences(), {.role = Role::Sequences});
-          setRange(delta.getStates(), 0, 1);
+          set(delta.getStates(), {.role = Role::Slots});
         })
         .Case([&](RopeOp rope) {
           set(rope.getPositions(), {.role = Role::Positions});

@@ -35,10 +35,15 @@ struct Placement {
   int64_t depth = 0;        ///< positions before the first row of each
   int64_t pages = 1;        ///< of each sequence
   int64_t tableColumns = 1; ///< pages that the table has room for
+  int64_t slotPages = 0;    ///< for which there is a slot; 0: there are none
 
   /// Rows that a sequence has at most.
   int64_t rowsOfEach() const { return (rows + sequences - 1) / sequences; }
-  int64_t poolPages() const { return pages * sequences; }
+  /// With which each sequence has its pages, and its slot.
+  int64_t poolPages() const {
+    return std::max(pages * sequences,
+                    slotPages ? (sequences - 1) * slotPages + 1 : 0);
+  }
 };
 
 /// The tokens of the whole case say where rows lie, so that fewer rows are its
@@ -49,21 +54,34 @@ Result<Placement> placementOf(const Executable &program,
                               const Scalars &scalars) {
   Placement place;
   place.rows = kernelCase.tokens;
-  std::optional<std::vector<int64_t>> table;
+  std::optional<std::vector<int64_t>> table, slots;
   for (size_t i = 0; i < program.inputs.size(); ++i) {
-    if (inputOf(kernelCase, i).role != Role::PageTable)
+    const Role role = inputOf(kernelCase, i).role;
+    if (role != Role::PageTable && role != Role::Slots)
       continue;
     std::vector<int64_t> shape = resolveShape(program.inputs[i].shape, scalars);
-    if (table && *table != shape)
-      return Status::error("page tables have different shapes");
-    table = std::move(shape);
+    std::optional<std::vector<int64_t>> &known =
+        role == Role::Slots ? slots : table;
+    if (known && *known != shape)
+      return Status::error(role == Role::Slots
+                               ? "lists of slots have different shapes"
+                               : "page tables have different shapes");
+    known = std::move(shape);
   }
   int64_t page = kCachePage;
-  for (const CacheSpec &cache : program.caches)
+  for (const CacheSpec &cache : program.caches) {
     page = cache.page;
+    place.slotPages = std::max(place.slotPages, cache.slotPages);
+  }
+  if (slots && slots->size() == 1)
+    place.sequences = std::max<int64_t>((*slots)[0], 1);
   if (table && table->size() == 2) {
     place.sequences = std::max<int64_t>((*table)[0], 1);
     place.tableColumns = std::max<int64_t>((*table)[1], 1);
+    if (slots && (*slots)[0] != (*table)[0])
+      return Status::error("there are slots of " + std::to_string((*slots)[0]) +
+                           " sequences, and pages of " +
+                           std::to_string((*table)[0]));
   }
   // No step has more positions, and sums stay far from what 64 bits hold.
   constexpr int64_t kMostPositions = int64_t(1) << 31;
@@ -78,8 +96,10 @@ Result<Placement> placementOf(const Executable &program,
         std::to_string(place.rows) + " rows in " +
         std::to_string(place.sequences) + " sequences need more than the " +
         std::to_string(room) + " positions that the page table has room for");
-  place.depth =
-      std::clamp<int64_t>(room - place.rowsOfEach(), 0, kernelCase.depth);
+  // States are as large at any depth.
+  place.depth = slots && !table ? std::min(kernelCase.depth, kMostPositions)
+                                : std::clamp<int64_t>(room - place.rowsOfEach(),
+                                                      0, kernelCase.depth);
   place.pages = std::min(place.tableColumns,
                          (place.depth + place.rowsOfEach() + page - 1) / page);
   return place;
@@ -154,7 +174,8 @@ Status fillCodeSums(HostTensor &sums, const HostTensor &codes) {
   return Status();
 }
 
-/// Rows of a sequence are neighbours. Pages come in no order.
+/// Rows of a sequence are neighbours. Pages come in no order, and slots from
+/// the last one on.
 void fillPlaces(HostTensor &tensor, Role role, const Placement &place,
                 uint64_t seed) {
   int32_t *values = tensor.data<int32_t>();
@@ -167,6 +188,11 @@ void fillPlaces(HostTensor &tensor, Role role, const Placement &place,
       for (int64_t i = 0; i < place.pages; ++i)
         values[sequence * place.tableColumns + i] =
             pages[sequence * place.pages + i];
+    return;
+  }
+  if (role == Role::Slots) {
+    std::iota(values, values + tensor.elementCount(), 0);
+    std::reverse(values, values + tensor.elementCount());
     return;
   }
   for (int64_t row = 0; row < tensor.elementCount(); ++row)

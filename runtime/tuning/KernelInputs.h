@@ -33,6 +33,7 @@ struct KernelInput {
     Positions, ///< of the step's rows in their sequences
     Sequences, ///< of the step's rows
     PageTable, ///< of the step's sequences
+    Slots,     ///< for states, of the step's sequences
     CodeSums   ///< of equal parts of each row of codes, which are input `codes`
   };
   Role role = Role::Numbers;
@@ -59,7 +60,7 @@ struct KernelCase {
   /// takes them; 1 of those that are not here.
   std::map<std::string, int64_t> sizes;
   /// Positions that each sequence has before its first row, as far as the page
-  /// table has room for them.
+  /// table, if there is one, has room for them.
   int64_t depth = 0;
   uint64_t seed = 0;
   /// [program's inputs]; those that are not here are of the first role, and

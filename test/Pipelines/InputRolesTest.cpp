@@ -44,6 +44,24 @@ TEST(InputRolesTest, PlacesOfRows) {
   EXPECT_EQ(roles[3].role, Role::PageTable);
 }
 
+TEST(InputRolesTest, SlotsOfSequences) {
+  const auto roles = rolesOf(R"(
+    !cache = !kf.state_cache<layers = 1, heads = 4, elements = 136, slot_pages = 32>
+    kf.program @p(%c: !cache, %q: tensor<?x2x8xf32>, %v: tensor<?x4x8xf32>, %a: tensor<?x4xf32>, %w: tensor<64x1x4xf32>, %d: tensor<4xf32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<2xi32>) -> tensor<?x4x8xf32> attributes {max_tokens = 4 : i64} {
+      %0 = kf.dispatch @k(%q, %v, %a, %w, %d, %c, %p, %s, %t) : (tensor<?x2x8xf32>, tensor<?x4x8xf32>, tensor<?x4xf32>, tensor<64x1x4xf32>, tensor<4xf32>, !cache, tensor<?xi32>, tensor<?xi32>, tensor<2xi32>) -> tensor<?x4x8xf32>
+      kf.yield %0 : tensor<?x4x8xf32>
+    }
+    kf.kernel @k(%q: tensor<?x2x8xf32>, %v: tensor<?x4x8xf32>, %a: tensor<?x4xf32>, %w: tensor<64x1x4xf32>, %d: tensor<4xf32>, %c: !cache, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<2xi32>) -> tensor<?x4x8xf32> {
+      %0 = kf.gated_delta %q, %q, %v, %a, %a, %w, %d, %d, %c, %p, %s, %t {layer = 0 : i64} : tensor<?x2x8xf32>, tensor<?x4x8xf32>, tensor<?x4xf32>, tensor<64x1x4xf32>, tensor<4xf32>, tensor<4xf32>, !cache, tensor<?xi32>, tensor<2xi32>
+      kf.yield %0 : tensor<?x4x8xf32>
+    })");
+  ASSERT_EQ(roles.size(), 8u);
+  EXPECT_EQ(roles[0].role, Role::Numbers);
+  EXPECT_EQ(roles[5].role, Role::Positions);
+  EXPECT_EQ(roles[6].role, Role::Sequences);
+  EXPECT_EQ(roles[7].role, Role::Slots);
+}
+
 TEST(InputRolesTest, RowsOfCodesAndTheirSums) {
   const auto roles = rolesOf(R"(
     kf.program @p(%s: tensor<?x2xf32>, %u: tensor<?x2xi32>, %x: tensor<?x64xi8>) -> tensor<?x8xf32> attributes {max_tokens = 4 : i64} {

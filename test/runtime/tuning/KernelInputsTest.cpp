@@ -112,6 +112,50 @@ TEST(KernelInputsTest, DepthStaysWithinTheTable) {
   EXPECT_EQ(ints(inputs[1]).back(), 19);
 }
 
+/// What kf.gated_delta reads: rows, positions, sequences and slots.
+Executable statesProgram() {
+  Executable program = pagedProgram();
+  program.caches = {CacheSpec::ofStates(1, 1, 8, 32)};
+  program.inputs.back() = {DataType::I32, {kSequences}};
+  return program;
+}
+
+KernelCase statesCase(int64_t sequences) {
+  KernelCase result = pagedCase();
+  result.inputs.back() = {Role::Slots};
+  result.sizes["sequences"] = sequences;
+  return result;
+}
+
+TEST(KernelInputsTest, EachSequenceHasASlot) {
+  for (const int64_t sequences : {1, 3}) {
+    KernelCase kernelCase = statesCase(sequences);
+    kernelCase.depth = 1000;
+    const Executable program = statesProgram();
+    const auto inputs = makeInputs(program, kernelCase);
+    const auto pages =
+        (*kernelScalars(program, kernelCase))[KF_SCALAR_CACHE_PAGES];
+    EXPECT_EQ(program.caches[0].slots(pages), sequences);
+    EXPECT_EQ(inputs[3].shape, std::vector<int64_t>{sequences});
+    EXPECT_EQ(ints(inputs[3]), sequences == 1
+                                   ? std::vector<int32_t>({0})
+                                   : std::vector<int32_t>({2, 1, 0}));
+    EXPECT_EQ(ints(inputs[2]), sequences == 1
+                                   ? std::vector<int32_t>(6, 0)
+                                   : std::vector<int32_t>({0, 0, 1, 1, 2, 2}));
+    EXPECT_EQ(ints(inputs[1]).front(), 1000);
+  }
+}
+
+TEST(KernelInputsTest, SlotsAreOfThePageTablesSequences) {
+  Executable program = statesProgram();
+  program.inputs.push_back({DataType::I32, {2, 5}});
+  KernelCase kernelCase = statesCase(3);
+  kernelCase.inputs.push_back({Role::PageTable});
+  EXPECT_EQ(kernelScalars(program, kernelCase).message(),
+            "there are slots of 3 sequences, and pages of 2");
+}
+
 TEST(KernelInputsTest, Numbers) {
   Executable program;
   program.inputs = {{DataType::I32, {50}},  {DataType::F16, {50}},
