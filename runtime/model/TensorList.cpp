@@ -150,6 +150,7 @@ constexpr TensorNames qwenMoeNames() {
 /// attention.
 constexpr TensorNames qwenLinearNames() {
   TensorNames names = qwenMoeNames();
+  names.guesses = "mtp.";
   names.linearQkv = "linear_attn.in_proj_qkv";
   names.linearZ = "linear_attn.in_proj_z";
   names.linearA = "linear_attn.in_proj_a";
@@ -662,7 +663,8 @@ bool isOfGuessingLayer(const ModelConfig &config, std::string_view name) {
 bool isIgnorable(const ModelConfig &config, const std::string &name) {
   if (isOfUnusedKeys(config, name) || isOfGuessingLayer(config, name))
     return true;
-  if (config.hasStates() && name.starts_with("mtp."))
+  if (const std::string_view beginning = tensorNames(config).guesses;
+      !beginning.empty() && name.starts_with(beginning))
     return true;
   if (name == kGgufLongFactors || name == kGgufShortFactors)
     return config.naming == TensorNaming::Gguf && isLongRope(config);

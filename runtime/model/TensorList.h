@@ -66,6 +66,9 @@ struct TensorNames {
   std::string_view tokenGate, tokenOutput;  ///< [P, D], [D, P]
   std::string_view tokenOutputNorm;         ///< [D]
   std::string_view layerScale;              ///< [1]; the whole name
+  /// What whole names of layers that guess further tokens begin with, where
+  /// those are not behind the last layer.
+  std::string_view guesses;
   // Of streams, S of them: their router, and shares of one in another.
   std::string_view streamNorm, streamRouter; ///< [D], [S, D]
   std::string_view streamPredictions;        ///< [S * S, S]

@@ -146,20 +146,26 @@ TEST(StoredTensors, States) {
     EXPECT_EQ(findTensors(config, *weights).status().message(), "");
   }
   const ModelConfig config = golden("qwen3-5").take();
-  auto tensors = std::make_unique<MemoryTensors>();
-  for (const ListedTensor &tensor : listTensors(config)) {
-    std::string name = tensor.name;
-    if (name.starts_with("model."))
-      name = "model.language_model." + name.substr(6);
-    tensors->add(name, tensor.shape,
-                 std::vector<float>(
-                     static_cast<size_t>(*checkedElementCount(tensor.shape))));
+  ModelConfig withoutStates = config;
+  withoutStates.linear = {};
+  for (LayerConfig &layer : withoutStates.layerConfigs)
+    layer.isLinear = false;
+  for (const ModelConfig &each : {config, withoutStates}) {
+    auto tensors = std::make_unique<MemoryTensors>();
+    for (const ListedTensor &tensor : listTensors(each)) {
+      std::string name = tensor.name;
+      if (name.starts_with("model."))
+        name = "model.language_model." + name.substr(6);
+      tensors->add(name, tensor.shape,
+                   std::vector<float>(static_cast<size_t>(
+                       *checkedElementCount(tensor.shape))));
+    }
+    tensors->add("mtp.fc.weight", {1}, {1.0f});
+    tensors->add("model.visual.patch_embed.proj.weight", {1}, {1.0f});
+    std::unique_ptr<WeightSource> weights = std::move(tensors);
+    ASSERT_TRUE(adaptStoredTensors(each, weights).ok());
+    EXPECT_EQ(findTensors(each, *weights).status().message(), "");
   }
-  tensors->add("mtp.fc.weight", {1}, {1.0f});
-  tensors->add("model.visual.patch_embed.proj.weight", {1}, {1.0f});
-  std::unique_ptr<WeightSource> weights = std::move(tensors);
-  ASSERT_TRUE(adaptStoredTensors(config, weights).ok());
-  EXPECT_EQ(findTensors(config, *weights).status().message(), "");
 }
 
 /// Gemma 4's experts are in two stacks, whose names say nothing behind them,
