@@ -11,6 +11,7 @@
 #include "runtime/engine/Engine.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -143,8 +144,10 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
     return status;
   }
   batch.pages.push_back(sequence.pages.pages());
-  if (sequence.pages.slot() >= 0)
+  if (pool->slots() > 0) {
+    assert(sequence.pages.slot() >= 0 && "who begins has been given a slot");
     batch.useSlot(sequence.pages.slot());
+  }
   for (size_t i = 0; i < piece.count; ++i) {
     batch.addRow(sequence.ids[sequence.next + i],
                  position + static_cast<int64_t>(i));

@@ -110,17 +110,23 @@ public:
   /// again, and position() goes back meanwhile. Where reading fails the
   /// sequence is what it was before; only where a page of it could not be
   /// copied, position() is the first of that page, and where it has lost its
-  /// pages, what it has by then. Errors at once: ids that are none, more than
-  /// the context or the whole cache has room for, a sequence that reads,
-  /// Status::cancelled() after cancel() within `done`.
+  /// pages, what it has by then. Of a model whose layers keep states, a
+  /// sequence without one of its last token reads its tokens again as well,
+  /// from 0 on, and nothing is taken over: after rewind(), as a fork, where a
+  /// reading has failed or was cancelled, and where one that began needed its
+  /// slot. Errors at once: ids that are none, more than the context or the
+  /// whole cache has room for, a sequence that reads, Status::cancelled() after
+  /// cancel() within `done`.
   Status read(Reading reading);
   bool isReading() const { return reading.has_value(); }
   /// Ends what it reads with Status::cancelled(), which `done` is called with
-  /// before this returns. Where the reading has ended already, in the step that
-  /// calls this, `done` is called with what came of it, or is what calls this;
-  /// then it cannot read on: until it returns, read() is Status::cancelled().
-  /// So a text that goes on from `done` ends wherever it is cancelled from.
-  /// Nothing happens where nothing is read and no `done` is being called.
+  /// before this returns; the sequence is what it is after another error of
+  /// read(), which may be shorter than before. Where the reading has ended
+  /// already, in the step that calls this, `done` is called with what came of
+  /// it, or is what calls this; then it cannot read on: until it returns,
+  /// read() is Status::cancelled(). So a text that goes on from `done` ends
+  /// wherever it is cancelled from. Nothing happens where nothing is read and
+  /// no `done` is being called.
   void cancel();
 
   Engine &engine() const { return owner; }
@@ -139,10 +145,12 @@ public:
   int64_t reusedTokens() const { return reused; }
 
   /// Forgets the tokens from `position` on, so that others can follow those
-  /// before it. Errors: a position that was not reached, a sequence that reads.
+  /// before it; what is read next may begin with all of these (read()). Errors:
+  /// a position that was not reached, a sequence that reads.
   Status rewind(int64_t position);
   /// A sequence of the same tokens, which share their pages until one of the
-  /// two writes to them. Error: a sequence that reads.
+  /// two writes to them. It has no states, and reads its tokens again (read()).
+  /// Error: a sequence that reads.
   Result<std::unique_ptr<Sequence>> fork() const;
 
 private:

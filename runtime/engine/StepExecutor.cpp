@@ -183,8 +183,12 @@ Result<uint64_t> StepExecutor::submit(const StepPlan &plan, int64_t body,
   for (StepInput input : {kStepPositions, kStepSequences})
     KF_RETURN_IF_ERROR(write(layers, input, plan.columns[input]));
   KF_RETURN_IF_ERROR(writePages(layers, plan));
-  if (model.config().hasStates())
+  if (model.config().hasStates()) {
+    assert(plan.columns[kStepStates].size() ==
+               plan.pages.size() * sizeof(int32_t) &&
+           "each sequence of a step has a slot");
     KF_RETURN_IF_ERROR(write(layers, kStepStates, plan.columns[kStepStates]));
+  }
   KF_RETURN_IF_ERROR(run(layers, counts, cancelled));
   Slot &slot = slotOf(started);
   slot.choice = nullptr;
