@@ -36,6 +36,10 @@ inline constexpr double kMinRopeBase = 1, kMaxRopeBase = 1e18;
 inline constexpr double kMinYarn = 1e-3, kMaxYarn = 1e6;
 inline constexpr double kMinLongRope = 0.1, kMaxLongRope = 1e12;
 
+/// Rows that a convolution of linear attention sums up at most: kernels have
+/// code for each.
+inline constexpr int64_t kMaxTaps = 16;
+
 /// By how much queries may grow where their position is e times as far, far
 /// beyond any model's.
 inline constexpr double kMaxQueryGrowth = 1e3;

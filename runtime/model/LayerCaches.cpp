@@ -48,8 +48,12 @@ int64_t kf::statePagesOf(const ModelConfig &config) {
 }
 
 int64_t kf::cachedStates(const ModelConfig &config, int64_t pages) {
-  const int64_t each = statePagesOf(config);
-  return config.hasStates() ? (pages + each - 1) / each : 0;
+  if (!config.hasStates())
+    return 0;
+  const LayerCaches caches(config);
+  const auto states =
+      std::ranges::find_if(caches.specs(), &CacheSpec::isOfStates);
+  return states == caches.specs().end() ? 0 : states->slots(pages);
 }
 
 int64_t kf::pagesOfSequence(const ModelConfig &config, int64_t positions) {

@@ -54,7 +54,6 @@ Status kf::readLinearAttention(const ConfigReader &reader, const Family &family,
   if (std::ranges::none_of(config.layerConfigs, &LayerConfig::isLinear))
     return Status();
   LinearAttentionConfig &linear = config.linear;
-  constexpr int64_t mostTaps = 16; // of kf.gated_delta
   struct Size {
     const char *name;
     int64_t &value;
@@ -65,7 +64,7 @@ Status kf::readLinearAttention(const ConfigReader &reader, const Family &family,
       {"linear_num_value_heads", linear.valueHeads, 1, kMaxSize, 32},
       {"linear_key_head_dim", linear.keyDim, 1, kMaxHeadDim, 128},
       {"linear_value_head_dim", linear.valueDim, 1, kMaxHeadDim, 128},
-      {"linear_conv_kernel_dim", linear.taps, 2, mostTaps, 4}};
+      {"linear_conv_kernel_dim", linear.taps, 2, kMaxTaps, 4}};
   for (const Size &size : sizes) {
     KF_ASSIGN_OR_RETURN(size.value, reader.integer(size.name, size.least,
                                                    size.most, size.otherwise));

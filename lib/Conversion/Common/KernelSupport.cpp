@@ -58,10 +58,7 @@ SmallVector<Type> tensorsOf(Operation *op) {
 }
 
 Type elementOf(Type type) {
-  if (isa<StateCacheType>(type))
-    return Float32Type::get(type.getContext());
-  auto cache = dyn_cast<KVCacheType>(type);
-  return cache ? cache.getType() : getElementTypeOrSelf(type);
+  return isCache(type) ? getCacheElement(type) : getElementTypeOrSelf(type);
 }
 
 /// Whether indices of `bits` bits can count `tokens` rows of the tensor; bytes,

@@ -72,10 +72,8 @@ LogicalResult GPUEmitter::emit() {
 
 /// The elements of the flat memref of a tensor or cache.
 static Type storedElement(Type type) {
-  if (isa<StateCacheType>(type))
-    return Float32Type::get(type.getContext());
-  auto cache = dyn_cast<KVCacheType>(type);
-  Type element = cache ? cache.getType() : getElementTypeOrSelf(type);
+  Type element =
+      isCache(type) ? getCacheElement(type) : getElementTypeOrSelf(type);
   if (element.isBF16())
     return IntegerType::get(type.getContext(), 16);
   if (element.isInteger(1) || isa<QuantType, Float8E4M3FNType>(element))

@@ -28,14 +28,13 @@ static Type storedElement(Type element) {
 
 /// Where kernel argument or result `type` lies in memory.
 static MemRefType storageType(Type type) {
-  if (auto cache = dyn_cast<KVCacheType>(type)) {
-    Type element = cache.isQuantized() ? IntegerType::get(type.getContext(), 8)
-                                       : cache.getType();
-    return MemRefType::get({ShapedType::kDynamic}, element);
-  }
-  if (isa<StateCacheType>(type))
+  if (isCache(type)) {
+    Type element = getCacheElement(type);
     return MemRefType::get({ShapedType::kDynamic},
-                           Float32Type::get(type.getContext()));
+                           isa<QuantType>(element)
+                               ? IntegerType::get(type.getContext(), 8)
+                               : element);
+  }
   auto tensor = cast<RankedTensorType>(type);
   LayoutAttr layout = getLayout(tensor);
   auto quant = dyn_cast<QuantType>(tensor.getElementType());

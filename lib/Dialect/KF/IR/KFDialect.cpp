@@ -456,6 +456,12 @@ int64_t mlir::kf::getLayers(Type cache) {
   return cast<KVCacheType>(cache).getLayers();
 }
 
+Type mlir::kf::getCacheElement(Type cache) {
+  if (isa<StateCacheType>(cache))
+    return Float32Type::get(cache.getContext());
+  return cast<KVCacheType>(cache).getType();
+}
+
 Type mlir::kf::withLayers(Type cache, int64_t layers) {
   if (auto states = dyn_cast<StateCacheType>(cache))
     return states.withLayers(layers);

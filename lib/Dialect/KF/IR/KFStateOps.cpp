@@ -8,11 +8,10 @@
 
 #include "OpChecks.h"
 
+#include "runtime/model/ConfigLimits.h"
+
 using namespace mlir;
 using namespace mlir::kf;
-
-/// Rows that a convolution sums up at most: its loop over them has no end.
-static constexpr int64_t mostTaps = 16;
 
 LogicalResult GatedDeltaOp::inferReturnTypes(MLIRContext *,
                                              std::optional<Location> loc,
@@ -51,10 +50,10 @@ LogicalResult GatedDeltaOp::verify() {
   const int64_t rows = 2 * keyHeads * getKeyDim() + heads * getValueDim();
   const int64_t taps =
       convolution.getRank() == 3 ? convolution.getDimSize(2) : 0;
-  if (taps < 2 || taps > mostTaps ||
+  if (taps < 2 || taps > ::kf::kMaxTaps ||
       !isFloatOfShape(convolution, {rows, 1, taps}))
     return emitOpError("C3: convolution must be [")
-           << rows << ", 1, taps] of a float type, with 2 to " << mostTaps
+           << rows << ", 1, taps] of a float type, with 2 to " << ::kf::kMaxTaps
            << " taps, found " << convolution;
   if (!isFloatOfShape(getDecay().getType(), {heads}) ||
       !isFloatOfShape(getBias().getType(), {heads}))

@@ -235,6 +235,8 @@ bool isCache(Type type);
 /// The layers of such a type, and the type with another number of them.
 int64_t getLayers(Type cache);
 Type withLayers(Type cache, int64_t layers);
+/// What a cache of such a type has: floats, or a `!kf.quant`.
+Type getCacheElement(Type cache);
 
 /// Whether `append` stores what `attention` reads of the step's own rows: in
 /// its layer, by the same positions, sequences and table.
