@@ -1,5 +1,6 @@
 !cache = !kf.state_cache<layers = 2, heads = 4, elements = 136, slot_pages = 2>
 !wide = !kf.state_cache<layers = 1, heads = 3, elements = 608, slot_pages = 4>
+!tall = !kf.state_cache<layers = 1, heads = 1, elements = 9916, slot_pages = 4>
 !narrow = !kf.state_cache<layers = 1, heads = 2, elements = 54, slot_pages = 1>
 
 func.func @delta(%q: tensor<?x2x8xf32>, %k: tensor<?x2x8xf32>, %v: tensor<?x4x8xf32>, %a: tensor<?x4xf32>, %b: tensor<?x4xf32>, %w: tensor<64x1x4xf32>, %d: tensor<4xf32>, %i: tensor<4xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %s: tensor<1xi32>, %c: !cache) -> tensor<?x4x8xf32> attributes {kf.max_tokens = 100 : i64} {
@@ -45,4 +46,44 @@ func.func @delta_views(%x: tensor<?x24xf32>, %ab: tensor<?x4xf32>, %w: tensor<24
   %b = tensor.extract_slice %ab[0, 2] [%n, 2] [1, 1] : tensor<?x4xf32> to tensor<?x2xf32>
   %0 = kf.gated_delta %q, %k, %v, %a, %b, %w, %d, %i, %c, %p, %sp, %s {layer = 0 : i64} : tensor<?x1x6xf32>, tensor<?x2x6xf32>, tensor<?x2xf32>, tensor<24x1x2xf32>, tensor<2xf32>, tensor<2xf32>, !narrow, tensor<?xi32>, tensor<1xi32>
   return %0 : tensor<?x2x6xf32>
+}
+
+// A head with more columns than a workgroup has threads.
+func.func @delta_tall(%q: tensor<?x1x8xf32>, %k: tensor<?x1x8xf32>, %v: tensor<?x1x1100xf32>, %a: tensor<?x1xf32>, %b: tensor<?x1xf32>, %w: tensor<1116x1x2xf32>, %d: tensor<1xf32>, %i: tensor<1xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %s: tensor<1xi32>, %c: !tall) -> tensor<?x1x1100xf32> attributes {kf.max_tokens = 40 : i64} {
+  %0 = kf.gated_delta %q, %k, %v, %a, %b, %w, %d, %i, %c, %p, %sp, %s {layer = 0 : i64} : tensor<?x1x8xf32>, tensor<?x1x1100xf32>, tensor<?x1xf32>, tensor<1116x1x2xf32>, tensor<1xf32>, tensor<1xf32>, !tall, tensor<?xi32>, tensor<1xi32>
+  return %0 : tensor<?x1x1100xf32>
+}
+
+// Gates whose exponentials overflow, and those that are infinite.
+func.func @delta_large_gates(%q: tensor<6x2x8xf32>, %k: tensor<6x2x8xf32>, %v: tensor<6x4x8xf32>, %a: tensor<6x4xf32>, %b: tensor<6x4xf32>, %w: tensor<64x1x4xf32>, %d: tensor<4xf32>, %i: tensor<4xf32>, %p: tensor<6xi32>, %sp: tensor<6xi32>, %s: tensor<1xi32>, %c: !cache) -> tensor<6x4x8xf32> {
+  %large = arith.constant dense<200.0> : tensor<6x4xf32>
+  %as = arith.mulf %a, %large : tensor<6x4xf32>
+  %bs = arith.mulf %b, %large : tensor<6x4xf32>
+  %0 = kf.gated_delta %q, %k, %v, %as, %bs, %w, %d, %i, %c, %p, %sp, %s {layer = 0 : i64} : tensor<6x2x8xf32>, tensor<6x4x8xf32>, tensor<6x4xf32>, tensor<64x1x4xf32>, tensor<4xf32>, tensor<4xf32>, !cache, tensor<6xi32>, tensor<1xi32>
+  return %0 : tensor<6x4x8xf32>
+}
+
+func.func @delta_infinite_gates(%q: tensor<6x2x8xf32>, %k: tensor<6x2x8xf32>, %v: tensor<6x4x8xf32>, %a: tensor<6x4xf32>, %b: tensor<6x4xf32>, %w: tensor<64x1x4xf32>, %d: tensor<4xf32>, %i: tensor<4xf32>, %p: tensor<6xi32>, %sp: tensor<6xi32>, %s: tensor<1xi32>, %c: !cache) -> tensor<6x4x8xf32> {
+  %huge = arith.constant dense<3.0e38> : tensor<6x4xf32>
+  %as = arith.mulf %a, %huge : tensor<6x4xf32>
+  %ai = arith.mulf %as, %huge : tensor<6x4xf32>
+  %bs = arith.mulf %b, %huge : tensor<6x4xf32>
+  %bi = arith.mulf %bs, %huge : tensor<6x4xf32>
+  %0 = kf.gated_delta %q, %k, %v, %ai, %bi, %w, %d, %i, %c, %p, %sp, %s {layer = 0 : i64} : tensor<6x2x8xf32>, tensor<6x4x8xf32>, tensor<6x4xf32>, tensor<64x1x4xf32>, tensor<4xf32>, tensor<4xf32>, !cache, tensor<6xi32>, tensor<1xi32>
+  return %0 : tensor<6x4x8xf32>
+}
+
+// Nothing to divide by.
+func.func @delta_zero_keys(%q: tensor<6x2x8xf32>, %k: tensor<6x2x8xf32>, %v: tensor<6x4x8xf32>, %a: tensor<6x4xf32>, %b: tensor<6x4xf32>, %w: tensor<64x1x4xf32>, %d: tensor<4xf32>, %i: tensor<4xf32>, %p: tensor<6xi32>, %sp: tensor<6xi32>, %s: tensor<1xi32>, %c: !cache) -> tensor<6x4x8xf32> {
+  %zero = arith.constant dense<0.0> : tensor<6x2x8xf32>
+  %ks = arith.mulf %k, %zero : tensor<6x2x8xf32>
+  %0 = kf.gated_delta %q, %ks, %v, %a, %b, %w, %d, %i, %c, %p, %sp, %s {layer = 0 : i64} : tensor<6x2x8xf32>, tensor<6x4x8xf32>, tensor<6x4xf32>, tensor<64x1x4xf32>, tensor<4xf32>, tensor<4xf32>, !cache, tensor<6xi32>, tensor<1xi32>
+  return %0 : tensor<6x4x8xf32>
+}
+
+func.func @delta_zero_queries(%q: tensor<6x2x8xf32>, %k: tensor<6x2x8xf32>, %v: tensor<6x4x8xf32>, %a: tensor<6x4xf32>, %b: tensor<6x4xf32>, %w: tensor<64x1x4xf32>, %d: tensor<4xf32>, %i: tensor<4xf32>, %p: tensor<6xi32>, %sp: tensor<6xi32>, %s: tensor<1xi32>, %c: !cache) -> tensor<6x4x8xf32> {
+  %zero = arith.constant dense<0.0> : tensor<6x2x8xf32>
+  %qs = arith.mulf %q, %zero : tensor<6x2x8xf32>
+  %0 = kf.gated_delta %qs, %k, %v, %a, %b, %w, %d, %i, %c, %p, %sp, %s {layer = 0 : i64} : tensor<6x2x8xf32>, tensor<6x4x8xf32>, tensor<6x4xf32>, tensor<64x1x4xf32>, tensor<4xf32>, tensor<4xf32>, !cache, tensor<6xi32>, tensor<1xi32>
+  return %0 : tensor<6x4x8xf32>
 }

@@ -416,6 +416,21 @@ TEST(Sharding, SharesNoLatentAttention) {
             "2 ranks cannot share models with latent attention; 1 can");
 }
 
+/// Qwen 3.5's, whose layers keep states, and where none does, have gates.
+TEST(Sharding, StatesAndGatesAreAlone) {
+  auto config = loadModelConfig(KF_SOURCE_DIR "/test/golden/qwen3-5");
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(possibleRanks(*config), std::vector<int64_t>{1});
+  EXPECT_EQ(shardModel(*config, nullptr, 0, 2).status().message(),
+            "2 ranks cannot share models whose layers keep states; 1 can");
+  config->linear = {};
+  for (LayerConfig &layer : config->layerConfigs)
+    layer.isLinear = false;
+  EXPECT_EQ(possibleRanks(*config), std::vector<int64_t>{1});
+  EXPECT_EQ(shardModel(*config, nullptr, 0, 2).status().message(),
+            "2 ranks cannot share models whose attention has gates; 1 can");
+}
+
 /// Gemma 3n's gates of which few count: the mean is that of all ranks' columns,
 /// and no zeros behind them.
 TEST(Sharding, GatesKnowHowManyColumnsAllHave) {
