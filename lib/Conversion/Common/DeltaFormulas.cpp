@@ -12,6 +12,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 #include <cmath>
 
@@ -51,14 +52,38 @@ Value DeltaHead::loadIndex(Value tensor, Value at) {
 }
 
 void DeltaHead::forRows(function_ref<void(Value, Value)> body) {
+  forRows({}, [&](Value row, Value isFirst, ValueRange) {
+    body(row, isFirst);
+    return SmallVector<Value>();
+  });
+}
+
+SmallVector<Value> DeltaHead::forRows(
+    ValueRange inits,
+    function_ref<SmallVector<Value>(Value, Value, ValueRange)> body) {
   auto isEqual = [&](Value a, Value other) -> Value {
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, a, other);
   };
-  e.loop(e.sizesOf(op.getPositions())[0], [&](Value row) {
-    e.ifThen(isEqual(loadIndex(op.getSequences(), row), sequence), [&] {
-      body(row, isEqual(loadIndex(op.getPositions(), row), e.index(0)));
-    });
-  });
+  auto rows =
+      e.loop(e.index(0), e.sizesOf(op.getPositions())[0], e.index(1), inits,
+             [&](Value row, ValueRange before) {
+               auto own = scf::IfOp::create(
+                   b, loc, inits.getTypes(),
+                   isEqual(loadIndex(op.getSequences(), row), sequence),
+                   /*withElseRegion=*/!inits.empty());
+               OpBuilder::InsertionGuard guard(b);
+               b.setInsertionPointToStart(own.thenBlock());
+               SmallVector<Value> after = body(
+                   row, isEqual(loadIndex(op.getPositions(), row), e.index(0)),
+                   before);
+               if (!inits.empty()) {
+                 scf::YieldOp::create(b, loc, after);
+                 b.setInsertionPointToStart(own.elseBlock());
+                 scf::YieldOp::create(b, loc, before);
+               }
+               return SmallVector<Value>(own.getResults());
+             });
+  return SmallVector<Value>(rows.getResults());
 }
 
 std::pair<Value, Value> DeltaHead::gatesOf(Value row) {

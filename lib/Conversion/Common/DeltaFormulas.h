@@ -42,6 +42,12 @@ public:
   /// Calls `body` for each row of the sequence, in their order, with whether it
   /// is the first one. What leads there is the same for all of a workgroup.
   void forRows(function_ref<void(Value row, Value isFirst)> body);
+  /// The same with values that go from row to row, from `inits` on; returns the
+  /// last ones.
+  SmallVector<Value>
+  forRows(ValueRange inits,
+          function_ref<SmallVector<Value>(Value row, Value isFirst, ValueRange)>
+              body);
   /// What the matrix is multiplied by for row `row`, and the share of the
   /// difference that is added.
   std::pair<Value, Value> gatesOf(Value row);

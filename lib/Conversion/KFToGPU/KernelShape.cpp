@@ -8,6 +8,7 @@
 
 #include "kf/Conversion/KernelShape.h"
 
+#include "Attention/DeltaThreads.h"
 #include "Products/MmaSums.h"
 
 #include "mlir/Support/DebugStringHelper.h"
@@ -553,9 +554,18 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
     // Beside them, the id of an entry for each thread.
     shape.workgroupBytes += 4 * (shape.adjustmentWords + shape.threadCount);
   }
-  if (findOp<GatedDeltaOp>(kernel) &&
-      !llvm::equal(schedule.getWorkgroup(), ArrayRef<int64_t>{1, 1}))
-    return fail("gated_delta needs workgroup = [1, 1], a sequence and a head");
+  if (auto delta = findOp<GatedDeltaOp>(kernel)) {
+    if (!llvm::equal(schedule.getWorkgroup(), ArrayRef<int64_t>{1, 1}))
+      return fail(
+          "gated_delta needs workgroup = [1, 1], a sequence and a head");
+    const DeltaThreads threads(delta, shape.threads);
+    if (shape.threadCount != threads.columns && threads.held == 0)
+      return fail("gated_delta needs threads = [columns], or [columns, parts] "
+                  "with as many columns as v has, and parts of at most " +
+                  Twine(DeltaThreads::mostHeld) +
+                  " columns of k, which they divide evenly");
+    shape.workgroupBytes += 4 * threads.sums();
+  }
   auto matmul = findOp<MatmulOp>(kernel);
   if (!matmul) {
     if (!schedule.getTile().empty() || schedule.getReduction() != 0)

@@ -30,6 +30,10 @@ namespace {
 
 /// Threads of a workgroup that takes rows or elements: at least, and at most.
 constexpr int64_t rowThreads = 64, mostRowThreads = 1024;
+// Of kf.gated_delta: rows of a state's column that a thread holds, those that
+// it holds at most, and threads, each of which needs registers for them.
+constexpr int64_t rowsOfDelta = 16, mostRowsOfDelta = 64,
+                  mostDeltaThreads = 512;
 /// Elements that a thread asks for at a time, and the most of a row.
 constexpr int64_t batchOfThread = 8, mostOfRow = 16;
 /// Elements that such a workgroup should have before another one starts.
@@ -368,14 +372,24 @@ private:
   }
 
   /// A sequence and a head to a workgroup, whose threads have columns of the
-  /// state.
+  /// state, or parts of them.
   SimtScheduleAttr selectDelta(GatedDeltaOp op) {
     Draft draft;
     draft.workgroup = {1, 1};
-    draft.threads = {std::min<int64_t>(
+    const int64_t columns = std::min<int64_t>(
         std::clamp<int64_t>(llvm::bit_ceil<uint64_t>(op.getValueDim()), 32,
                             mostRowThreads),
-        machine.threads)};
+        machine.threads);
+    const int64_t dk = op.getKeyDim(),
+                  most = std::min(machine.threads, mostDeltaThreads);
+    int64_t parts = 1;
+    while (dk % (2 * parts) == 0 && dk / parts > rowsOfDelta &&
+           2 * parts * columns <= most)
+      parts *= 2;
+    draft.threads = {columns};
+    if (parts > 1 && columns >= op.getValueDim() &&
+        dk / parts <= mostRowsOfDelta)
+      draft.threads.push_back(parts);
     return draft.get(context);
   }
 

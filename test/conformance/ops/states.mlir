@@ -1,5 +1,6 @@
 !cache = !kf.state_cache<layers = 2, heads = 4, elements = 136, slot_pages = 2>
 !wide = !kf.state_cache<layers = 1, heads = 3, elements = 608, slot_pages = 4>
+!parts = !kf.state_cache<layers = 1, heads = 4, elements = 1064, slot_pages = 2>
 !tall = !kf.state_cache<layers = 1, heads = 1, elements = 9916, slot_pages = 4>
 !narrow = !kf.state_cache<layers = 1, heads = 2, elements = 54, slot_pages = 1>
 
@@ -46,6 +47,13 @@ func.func @delta_views(%x: tensor<?x24xf32>, %ab: tensor<?x4xf32>, %w: tensor<24
   %b = tensor.extract_slice %ab[0, 2] [%n, 2] [1, 1] : tensor<?x4xf32> to tensor<?x2xf32>
   %0 = kf.gated_delta %q, %k, %v, %a, %b, %w, %d, %i, %c, %p, %sp, %s {layer = 0 : i64} : tensor<?x1x6xf32>, tensor<?x2x6xf32>, tensor<?x2xf32>, tensor<24x1x2xf32>, tensor<2xf32>, tensor<2xf32>, !narrow, tensor<?xi32>, tensor<1xi32>
   return %0 : tensor<?x2x6xf32>
+}
+
+// Columns that GPUs have several threads for, rows of two sequences in turn.
+func.func @delta_parts(%q: tensor<?x2x40xf32>, %k: tensor<?x2x40xf32>, %v: tensor<?x4x24xf32>, %a: tensor<?x4xf32>, %b: tensor<?x4xf32>, %w: tensor<256x1x2xf32>, %d: tensor<4xf32>, %i: tensor<4xf32>, %p: tensor<?xi32>, %later: tensor<?xi32>, %sp: tensor<?xi32>, %s: tensor<2xi32>, %c: !parts) -> (tensor<?x4x24xf32>, tensor<?x4x24xf32>) attributes {kf.max_tokens = 40 : i64} {
+  %0 = kf.gated_delta %q, %k, %v, %a, %b, %w, %d, %i, %c, %p, %sp, %s {layer = 0 : i64} : tensor<?x2x40xf32>, tensor<?x4x24xf32>, tensor<?x4xf32>, tensor<256x1x2xf32>, tensor<4xf32>, tensor<4xf32>, !parts, tensor<?xi32>, tensor<2xi32>
+  %1 = kf.gated_delta %q, %k, %v, %a, %b, %w, %d, %i, %c, %later, %sp, %s {layer = 0 : i64} : tensor<?x2x40xf32>, tensor<?x4x24xf32>, tensor<?x4xf32>, tensor<256x1x2xf32>, tensor<4xf32>, tensor<4xf32>, !parts, tensor<?xi32>, tensor<2xi32>
+  return %0, %1 : tensor<?x4x24xf32>, tensor<?x4x24xf32>
 }
 
 // A head with more columns than a workgroup has threads.

@@ -6,14 +6,19 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A workgroup walks the rows of a sequence for one head. What a thread reads of
-// the state it has written itself: columns of the matrix, and channels of the
-// rows behind it. A row's channels go through workgroup memory.
+// A workgroup walks the rows of a sequence for one head, whose channels of a
+// row go through workgroup memory. Where there is a thread for each column of
+// the matrix, or several, threads hold their parts of columns in registers from
+// the first row to the last one, and add up what they find in workgroup memory.
+// Else a row reads its columns from the cache twice, and writes them. What a
+// thread reads there it has written itself, as channels of the rows behind the
+// matrix.
 //
 //===----------------------------------------------------------------------===//
 
 #include "../../Common/DeltaFormulas.h"
 #include "../GPUEmitter.h"
+#include "DeltaThreads.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -31,6 +36,9 @@ public:
         channels(e.workgroupMemory(op.getChannels(), b.getF32Type())) {}
 
   void emit() {
+    const DeltaThreads threads(op, e.shape.threads);
+    if (threads.held > 0)
+      return emitHeld(threads);
     head.forRows([&](Value row, Value isFirst) {
       for (const DeltaHead::Part &part : head.parts)
         convolve(part, row, isFirst);
@@ -80,6 +88,108 @@ private:
     });
   }
 
+  /// Of the state, `held` rows of a column, from number `held` * threadY on.
+  void emitHeld(const DeltaThreads &threads) {
+    const int64_t dv = op.getValueDim();
+    if (threads.parts > 1)
+      sums = e.workgroupMemory(threads.sums(), b.getF32Type());
+    Value isColumn = e.isLess(e.threadX, e.index(dv));
+    Value column = e.select(isColumn, e.threadX, e.index(dv - 1));
+    Value firstRow = e.mul(e.threadY, e.index(threads.held));
+    auto placeOf = [&](int64_t i) {
+      return e.add(
+          head.matrix,
+          e.add(e.mul(e.add(firstRow, e.index(i)), e.index(dv)), column));
+    };
+    SmallVector<Value> state;
+    for (int64_t i = 0; i < threads.held; ++i)
+      state.push_back(e.loadBuffer(cache, placeOf(i), b.getF32Type()));
+    // A sequence without rows keeps its state as it is.
+    state.push_back(arith::ConstantOp::create(b, loc, b.getBoolAttr(false)));
+    state = head.forRows(state, [&](Value row, Value isFirst,
+                                    ValueRange before) {
+      for (const DeltaHead::Part &part : head.parts)
+        convolve(part, row, isFirst);
+      e.barrier();
+      SmallVector<Value> after = stepHeld(threads, row, isFirst, firstRow,
+                                          column, isColumn, before.drop_back());
+      after.push_back(arith::ConstantOp::create(b, loc, b.getBoolAttr(true)));
+      e.barrier();
+      return after;
+    });
+    Value isWritten =
+        arith::AndIOp::create(b, loc, state.pop_back_val(), isColumn);
+    e.ifThen(isWritten, [&] {
+      for (auto [i, value] : llvm::enumerate(state))
+        storeState(value, placeOf(static_cast<int64_t>(i)));
+    });
+  }
+
+  SmallVector<Value> stepHeld(const DeltaThreads &threads, Value row,
+                              Value isFirst, Value firstRow, Value column,
+                              Value isColumn, ValueRange before) {
+    const int64_t dk = op.getKeyDim();
+    auto [decay, share] = head.gatesOf(row);
+    SmallVector<Value> state, queries, keys;
+    // S^T k, and the squares of q and k.
+    SmallVector<Value> found(3, e.f32(0.0));
+    for (auto [i, value] : llvm::enumerate(before)) {
+      Value number = e.add(firstRow, e.index(static_cast<int64_t>(i)));
+      Value q = loadChannel(number, 0), k = loadChannel(number, dk),
+            own = e.select(isFirst, e.f32(0.0), value);
+      const std::pair<Value, Value> factors[] = {{k, own}, {q, q}, {k, k}};
+      for (auto [sum, pair] : llvm::zip(found, factors))
+        sum = e.add(sum, e.mul(pair.first, pair.second));
+      state.push_back(own);
+      queries.push_back(q);
+      keys.push_back(k);
+    }
+    addParts(threads, found, /*first=*/0);
+    Value ofQueries = e.mul(head.inverseNorm(found[1]), head.queryScale()),
+          ofKeys = head.inverseNorm(found[2]);
+    Value known = e.mul(found[0], e.mul(ofKeys, decay));
+    Value v = loadChannel(column, 2 * dk);
+    Value change = e.mul(e.sub(v, known), e.mul(share, ofKeys));
+    SmallVector<Value> made(1, e.f32(0.0));
+    for (auto [own, q, k] : llvm::zip(state, queries, keys)) {
+      own = e.add(e.mul(own, decay), e.mul(k, change));
+      made[0] = e.add(made[0], e.mul(q, own));
+    }
+    addParts(threads, made, /*first=*/3);
+    Value isFirstPart = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                              e.threadY, e.index(0));
+    e.ifThen(arith::AndIOp::create(b, loc, isColumn, isFirstPart), [&] {
+      e.storeResult(e.mul(made[0], ofQueries), {row, e.index(0), column});
+    });
+    return state;
+  }
+
+  /// Adds up what the parts of a column have found, each number in memory of
+  /// its own, [parts][columns], from number `first` on.
+  void addParts(const DeltaThreads &threads, MutableArrayRef<Value> found,
+                int64_t first) {
+    if (threads.parts == 1)
+      return;
+    auto placeOf = [&](size_t number, Value part) {
+      const int64_t before =
+          (first + static_cast<int64_t>(number)) * threads.parts;
+      return e.add(
+          e.mul(e.add(part, e.index(before)), e.index(threads.columns)),
+          e.threadX);
+    };
+    for (auto [number, value] : llvm::enumerate(found))
+      memref::StoreOp::create(b, loc, value, sums, placeOf(number, e.threadY));
+    e.barrier();
+    for (auto [number, value] : llvm::enumerate(found)) {
+      value = Value();
+      for (int64_t part = 0; part < threads.parts; ++part) {
+        Value each = memref::LoadOp::create(b, loc, sums,
+                                            placeOf(number, e.index(part)));
+        value = value ? e.add(value, each) : each;
+      }
+    }
+  }
+
   void step(Value row, Value isFirst) {
     const int64_t dk = op.getKeyDim(), dv = op.getValueDim();
     auto [decay, share] = head.gatesOf(row);
@@ -123,6 +233,7 @@ private:
   DeltaHead head;
   Value cache;    // the buffer, of f32
   Value channels; // workgroup memory: of the row, behind the convolution
+  Value sums;     // of parts, see addParts; null: there is one
 };
 
 } // namespace
