@@ -50,7 +50,8 @@ struct ChatCounts {
 /// A model and a conversation. For each answer the whole conversation is
 /// rendered and tokenized, and read as a new sequence: what the engine's cache
 /// has of its beginning is reused, and the rest is computed. So a template may
-/// rewrite what was said earlier: then less is reused. One thread.
+/// rewrite what was said earlier: then less is reused. Of models whose layers
+/// keep states, nothing is. One thread.
 class ChatSession {
 public:
   /// Opens the model and makes its session. Errors: a model without a template.
