@@ -10,6 +10,10 @@
 // RUN: kf-opt %s --kf-set-target=target=cpu:aarch64-linux-gnu/generic | FileCheck %s --check-prefix=NEON
 // RUN: kf-opt %s --kf-set-target=target=vulkan | FileCheck %s --check-prefix=VULKAN
 // RUN: kf-opt %s --kf-set-target='target="#kf.vulkan_target<threads = 512, memory = 32768>"' | FileCheck %s --check-prefix=WRITTEN
+// RUN: kf-opt %s --kf-set-target=target=vulkan:lavapipe | FileCheck %s --check-prefix=LAVAPIPE
+// RUN: kf-opt %s --kf-set-target=target=vulkan:rdna3 | FileCheck %s --check-prefix=RDNA3
+// RUN: kf-opt %s --kf-set-target=target=vulkan:arc | FileCheck %s --check-prefix=ARC
+// RUN: kf-opt %s --kf-set-target=target=vulkan:h200 | FileCheck %s --check-prefix=H200
 // RUN: kf-opt %s --kf-set-target=target=reference | FileCheck %s --check-prefix=REFERENCE
 
 // CPU:       kf.target = #kf.cpu_target<cpu = "znver4", int8_dot = true, bf16_dot = true>
@@ -24,6 +28,10 @@
 // NEON:      kf.target = #kf.cpu_target<cpu = "generic", triple = "aarch64-linux-gnu", lanes = 4, registers = 32>
 // VULKAN:    kf.target = #kf.vulkan_target<threads = 256, memory = 16384>
 // WRITTEN:   kf.target = #kf.vulkan_target<threads = 512, memory = 32768>
+// LAVAPIPE:  subgroup = 8, arithmetic = true, types = [f16, i8, i16, i64], denorm_preserve = true, int8_dot = true>
+// RDNA3:     subgroup = 64, arithmetic = true, shuffle = true, {{.*}} matrices = [f16, i8], multiprocessors = 96>
+// ARC:       subgroup = 32, {{.*}} matrices = [f16, i8], multiprocessors = 32>
+// H200:      memory = 49152, subgroup = 32, {{.*}} matrices = [f16, bf16, i8], multiprocessors = 132>
 // REFERENCE: kf.target = #kf.reference_target
 
 // RUN: not kf-opt %s --kf-set-target 2>&1 | FileCheck %s --check-prefix=NONE
@@ -50,7 +58,7 @@
 // NO-X32:       error: kf-set-target: cpu target: there is no code for the system 'x86_64-linux-gnux32';
 // NO-BIG-ENDIAN: error: kf-set-target: cpu target: there is no code for the system 'aarch64_be-linux-gnu';
 // NO-WINDOWS:   error: kf-set-target: cpu target: there is no code for the system 'x86_64-pc-windows-msvc';
-// NO-VULKAN:    error: kf-set-target: vulkan target: there is no chip 'sm_90a'; leave it out, or give kf-set-target what a device reports, #kf.vulkan_target<...>
+// NO-VULKAN:    error: kf-set-target: vulkan target: there is no chip 'sm_90a'; known are lavapipe, rdna3, arc, h200; leave it out, or give kf-set-target what a device reports, #kf.vulkan_target<...>
 // NO-REFERENCE: error: kf-set-target: reference target: there is no chip 'sm_90a'; leave it out
 // ATTRIBUTE:    error: kf-set-target: target '#kf.layout<panel = 32>': is no target
 

@@ -65,6 +65,14 @@ std::vector<ListedDevice> listDevices() {
   auto addMissing = [&](const std::string &kind, const std::string &why) {
     devices.push_back({kind, "", oneLine(why)});
   };
+  // What it has is told by the open device; without it, what it is.
+  auto addVulkan = [&](size_t i, const VulkanDeviceInfo &info) {
+    VulkanDeviceOptions options;
+    options.device = std::to_string(i);
+    Result<std::unique_ptr<Device>> device = createVulkanDevice(options);
+    add("vulkan", "vulkan:" + options.device,
+        device.ok() ? (*device)->description() : info.description, "vulkan");
+  };
   add("reference", "reference", createReferenceDevice()->description());
   Result<std::unique_ptr<Device>> cpu = createCpuDevice({});
   if (cpu.ok())
@@ -85,8 +93,7 @@ std::vector<ListedDevice> listDevices() {
     addMissing("vulkan", "there is no such device");
   else
     for (size_t i = 0; i < vulkan->size(); ++i)
-      add("vulkan", "vulkan:" + std::to_string(i), (*vulkan)[i].description,
-          "vulkan");
+      addVulkan(i, (*vulkan)[i]);
   return devices;
 }
 

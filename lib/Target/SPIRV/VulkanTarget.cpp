@@ -10,6 +10,7 @@
 #include "kf/Target/SPIRV/Codegen.h"
 #include "kf/Target/TargetEntry.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Support/DebugStringHelper.h"
 
 using namespace mlir;
@@ -43,20 +44,64 @@ struct VulkanTargetModel : GpuTargetModel<VulkanTargetModel, VulkanTargetAttr> {
       if (type.isInteger())
         machine.integers->push_back(type.getIntOrFloatBitWidth());
     machine.sharesRegisters = false;
+    if (target.getArithmetic())
+      machine.subgroupThreads = target.getSubgroup();
+    machine.multipliesBytes = target.getInt8Dot();
+    if (target.getMultiprocessors() > 0)
+      machine.multiprocessors = target.getMultiprocessors();
     return machine;
   }
 };
 
+/// Devices that code can be made for without one at hand.
+struct KnownDevice {
+  StringLiteral name;
+  StringLiteral target; ///< what it reports
+};
+
+constexpr KnownDevice knownDevices[] = {
+    // Mesa 22.3 on a CPU with vectors of 256 bits.
+    {"lavapipe", "threads = 1024, memory = 32768, subgroup = 8, "
+                 "arithmetic = true, types = [f16, i8, i16, i64], "
+                 "denorm_preserve = true, int8_dot = true"},
+    // Radeon RX 7900 XTX, RADV.
+    {"rdna3", "threads = 1024, memory = 65536, subgroup = 64, "
+              "arithmetic = true, shuffle = true, "
+              "types = [f16, i8, i16, i64], int8_dot = true, "
+              "matrices = [f16, i8], multiprocessors = 96"},
+    // Arc A770, ANV.
+    {"arc", "threads = 1024, memory = 65536, subgroup = 32, "
+            "arithmetic = true, shuffle = true, types = [f16, i8, i16, i64], "
+            "denorm_preserve = true, int8_dot = true, matrices = [f16, i8], "
+            "multiprocessors = 32"},
+    // Driver 580.
+    {"h200", "threads = 1024, memory = 49152, subgroup = 32, "
+             "arithmetic = true, shuffle = true, "
+             "types = [f16, i8, i16, i64], denorm_preserve = true, "
+             "int8_dot = true, matrices = [f16, bf16, i8], "
+             "multiprocessors = 132"},
+};
+
 llvm::Expected<Attribute> createVulkanTarget(MLIRContext *context,
                                              StringRef chip, int64_t) {
-  if (!chip.empty())
-    return llvm::createStringError(
-        "vulkan target: there is no chip '" + chip +
-        "'; leave it out, or give kf-set-target what a device reports, "
-        "#kf.vulkan_target<...>");
-  return VulkanTargetAttr::get(context, /*threads=*/256, /*memory=*/16384,
-                               /*subgroup=*/4, /*types=*/ArrayRef<Type>(),
-                               /*denorm_preserve=*/false);
+  // The least that a device has.
+  if (chip.empty())
+    return VulkanTargetAttr::get(
+        context, /*threads=*/256, /*memory=*/16384, /*subgroup=*/4,
+        /*arithmetic=*/false, /*shuffle=*/false, /*types=*/ArrayRef<Type>(),
+        /*denorm_preserve=*/false, /*int8_dot=*/false,
+        /*matrices=*/ArrayRef<Type>(), /*multiprocessors=*/0);
+  std::string names;
+  for (const KnownDevice &device : knownDevices) {
+    if (device.name == chip)
+      return parseAttribute(("#kf.vulkan_target<" + device.target + ">").str(),
+                            context);
+    names += (names.empty() ? "" : ", ") + device.name.str();
+  }
+  return llvm::createStringError(
+      "vulkan target: there is no chip '" + chip + "'; known are " + names +
+      "; leave it out, or give kf-set-target what a device reports, "
+      "#kf.vulkan_target<...>");
 }
 
 } // namespace

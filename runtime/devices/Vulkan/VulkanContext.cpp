@@ -161,6 +161,8 @@ Status VulkanContext::createDevice() {
         return std::strcmp(e.extensionName, budget) == 0;
       });
 
+  findUnits(extension);
+
   // Ask what there is, then keep what kernels can use.
   VkPhysicalDeviceVulkan11Features has11{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_1_FEATURES};
@@ -309,15 +311,93 @@ std::string VulkanContext::description() const {
   std::string text = instance->describe(physical) + ", " +
                      std::to_string(memory >> 20) + " MiB, buffers up to " +
                      std::to_string(limits().maxStorageBufferRange >> 20) +
-                     " MiB, subgroups of " +
+                     " MiB, workgroups of " +
+                     std::to_string(limits().maxComputeSharedMemorySize >> 10) +
+                     " KiB, subgroups of " +
                      std::to_string(subgroup.subgroupSize);
+  if (hasSubgroups(VK_SUBGROUP_FEATURE_ARITHMETIC_BIT))
+    text += " that add up";
   if (features12.shaderFloat16 && features11.storageBuffer16BitAccess)
     text += ", f16";
   if (features12.shaderInt8 && features12.storageBuffer8BitAccess)
     text += ", i8";
   if (features13.shaderIntegerDotProduct)
     text += ", dot product";
+  if (!matrixTypes.empty())
+    text += ", matrices of " + matrixTypes;
   return text;
+}
+
+bool VulkanContext::hasSubgroups(uint32_t operations) const {
+  return (subgroup.supportedStages & VK_SHADER_STAGE_COMPUTE_BIT) &&
+         (subgroup.supportedOperations & operations) == operations;
+}
+
+namespace {
+
+// VK_KHR_cooperative_matrix and VK_KHR_shader_bfloat16, which are younger than
+// the headers that distributions have.
+struct CooperativeMatrixProperties {
+  VkStructureType sType = static_cast<VkStructureType>(1000506001);
+  void *pNext = nullptr;
+  uint32_t m = 0, n = 0, k = 0;
+  int a = 0, b = 0, c = 0, result = 0;
+  VkBool32 saturates = VK_FALSE;
+  int scope = 0;
+};
+constexpr int componentFloat16 = 0, componentFloat32 = 1, componentSint8 = 3,
+              componentSint32 = 5, componentBfloat16 = 1000141000,
+              scopeSubgroup = 3;
+
+} // namespace
+
+void VulkanContext::findUnits(std::span<const VkExtensionProperties> known) {
+  auto has = [&](const char *name) {
+    return std::ranges::any_of(known, [&](const VkExtensionProperties &e) {
+      return std::strcmp(e.extensionName, name) == 0;
+    });
+  };
+  VkPhysicalDeviceProperties2 properties2{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
+  VkPhysicalDeviceShaderSMBuiltinsPropertiesNV nvidia{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_SM_BUILTINS_PROPERTIES_NV};
+  VkPhysicalDeviceShaderCorePropertiesAMD amd{
+      VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_SHADER_CORE_PROPERTIES_AMD};
+  const VulkanInstanceFunctions &ivk = instance->vk;
+  if (has(VK_NV_SHADER_SM_BUILTINS_EXTENSION_NAME)) {
+    properties2.pNext = &nvidia;
+    ivk.vkGetPhysicalDeviceProperties2(physical, &properties2);
+    multiprocessors = nvidia.shaderSMCount;
+  } else if (has(VK_AMD_SHADER_CORE_PROPERTIES_EXTENSION_NAME)) {
+    properties2.pNext = &amd;
+    ivk.vkGetPhysicalDeviceProperties2(physical, &properties2);
+    multiprocessors = amd.shaderEngineCount * amd.shaderArraysPerEngineCount *
+                      amd.computeUnitsPerShaderArray;
+  }
+  using GetMatrices =
+      VkResult (*)(VkPhysicalDevice, uint32_t *, CooperativeMatrixProperties *);
+  auto getMatrices = reinterpret_cast<GetMatrices>(
+      ivk.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR);
+  uint32_t count = 0;
+  if (!getMatrices || !has("VK_KHR_cooperative_matrix") ||
+      getMatrices(physical, &count, nullptr) != VK_SUCCESS)
+    return;
+  std::vector<CooperativeMatrixProperties> matrices(count);
+  if (getMatrices(physical, &count, matrices.data()) != VK_SUCCESS)
+    return;
+  auto add = [&](const char *type, int element, int sum) {
+    if (std::ranges::any_of(
+            matrices, [&](const CooperativeMatrixProperties &each) {
+              return each.m == 16 && each.n == 16 && each.k % 16 == 0 &&
+                     each.a == element && each.b == element && each.c == sum &&
+                     each.result == sum && each.scope == scopeSubgroup;
+            }))
+      matrixTypes += (matrixTypes.empty() ? "" : ", ") + std::string(type);
+  };
+  add("f16", componentFloat16, componentFloat32);
+  if (has("VK_KHR_shader_bfloat16"))
+    add("bf16", componentBfloat16, componentFloat32);
+  add("i8", componentSint8, componentSint32);
 }
 
 std::string VulkanContext::target() const {
@@ -342,8 +422,19 @@ std::string VulkanContext::target() const {
                                  limits().maxComputeWorkGroupSize[0])) +
          ", memory = " + std::to_string(limits().maxComputeSharedMemorySize) +
          ", subgroup = " + std::to_string(subgroup.subgroupSize) +
+         (hasSubgroups(VK_SUBGROUP_FEATURE_ARITHMETIC_BIT)
+              ? ", arithmetic = true"
+              : "") +
+         (hasSubgroups(VK_SUBGROUP_FEATURE_SHUFFLE_BIT) ? ", shuffle = true"
+                                                        : "") +
          (types.empty() ? "" : ", types = [" + types + "]") +
-         (keepsFloat32 ? ", denorm_preserve = true>" : ">");
+         (keepsFloat32 ? ", denorm_preserve = true" : "") +
+         (features13.shaderIntegerDotProduct ? ", int8_dot = true" : "") +
+         (matrixTypes.empty() ? "" : ", matrices = [" + matrixTypes + "]") +
+         (multiprocessors > 0
+              ? ", multiprocessors = " + std::to_string(multiprocessors)
+              : "") +
+         ">";
 }
 
 DeviceMemory VulkanContext::memory() const {

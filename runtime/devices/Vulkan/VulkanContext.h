@@ -124,6 +124,11 @@ private:
   Status choosePhysicalDevice();
   Status createDevice();
   Status createPipelineCache();
+  /// Counts multiprocessors and finds cooperative matrices, where one of the
+  /// extensions `known` tells.
+  void findUnits(std::span<const VkExtensionProperties> known);
+  /// Whether subgroups of kernels have these VkSubgroupFeatureFlagBits.
+  bool hasSubgroups(uint32_t operations) const;
   /// The memory types to try for `use`, best first.
   std::vector<uint32_t> memoryTypes(uint32_t allowed, MemoryUse use) const;
   /// An error that names the limit that a buffer of `bytes` exceeds.
@@ -139,6 +144,10 @@ private:
   uint64_t maxAllocationBytes = 0; ///< of one VkDeviceMemory
   uint64_t maxBufferBytes = 0;     ///< of one VkBuffer
   VkPhysicalDeviceSubgroupProperties subgroup{};
+  uint32_t multiprocessors = 0; ///< 0: unknown
+  /// Those that subgroups multiply as 16 x 16 matrices, as the compiler spells
+  /// them: "f16, i8".
+  std::string matrixTypes;
   VkPhysicalDeviceFloatControlsProperties floats{};
   /// What the device was created with: all that kernels may use.
   VkPhysicalDeviceFeatures features{};

@@ -86,6 +86,9 @@ namespace kf {
 #define KF_DECLARE_VULKAN_FUNCTION(name) PFN_##name name = nullptr;
 struct VulkanInstanceFunctions {
   KF_VULKAN_INSTANCE_FUNCTIONS(KF_DECLARE_VULKAN_FUNCTION)
+  /// Null where the loader is older than it; its type is younger than headers.
+  PFN_vkVoidFunction vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR =
+      nullptr;
   /// Null unless validation is on.
   PFN_vkCreateDebugUtilsMessengerEXT vkCreateDebugUtilsMessengerEXT = nullptr;
   PFN_vkDestroyDebugUtilsMessengerEXT vkDestroyDebugUtilsMessengerEXT = nullptr;

@@ -274,6 +274,8 @@ VulkanInstance::create(bool validation,
     return Status::error("the Vulkan loader has no " #name                     \
                          ": update libvulkan1");
   KF_VULKAN_INSTANCE_FUNCTIONS(KF_LOAD)
+  self->vk.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR =
+      get(self->instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
   if (validation) {
     KF_LOAD(vkCreateDebugUtilsMessengerEXT)
     KF_LOAD(vkDestroyDebugUtilsMessengerEXT)

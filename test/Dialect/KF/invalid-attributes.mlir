@@ -314,6 +314,16 @@ func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interlea
 
 // -----
 
+// expected-error @+1 {{vulkan_target: matrices are of f16, bf16 and i8, found 'f32'}}
+"test.op"() {a = #kf.vulkan_target<threads = 64, memory = 0, matrices = [f32]>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{vulkan_target: multiprocessors must be in [0, 65536], found -1}}
+"test.op"() {a = #kf.vulkan_target<threads = 64, memory = 0, multiprocessors = -1>} : () -> ()
+
+// -----
+
 // expected-error @+1 {{vulkan_target: types are f16, i8, i16 and i64, found 'f64'}}
 "test.op"() {a = #kf.vulkan_target<threads = 64, memory = 0, types = [i8, f64]>} : () -> ()
 

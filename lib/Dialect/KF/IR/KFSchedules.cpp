@@ -256,7 +256,8 @@ CpuTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError, StringRef,
 LogicalResult
 VulkanTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          int64_t threads, int64_t memory, int64_t subgroup,
-                         ArrayRef<Type> types, bool) {
+                         bool, bool, ArrayRef<Type> types, bool, bool,
+                         ArrayRef<Type> matrices, int64_t multiprocessors) {
   if (threads < 1 || threads > maxTile)
     return emitError() << "vulkan_target: threads must be in [1, " << maxTile
                        << "], found " << threads;
@@ -272,6 +273,14 @@ VulkanTargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       return emitError() << "vulkan_target: types are f16, i8, i16 and i64, "
                             "found "
                          << type;
+  for (Type type : matrices)
+    if (!type.isF16() && !type.isBF16() && !type.isSignlessInteger(8))
+      return emitError() << "vulkan_target: matrices are of f16, bf16 and i8, "
+                            "found "
+                         << type;
+  if (multiprocessors < 0 || multiprocessors > maxTile)
+    return emitError() << "vulkan_target: multiprocessors must be in [0, "
+                       << maxTile << "], found " << multiprocessors;
   return success();
 }
 

@@ -106,20 +106,34 @@ def KF_VulkanTargetAttr : KF_TargetAttr<"Vulkan", "vulkan_target"> {
     - `threads`: of a workgroup (maxComputeWorkGroupInvocations).
     - `memory`: bytes of workgroup memory (maxComputeSharedMemorySize).
     - `subgroup`: threads that run in step (subgroupSize).
+    - `arithmetic`, `shuffle`: whether those add up, and exchange, what they
+      have in registers (subgroupSupportedOperations).
     - `types`: of f16, i8, i16 and i64 those that it has in buffers and in
       registers; f32 and i32 are everywhere. Without, they are packed into words
       of 32 bits and computed with integers. One that has f16 computes with its
       subnormal numbers.
     - `denorm_preserve`: it computes with the subnormal numbers of f32, too,
       where a kernel asks for that (shaderDenormPreserveFloat32).
+    - `int8_dot`: an instruction multiplies four bytes of a word by four of
+      another, and adds up their products.
+    - `matrices`: of f16, bf16 and i8 those that subgroups multiply as matrices
+      of 16 x 16 (VK_KHR_cooperative_matrix), with sums of 32 bits.
+    - `multiprocessors`: how many; 0: unknown.
 
     ```mlir
-    #kf.vulkan_target<threads = 1024, memory = 49152, subgroup = 32, types = [f16, i8, i16], denorm_preserve = true>
+    #kf.vulkan_target<threads = 1024, memory = 32768, subgroup = 8, arithmetic = true, types = [f16, i8, i16]>
+    #kf.vulkan_target<threads = 1024, memory = 49152, subgroup = 32, arithmetic = true, shuffle = true,
+                      types = [f16, i8, i16], denorm_preserve = true, int8_dot = true, matrices = [f16, bf16, i8],
+                      multiprocessors = 132>
     ```
   }];
   let parameters = (ins "int64_t":$threads, "int64_t":$memory,
-      DefaultValuedParameter<"int64_t", "4">:$subgroup, KF_Types:$types,
-      DefaultValuedParameter<"bool", "false">:$denorm_preserve);
+      DefaultValuedParameter<"int64_t", "4">:$subgroup,
+      DefaultValuedParameter<"bool", "false">:$arithmetic,
+      DefaultValuedParameter<"bool", "false">:$shuffle, KF_Types:$types,
+      DefaultValuedParameter<"bool", "false">:$denorm_preserve,
+      DefaultValuedParameter<"bool", "false">:$int8_dot, KF_Types:$matrices,
+      DefaultValuedParameter<"int64_t", "0">:$multiprocessors);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }
