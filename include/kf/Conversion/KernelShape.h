@@ -422,6 +422,62 @@ struct HeldShape {
   }
 };
 
+/// Spans of a tile of blocks whose codes lie as those of the next ones do,
+/// whole vectors behind: what a thread takes of it at a time.
+constexpr int64_t getPartSpans(const ::kf::BlockFormat &format) {
+  return format.subScales == ::kf::SubScales::None ||
+                 format.subScales == ::kf::SubScales::Packed6
+             ? 2
+             : 4;
+}
+
+/// What a workgroup of a product of few rows by threads does at a time; see
+/// lib/Conversion/KFToGPU/Products/LanesMatmulEmitter.cpp. Tiles are those of
+/// `#kf.fragments`.
+struct LanesShape {
+  static constexpr int64_t lanes = 32;
+  /// Columns of K of which a thread has four, and how many threads share them.
+  static constexpr int64_t unitColumns = 16, sharers = 4;
+  /// Elements of each thread that are added up at a time, and entries of the
+  /// table of a format that has one.
+  static constexpr int64_t mostSums = 8, tableEntries = 16;
+
+  int64_t warps = 1, tiles = 1;
+  int64_t blockWarps = 1;                    ///< that divide row blocks
+  int64_t tileColumns = 16, tileBytes = 512; ///< of FragmentTile
+  int64_t partColumns =
+      0; ///< of a part of a tile of blocks; 0: tiles are whole
+  bool hasSumsOfX = false; ///< which minimums, or what codes are above, scale
+  bool hasTable = false;
+  int64_t rows = 1;         ///< of x, at most
+  int64_t blocks = 1;       ///< row blocks of a warp
+  int64_t blockColumns = 1; ///< columns of the product in one of them
+  int64_t tilesOfRow = 0;   ///< tiles of K
+  int64_t steps = 1;        ///< of a row, of all warps
+  int64_t sliceSteps = 1;   ///< steps of which x is in workgroup memory
+  int64_t slices = 1;
+
+  int64_t threads() const { return warps * lanes; }
+  /// Warps that divide K.
+  int64_t shares() const { return warps / blockWarps; }
+  int64_t stepColumns() const {
+    return partColumns ? partColumns : tiles * tileColumns;
+  }
+  int64_t unitsOfStep() const { return stepColumns() / unitColumns; }
+  /// Vectors of four elements of x in workgroup memory.
+  int64_t vectors() const {
+    return sliceSteps * unitsOfStep() * rows * sharers;
+  }
+  /// Sums of a thread; and those that are added up at a time.
+  int64_t sums() const { return 2 * blocks * rows; }
+  int64_t sumsAtOnce() const { return sums() < mostSums ? sums() : mostSums; }
+  int64_t sharedSums() const { return warps * sumsAtOnce() * lanes; }
+  int64_t bytes() const {
+    return (hasSumsOfX ? 20 : 16) * vectors() + 4 * sharedSums() +
+           (hasTable ? 4 * tableEntries : 0);
+  }
+};
+
 /// Threads and workgroup memory of one kernel. Of a matmul, a workgroup
 /// computes [rows, columns] of the product. Where `sharing` is 1, it goes in
 /// steps of `step` along K, which are staged in workgroup memory, and thread
@@ -435,6 +491,10 @@ struct KernelShape {
   int64_t rows = 0, columns = 0;         ///< of the workgroup's tile
   int64_t tileRows = 0, tileColumns = 0; ///< elements of a thread
   int64_t step = 0, unroll = 1;
+  /// Whether a staged weight has `#kf.fragments` that threads take apart by
+  /// words, a span of 32 columns at a time.
+  bool stagesSpans = false;
+  bool hasTable = false;      ///< whose codes are looked up in a table
   int64_t sharing = 1;        ///< threads that share a sum: threads[0] or 1
   int64_t sharedElements = 0; ///< elements that threads add up at a time
   int64_t groups = 1;         ///< 2 with glu: gate and up
@@ -456,6 +516,7 @@ struct KernelShape {
   std::optional<StreamShape> stream; ///< of a product of few rows
   std::optional<HeldShape> held;     ///< of one with rows in registers
   std::optional<MmaShape> mma;       ///< of one of many rows, on matrix units
+  std::optional<LanesShape> lanes;   ///< of one of few rows, without them
   int64_t adjustmentWords = 0;       ///< of bits of kf.sample, one for some ids
   int64_t batch = 1; ///< elements that a thread asks for at a time
 

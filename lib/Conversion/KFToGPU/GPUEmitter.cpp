@@ -86,6 +86,9 @@ void GPUEmitter::createFunction() {
   for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
                                             kernel.getResultTypes())) {
     Type element = storedElement(type);
+    // Threads read vectors of 16 bytes.
+    if ((shape.lanes || shape.stagesSpans) && hasFragments(type))
+      element = VectorType::get({4}, b.getI32Type());
     // See loadWords.
     if (element.isInteger(64) && find<SampleOp>())
       element = b.getI32Type();

@@ -9,6 +9,7 @@
 #include "kf/Conversion/KernelShape.h"
 
 #include "Attention/DeltaThreads.h"
+#include "Products/LaneTiles.h"
 #include "Products/MmaSums.h"
 
 #include "mlir/Support/DebugStringHelper.h"
@@ -537,6 +538,90 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
   return shape;
 }
 
+/// Whether codes of elements of type `element` are looked up in a table.
+static bool hasTable(Type element) {
+  auto quant = dyn_cast<QuantType>(element);
+  return quant && getStorage(quant.getFormat()).table;
+}
+
+/// Sums that a thread keeps in registers, and vectors of x that it reads before
+/// it stores the first.
+static constexpr int64_t lanesSums = 64, lanesBatch = 4;
+
+/// The shape of a product of few rows without matrix units.
+static FailureOr<KernelShape>
+getShape(KernelOp kernel, LanesScheduleAttr schedule, FailFn fail) {
+  auto op = findOp<MatmulOp>(kernel);
+  if (!op || op.getScales())
+    return fail("#kf.lanes is for matmul of rows of floats");
+  auto w = cast<RankedTensorType>(op.getW().getType());
+  if (!hasFragments(w))
+    return fail("#kf.lanes needs a weight with #kf.fragments, found " +
+                debugString(w));
+  KernelShape shape;
+  LanesShape &lanes = shape.lanes.emplace();
+  lanes.rows = schedule.getWorkgroup()[0];
+  if (lanes.rows > mostStreamRows)
+    return fail("#kf.lanes multiplies at most " + Twine(mostStreamRows) +
+                " rows, found " + Twine(lanes.rows));
+  auto x = cast<RankedTensorType>(op.getX().getType());
+  if (!x.isDynamicDim(0))
+    lanes.rows = std::clamp<int64_t>(x.getDimSize(0), 1, lanes.rows);
+  lanes.warps = schedule.getWarps();
+  lanes.tiles = schedule.getTiles();
+  lanes.blockWarps = schedule.getBlockWarps();
+  const ::kf::FragmentTile tile = *getFragmentTile(w.getElementType());
+  lanes.tileColumns = tile.columns;
+  lanes.tileBytes = tile.bytes;
+  lanes.tilesOfRow = tile.tilesOf(w.getShape().back());
+  if (lanes.stepColumns() % LanesShape::unitColumns != 0)
+    return fail("tiles (" + Twine(lanes.tiles) + ") must be a multiple of " +
+                Twine(LanesShape::unitColumns / tile.columns) +
+                " where they have " + Twine(tile.columns) + " columns of K");
+  if (auto quant = dyn_cast<QuantType>(w.getElementType())) {
+    const ::kf::BlockFormat &format = getStorage(quant.getFormat());
+    lanes.hasTable = hasTable(quant);
+    lanes.hasSumsOfX = needsSumsOfX(format);
+    lanes.partColumns = getPartSpans(format) * ::kf::FragmentTile::span;
+    if (lanes.tiles != 1)
+      return fail("of blocks, a part of a tile is taken at a time: tiles = 1, "
+                  "found " +
+                  Twine(lanes.tiles));
+  }
+  shape.groups = op.getGlu() ? 2 : 1;
+  lanes.blockColumns = ::kf::FragmentTile::rows / shape.groups;
+  shape.columns = schedule.getWorkgroup()[1];
+  const int64_t ofWarp = lanes.blockWarps * lanes.blockColumns;
+  if (shape.columns % ofWarp != 0)
+    return fail("columns (" + Twine(shape.columns) +
+                ") must be a multiple of " + Twine(ofWarp) +
+                ", a row block for each of block_warps");
+  lanes.blocks = shape.columns / ofWarp;
+  if (lanes.sums() > lanesSums)
+    return fail("a thread has " + Twine(lanes.sums()) +
+                " sums, and registers for " + Twine(lanesSums));
+  const int64_t round = lanes.shares() * lanes.stepColumns();
+  const int64_t steps = llvm::divideCeil(
+      lanes.partColumns ? w.getShape().back() : lanes.tilesOfRow,
+      lanes.partColumns ? lanes.partColumns : lanes.tiles);
+  lanes.steps = steps;
+  lanes.sliceSteps =
+      schedule.getReduction() == 0
+          ? steps
+          : std::min(schedule.getReduction() / lanes.stepColumns(), steps);
+  if (lanes.sliceSteps == 0 || schedule.getReduction() % round != 0)
+    return fail("reduction (" + Twine(schedule.getReduction()) +
+                ") must be a multiple of " + Twine(round) +
+                ", a step of all warps that divide K");
+  lanes.slices = llvm::divideCeil(steps, lanes.sliceSteps);
+  setThreads(shape, kernel, {lanes.threads()});
+  shape.rows = lanes.rows;
+  shape.statistics = statisticsOf(op.getX().getDefiningOp());
+  shape.workgroupBytes += 4 * shape.statistics * shape.rows + lanes.bytes();
+  shape.batch = lanesBatch;
+  return shape;
+}
+
 /// The shape of any other kernel.
 static FailureOr<KernelShape> getShape(KernelOp kernel,
                                        SimtScheduleAttr schedule, FailFn fail) {
@@ -617,6 +702,15 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
     return fail("reduction (" + Twine(shape.step) +
                 ") must be a multiple of unroll (" + Twine(shape.unroll) +
                 ") and at most " + Twine(largest));
+  const Type weight = matmul.getW().getType();
+  const int64_t blockColumns = ::kf::FragmentTile::rows / shape.groups;
+  shape.stagesSpans = hasFragments(weight) &&
+                      shape.step == ::kf::FragmentTile::span &&
+                      shape.columns % blockColumns == 0 &&
+                      !getMachine(kernel).has(MatrixUnit::MmaSync);
+  shape.hasTable = shape.stagesSpans && hasTable(elementOf(matmul.getW()));
+  if (shape.hasTable)
+    shape.workgroupBytes += 4 * LanesShape::tableEntries;
   shape.workgroupBytes +=
       4 * shape.stride() * (shape.rows + shape.groups * shape.columns);
   return shape;
@@ -645,8 +739,10 @@ mlir::kf::getKernelShape(KernelOp kernel, ScheduleAttrInterface schedule,
     return getShape(kernel, stream, fail);
   if (auto simt = dyn_cast<SimtScheduleAttr>(schedule))
     return getShape(kernel, simt, fail);
+  if (auto lanes = dyn_cast<LanesScheduleAttr>(schedule))
+    return getShape(kernel, lanes, fail);
   if (auto mma = dyn_cast<MmaScheduleAttr>(schedule))
     return getShape(kernel, mma, fail);
-  return fail("it is none of #kf.simt, #kf.flash, #kf.flash_mma, #kf.stream "
-              "and #kf.mma");
+  return fail("it is none of #kf.simt, #kf.flash, #kf.flash_mma, #kf.stream, "
+              "#kf.lanes and #kf.mma");
 }

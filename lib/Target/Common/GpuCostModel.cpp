@@ -176,6 +176,39 @@ double secondsOfHeld(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   return gpu.seconds(shape, group, groups, countBytes(kernel, tokens));
 }
 
+/// Of a product of few rows by threads: what they take apart, and multiply.
+double secondsOfLanes(KernelOp kernel, MatmulOp op, const KernelShape &shape,
+                      const Gpu &gpu, int64_t tokens) {
+  const LanesShape &lanes = *shape.lanes;
+  const double groups = groupsOf(op, shape, tokens);
+  const auto extent = static_cast<double>(
+      cast<RankedTensorType>(op.getX().getType()).getDimSize(1));
+  const auto rows = static_cast<double>(lanes.rows);
+  const double steps = std::ceil(static_cast<double>(lanes.steps) /
+                                 static_cast<double>(lanes.shares())) *
+                       static_cast<double>(lanes.blocks);
+  const double ofStep = static_cast<double>(lanes.tileBytes) *
+                        static_cast<double>(lanes.stepColumns()) /
+                        static_cast<double>(lanes.tileColumns);
+  // Of an element: its field and what makes it a float; of a plain one less.
+  const double decode = lanes.partColumns > 0 ? 4 : 1;
+  const double elements =
+      2.0 * static_cast<double>(lanes.unitsOfStep()) * LanesShape::sharers;
+  GroupCost group;
+  group.bytes =
+      steps * static_cast<double>(lanes.warps) * ofStep + 4 * rows * extent;
+  group.cycles = static_cast<double>(shape.threadCount) / gpu.lanes *
+                     (steps * (elements * (decode + 1.25 * rows) + 24) +
+                      static_cast<double>(4 * lanes.sums())) +
+                 rows * extent * 2 / gpu.lanes;
+  group.latency =
+      static_cast<double>(lanes.slices) * (2 * kMemoryLatency + 2 * kBarrier) +
+      steps * kMemoryLatency / 2 + 2 * kBarrier;
+  group.registers += static_cast<double>(
+      lanes.sums() + 8 * (lanes.tiles + 2) * lanes.blocks + 16);
+  return gpu.seconds(shape, group, groups, countBytes(kernel, tokens));
+}
+
 double secondsOfMatmul(KernelOp kernel, MatmulOp op, const KernelShape &shape,
                        const Gpu &gpu, int64_t tokens) {
   auto w = cast<RankedTensorType>(op.getW().getType());
@@ -384,7 +417,9 @@ double mlir::kf::predictGpuSeconds(KernelOp kernel,
       return shape->stream ? secondsOfStream(kernel, matmul, *shape, gpu, rows)
              : shape->held ? secondsOfHeld(kernel, matmul, *shape, gpu, rows)
              : shape->mma  ? secondsOfMma(kernel, matmul, *shape, gpu, rows)
-                           : secondsOfMatmul(kernel, matmul, *shape, gpu, rows);
+             : shape->lanes
+                 ? secondsOfLanes(kernel, matmul, *shape, gpu, rows)
+                 : secondsOfMatmul(kernel, matmul, *shape, gpu, rows);
     if (auto attention = dyn_cast<CacheAttentionInterface>(op))
       return secondsOfFlash(attention, *shape, schedule.getWorkgroup(), gpu,
                             rows);

@@ -55,6 +55,8 @@ public:
         addMma(matmul);
       if (auto stream = dyn_cast<StreamScheduleAttr>(chosen))
         addStream(stream);
+      if (auto lanes = dyn_cast<LanesScheduleAttr>(chosen))
+        addLanes(lanes);
       addShared(matmul);
       addStaged(matmul);
     } else if (auto simt = dyn_cast<SimtScheduleAttr>(chosen)) {
@@ -187,6 +189,22 @@ private:
             for (int64_t reduction : {int64_t(0), first.getReduction()})
               add(getSharedStreamSchedule(find<MatmulOp>(), {rows, width},
                                           warps, tiles, stages, reduction));
+  }
+
+  /// Other numbers of row blocks, warps and tiles, with x whole or in the parts
+  /// of the first.
+  void addLanes(LanesScheduleAttr first) {
+    const int64_t rows = first.getWorkgroup()[0];
+    const int64_t ofBlock = find<MatmulOp>().getGlu() ? 8 : 16;
+    for (int64_t blocks : {1, 2, 4})
+      for (int64_t warps : {2, 4, 8, 16})
+        for (int64_t blockWarps : {1, 2, 4})
+          for (int64_t tiles : {1, 2, 4, 8, 16})
+            for (int64_t reduction : {int64_t(0), first.getReduction()})
+              if (warps % blockWarps == 0)
+                add(LanesScheduleAttr::get(
+                    context, {rows, blocks * blockWarps * ofBlock}, warps,
+                    tiles, blockWarps, reduction));
   }
 
   /// Where warps hold rows: other parts of them, too, and clusters that divide

@@ -20,6 +20,7 @@
 #include "kf/Conversion/KernelSupport.h"
 #include "kf/Target/Common/GpuCosts.h"
 #include "kf/Target/Common/SplitAttention.h"
+#include "runtime/core/FragmentTile.h"
 
 #include <numeric>
 
@@ -96,6 +97,8 @@ public:
     for (auto matmul : kernel.getBody().getOps<MatmulOp>()) {
       if (auto stream = selectStreamSchedule(kernel, matmul, machine, rows))
         return stream;
+      if (auto lanes = selectLanesSchedule(kernel, matmul, machine, rows))
+        return lanes;
       if (MmaScheduleAttr mma = selectMma(matmul, rows))
         return mma;
     }
@@ -428,6 +431,8 @@ private:
   /// A square of the product. Threads keep a square of it each, so that a
   /// staged element is used more than once.
   SimtScheduleAttr selectMatmul(MatmulOp op) {
+    const bool isPacked =
+        hasFragments(op.getW().getType()) && !machine.has(MatrixUnit::MmaSync);
     Draft draft;
     int64_t x = 16, y = 16, rows = 32, columns = 32;
     while (x * y > machine.threads)
@@ -435,7 +440,8 @@ private:
     draft.workgroup = {rows, columns};
     draft.tile = {rows / y, columns / x};
     draft.threads = {x, y, 1};
-    draft.reduction = 16;
+    // Threads take spans of a packed weight apart.
+    draft.reduction = isPacked ? ::kf::FragmentTile::span : 16;
     while (draft.reduction > 1 && stagedBytes(op, draft) > machine.memory)
       draft.reduction /= 2;
     return draft.get(context);

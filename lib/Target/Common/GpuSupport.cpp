@@ -43,6 +43,9 @@ mlir::kf::verifyGpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
     return fail("unit = wgmma is of sm_90a; use unit = mma_sync");
   if ((shape->stream || shape->held) && !machine.has(MatrixUnit::MmaSync))
     return fail("#kf.stream needs the matrix units of NVIDIA GPUs");
+  if (shape->lanes && machine.has(MatrixUnit::MmaSync))
+    return fail("#kf.lanes is for GPUs whose matrix units have no code; use "
+                "#kf.stream");
   if (schedule.getParts() > machine.clusterWorkgroups)
     return fail(
         "parts are a cluster of workgroups, which sm_90 and later have");

@@ -22,6 +22,11 @@ StreamScheduleAttr selectStreamSchedule(KernelOp kernel, MatmulOp op,
                                         const MachineDescription &machine,
                                         int64_t tokens);
 
+/// The `#kf.lanes` for it, likewise.
+LanesScheduleAttr selectLanesSchedule(KernelOp kernel, MatmulOp op,
+                                      const MachineDescription &machine,
+                                      int64_t tokens);
+
 /// The schedule of `op` whose rows are in workgroup memory, of `workgroup` =
 /// [rows, columns]: they are taken as its weight has it, and with more rows, or
 /// `reduction` columns at a time, warps have row blocks of their own.

@@ -30,13 +30,6 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
     passes.addNestedPass<func::FuncOp>(createSplitNvvmAttention({maxTokens}));
     passes.addNestedPass<func::FuncOp>(createRoundNvvmRows({maxTokens}));
   }
-  /// What matrix units multiply, in their order.
-  Attribute getWeightLayout(Attribute target, RankedTensorType weight) const {
-    Type element = weight.getElementType();
-    bool isPacked =
-        getFragmentTile(element) && ::kf::hasFragments(weight.getShape());
-    return isPacked ? FragmentsAttr::get(target.getContext()) : Attribute();
-  }
   void addLoweringPasses(Attribute, OpPassManager &passes) const {
     buildNvvmCodegenPipeline(passes);
   }

@@ -57,10 +57,13 @@ static spirv::ModuleOp findKernel(ModuleOp module, StringRef name,
   return {};
 }
 
-/// Bytes of a scalar, or of arrays and structs of scalars, without padding.
+/// Bytes of a scalar, or of vectors, arrays and structs of scalars, without
+/// padding.
 static uint64_t byteSize(Type type) {
   if (auto array = dyn_cast<spirv::ArrayType>(type))
     return array.getNumElements() * byteSize(array.getElementType());
+  if (auto vector = dyn_cast<VectorType>(type))
+    return vector.getNumElements() * byteSize(vector.getElementType());
   uint64_t bytes = 0;
   if (auto structure = dyn_cast<spirv::StructType>(type)) {
     for (Type element : structure.getElementTypes())

@@ -14,6 +14,7 @@
 #include "mlir/Conversion/MathToSPIRV/MathToSPIRV.h"
 #include "mlir/Conversion/MemRefToSPIRV/MemRefToSPIRV.h"
 #include "mlir/Conversion/SCFToSPIRV/SCFToSPIRV.h"
+#include "mlir/Conversion/VectorToSPIRV/VectorToSPIRV.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -128,6 +129,7 @@ private:
     arith::populateArithToSPIRVPatterns(types, patterns);
     populateMathToSPIRVPatterns(types, patterns);
     populateMemRefToSPIRVPatterns(types, patterns);
+    populateVectorToSPIRVPatterns(types, patterns);
     std::string name = module.getName().str();
     if (failed(applyFullConversion(module, *target, std::move(patterns))))
       return failure();

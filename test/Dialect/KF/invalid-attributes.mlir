@@ -324,6 +324,21 @@ func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interlea
 
 // -----
 
+// expected-error @+1 {{schedule: warps has 0, which is not in [1, 32]}}
+"test.op"() {a = #kf.lanes<workgroup = [1, 16], warps = 0, tiles = 1>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: workgroup is [rows, columns]}}
+"test.op"() {a = #kf.lanes<workgroup = [16], warps = 8, tiles = 1>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: block_warps (3) must divide warps (8)}}
+"test.op"() {a = #kf.lanes<workgroup = [1, 16], warps = 8, tiles = 1, block_warps = 3>} : () -> ()
+
+// -----
+
 // expected-error @+1 {{vulkan_target: types are f16, i8, i16 and i64, found 'f64'}}
 "test.op"() {a = #kf.vulkan_target<threads = 64, memory = 0, types = [i8, f64]>} : () -> ()
 

@@ -74,7 +74,7 @@ kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40xf32>
 
 // -----
 
-// expected-error @below {{schedule cannot run on a GPU: it is none of #kf.simt, #kf.flash, #kf.flash_mma, #kf.stream and #kf.mma}}
+// expected-error @below {{schedule cannot run on a GPU: it is none of #kf.simt, #kf.flash, #kf.flash_mma, #kf.stream, #kf.lanes and #kf.mma}}
 kf.kernel @k(%x: tensor<?x40xf32>) -> tensor<?x40xf32>
     attributes {schedule = #kf.vector<workgroup = [1], lanes = 4>} {
   %0 = kf.softmax %x : tensor<?x40xf32>
@@ -162,4 +162,67 @@ kf.kernel @heads(%q: tensor<?x4x32xf32>, %c: !layer, %p: tensor<?xi32>, %s: tens
     attributes {schedule = #kf.flash<workgroup = [1, 4], keys = 16, threads = [32]>} {
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x4x32xf32>, !layer, tensor<?xi32>, tensor<3x8xi32>
   kf.yield %0 : tensor<?x4x32xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: #kf.lanes needs a weight with #kf.fragments, found tensor<40x512xf32>}}
+kf.kernel @k(%x: tensor<1x512xf32>, %w: tensor<40x512xf32>) -> tensor<1x40xf32>
+    attributes {schedule = #kf.lanes<workgroup = [1, 16], warps = 8, tiles = 2>} {
+  %0 = kf.matmul %x, %w : tensor<1x512xf32>, tensor<40x512xf32>
+  kf.yield %0 : tensor<1x40xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: tiles (1) must be a multiple of 2 where they have 8 columns of K}}
+kf.kernel @k(%x: tensor<1x512xf32>, %w: tensor<40x512xf32, #kf.fragments>) -> tensor<1x40xf32>
+    attributes {schedule = #kf.lanes<workgroup = [1, 16], warps = 8, tiles = 1>} {
+  %0 = kf.matmul %x, %w : tensor<1x512xf32>, tensor<40x512xf32, #kf.fragments>
+  kf.yield %0 : tensor<1x40xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: of blocks, a part of a tile is taken at a time: tiles = 1, found 2}}
+kf.kernel @k(%x: tensor<1x512xf32>, %w: tensor<40x512x!kf.quant<q4_k>, #kf.fragments>) -> tensor<1x40xf32>
+    attributes {schedule = #kf.lanes<workgroup = [1, 16], warps = 8, tiles = 2>} {
+  %0 = kf.matmul %x, %w : tensor<1x512xf32>, tensor<40x512x!kf.quant<q4_k>, #kf.fragments>
+  kf.yield %0 : tensor<1x40xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: columns (24) must be a multiple of 16, a row block for each of block_warps}}
+kf.kernel @k(%x: tensor<1x512xf32>, %w: tensor<40x512x!kf.quant<q4_k>, #kf.fragments>) -> tensor<1x40xf32>
+    attributes {schedule = #kf.lanes<workgroup = [1, 24], warps = 8, tiles = 1>} {
+  %0 = kf.matmul %x, %w : tensor<1x512xf32>, tensor<40x512x!kf.quant<q4_k>, #kf.fragments>
+  kf.yield %0 : tensor<1x40xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: reduction (100) must be a multiple of 512, a step of all warps that divide K}}
+kf.kernel @k(%x: tensor<1x512xf32>, %w: tensor<40x512x!kf.quant<q4_k>, #kf.fragments>) -> tensor<1x40xf32>
+    attributes {schedule = #kf.lanes<workgroup = [1, 16], warps = 8, tiles = 1, reduction = 100>} {
+  %0 = kf.matmul %x, %w : tensor<1x512xf32>, tensor<40x512x!kf.quant<q4_k>, #kf.fragments>
+  kf.yield %0 : tensor<1x40xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: #kf.lanes multiplies at most 16 rows, found 17}}
+kf.kernel @k(%x: tensor<17x512xf32>, %w: tensor<40x512x!kf.quant<q4_k>, #kf.fragments>) -> tensor<17x40xf32>
+    attributes {schedule = #kf.lanes<workgroup = [17, 16], warps = 8, tiles = 1>} {
+  %0 = kf.matmul %x, %w : tensor<17x512xf32>, tensor<40x512x!kf.quant<q4_k>, #kf.fragments>
+  kf.yield %0 : tensor<17x40xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: a thread has 128 sums, and registers for 64}}
+kf.kernel @k(%x: tensor<16x512xf32>, %w: tensor<40x512x!kf.quant<q4_k>, #kf.fragments>) -> tensor<16x40xf32>
+    attributes {schedule = #kf.lanes<workgroup = [16, 64], warps = 1, tiles = 1>} {
+  %0 = kf.matmul %x, %w : tensor<16x512xf32>, tensor<40x512x!kf.quant<q4_k>, #kf.fragments>
+  kf.yield %0 : tensor<16x40xf32>
 }

@@ -25,6 +25,13 @@ struct GpuTargetModel : TargetAttrInterface::ExternalModel<Model, TargetAttr> {
   FusionRules getFusionRules(Attribute, int64_t rows) const {
     return getGpuFusionRules(rows);
   }
+  /// The order in which lanes of matrix units, or threads like them, read it.
+  Attribute getWeightLayout(Attribute target, RankedTensorType weight) const {
+    Type element = weight.getElementType();
+    bool isPacked =
+        getFragmentTile(element) && ::kf::hasFragments(weight.getShape());
+    return isPacked ? FragmentsAttr::get(target.getContext()) : Attribute();
+  }
   StringRef getMeasuredMachine(Attribute target) const {
     return getGpuCosts(getMachine(target)).measuredOn;
   }

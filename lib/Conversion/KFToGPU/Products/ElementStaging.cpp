@@ -28,6 +28,12 @@ Value ElementStaging::inTile(int64_t tile, Value place) {
   return e.add(place, e.index(tile * lines * e.shape.stride()));
 }
 
+void ElementStaging::store(int64_t tile, Value line, Value column,
+                           Value value) {
+  memref::StoreOp::create(e.b, e.loc, value, memory,
+                          inTile(tile, placeOf(line, column)));
+}
+
 Value ElementStaging::load(int64_t tile, Value line, Value column) {
   return memref::LoadOp::create(e.b, e.loc, memory,
                                 inTile(tile, placeOf(line, column)));

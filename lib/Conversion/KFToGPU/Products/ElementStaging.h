@@ -28,6 +28,8 @@ public:
   /// asked only for those that there are. Barriers are the caller's.
   void copy(int64_t tile, Value count, Value first, int64_t extent,
             function_ref<Value(Value line, Value column)> element);
+  /// Stores an element of the tile's columns.
+  void store(int64_t tile, Value line, Value column, Value value);
   Value load(int64_t tile, Value line, Value column);
 
 private:

@@ -105,6 +105,8 @@ void mlir::kf::emitGPUMatmul(GPUEmitter &emitter) {
     return emitStreamMatmul(emitter);
   if (emitter.shape.held)
     return emitHeldMatmul(emitter);
+  if (emitter.shape.lanes)
+    return emitLanesMatmul(emitter);
   if (emitter.shape.mma)
     return emitMmaMatmul(emitter);
   return emitter.shape.sharing > 1 ? emitSharedMatmul(emitter)

@@ -64,6 +64,8 @@ protected:
 void emitStagedMatmul(GPUEmitter &emitter);
 /// For few rows: threads that are neighbours share the sum of an element.
 void emitSharedMatmul(GPUEmitter &emitter);
+/// For few rows: a weight with `#kf.fragments`, taken apart by threads.
+void emitLanesMatmul(GPUEmitter &emitter);
 /// Of 16-bit floats, on matrix units.
 void emitMmaMatmul(GPUEmitter &emitter);
 /// For few rows, on matrix units: a weight with `#kf.fragments`.

@@ -15,6 +15,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "GPUMatmulEmitter.h"
+#include "SpanStaging.h"
 #include "ThreadSums.h"
 
 using namespace mlir;
@@ -31,26 +32,39 @@ private:
     ElementStaging x(e, /*tiles=*/1, shape.rows);
     ElementStaging w(e, shape.groups, shape.columns);
     ThreadSums product(e);
+    std::optional<SpanStaging> packed;
+    if (shape.stagesSpans)
+      packed.emplace(e, op, columns, w);
+    const int64_t steps = packed ? packed->spans() : 1;
     SmallVector<Value> zeros = product.zeros();
-    auto blocks = e.loop(e.index(0), e.index(extent), e.index(shape.step),
-                         zeros, [&](Value k, ValueRange sums) {
-                           stage(x, w, k);
-                           e.barrier();
-                           SmallVector<Value> next =
-                               addBlock(product, x, w, sums);
-                           e.barrier();
-                           return next;
-                         });
+    auto blocks =
+        e.loop(e.index(0), e.index(extent), e.index(shape.step * steps), zeros,
+               [&](Value k, ValueRange before) {
+                 SmallVector<Value> sums(before);
+                 for (int64_t i = 0; i < steps; ++i) {
+                   stageRows(x, e.add(k, e.index(i * shape.step)));
+                   if (packed)
+                     packed->stage(k, i);
+                   else
+                     stageColumns(w, k);
+                   e.barrier();
+                   sums = addBlock(product, x, w, sums);
+                   e.barrier();
+                 }
+                 return sums;
+               });
     product.forElements(blocks.getResults(),
                         [&](Value row, Value column, ValueRange sums) {
                           storeElement(row, column, sums);
                         });
   }
 
-  /// Stages the block at `k` of the tile's rows and columns.
-  void stage(ElementStaging &x, ElementStaging &w, Value k) {
+  /// Stages the block at `k` of the tile's rows, and of its columns.
+  void stageRows(ElementStaging &x, Value k) {
     x.copy(0, rows, k, extent,
            [&](Value row, Value position) { return loadX(row, position); });
+  }
+  void stageColumns(ElementStaging &w, Value k) {
     for (int64_t group = 0; group < shape.groups; ++group)
       w.copy(group, columns, k, extent, [&](Value column, Value position) {
         return e.load(op.getW(), groupIndices(group, {column, position}), 0);

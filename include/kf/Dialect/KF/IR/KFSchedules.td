@@ -236,6 +236,44 @@ def KF_StreamScheduleAttr : KF_ScheduleAttr<"Stream", "stream"> {
   }];
 }
 
+def KF_LanesScheduleAttr : KF_ScheduleAttr<"Lanes", "lanes"> {
+  let summary = "a product of few rows by a GPU's threads, each for itself";
+  let description = [{
+    For a matmul of up to 16 rows whose weight has `#kf.fragments`, on GPUs
+    without matrix units. Of a tile of the weight each of 32 threads, a warp,
+    reads the words that a lane of matrix units has, 16 bytes at a time, takes
+    them apart, and multiplies them by rows of x, which are in workgroup memory,
+    in f32. What threads have of the same element is added there, in an order
+    that is always the same. An infinity in a row makes NaNs where the weight
+    has blocks.
+
+    - `workgroup`: [rows, columns]; a row block has 16 columns, or 8 with glu.
+    - `warps`: of a workgroup. Along K, warps take steps in turn.
+    - `tiles`: of the weight that a warp takes at a time, a step; of f32 a
+      multiple of 2. Of blocks it is 1, of which a step is a part, of 64 or 128
+      columns.
+    - `block_warps`: warps that divide the row blocks, a divisor of all. So many
+      have the same part of K.
+    - `reduction`: K of the part of x that is in workgroup memory at a time; 0
+      means whole. It is a multiple of a step of the `warps / block_warps` that
+      divide K.
+
+    Sums depend on `warps / block_warps` and `tiles` alone.
+
+    ```mlir
+    #kf.lanes<workgroup = [1, 16], warps = 8, tiles = 8>
+    #kf.lanes<workgroup = [8, 32], warps = 8, tiles = 1, block_warps = 2, reduction = 1024>
+    ```
+  }];
+  let parameters = (ins KF_Sizes:$workgroup, "int64_t":$warps, "int64_t":$tiles,
+      DefaultValuedParameter<"int64_t", "1">:$block_warps,
+      DefaultValuedParameter<"int64_t", "0">:$reduction);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<int64_t> getThreads() const { return {}; }
+  }];
+}
+
 def KF_FlashScheduleAttr : KF_ScheduleAttr<"Flash", "flash"> {
   let summary = "attention on a GPU, with a softmax over blocks of keys";
   let description = [{
