@@ -1,4 +1,4 @@
-//===- DeltaEmitter.cpp - Linear attention by the gated delta rule --------===//
+//===- GPUDeltaEmitter.cpp - Linear attention by the gated delta rule -----===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
