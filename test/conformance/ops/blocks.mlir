@@ -337,3 +337,17 @@ func.func @many_rounded_q5_0(%x: tensor<?x96xf32>) -> tensor<?x40xf32> attribute
   %0 = kf.matmul %c scales(%s : tensor<?x3xf32>) sums(%t : tensor<?x3xi32>), %w : tensor<?x96xi8>, tensor<40x96x!kf.quant<q5_0>>
   return %0 : tensor<?x40xf32>
 }
+
+// Many rows of an odd number of blocks, the last of which fills no part of a
+// tile by itself.
+func.func @odd_blocks_many_rows(%x: tensor<?x96xf32>) -> tensor<?x72xf32> attributes {kf.max_tokens = 40 : i64} {
+  %w = kf.weight ["w"] : tensor<72x96x!kf.quant<q8_0>>
+  %0 = kf.matmul %x, %w : tensor<?x96xf32>, tensor<72x96x!kf.quant<q8_0>>
+  return %0 : tensor<?x72xf32>
+}
+
+func.func @one_block_many_rows(%x: tensor<?x32xf32>) -> tensor<?x40xf32> attributes {kf.max_tokens = 40 : i64} {
+  %w = kf.weight ["gate", "up"] {stacked} : tensor<2x40x32x!kf.quant<iq4_nl>>
+  %0 = kf.matmul %x, %w glu(silu) : tensor<?x32xf32>, tensor<2x40x32x!kf.quant<iq4_nl>>
+  return %0 : tensor<?x40xf32>
+}

@@ -40,7 +40,7 @@ Value ElementStaging::load(int64_t tile, Value line, Value column) {
 }
 
 void ElementStaging::copy(int64_t tile, Value count, Value first,
-                          int64_t extent,
+                          int64_t extent, int64_t visited,
                           function_ref<Value(Value, Value)> element) {
   OpBuilder &b = e.b;
   Location loc = e.loc;
@@ -49,7 +49,7 @@ void ElementStaging::copy(int64_t tile, Value count, Value first,
     Value line = arith::DivUIOp::create(b, loc, i, e.index(step));
     Value offset = arith::RemUIOp::create(b, loc, i, e.index(step));
     Value column = e.add(first, offset), inside = e.isLess(line, count);
-    if (extent % step != 0)
+    if (visited > extent)
       inside = arith::AndIOp::create(b, loc, inside,
                                      e.isLess(column, e.index(extent)));
     Value zero = e.index(0);

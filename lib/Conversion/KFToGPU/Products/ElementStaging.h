@@ -25,8 +25,10 @@ public:
 
   /// Fills tile number `tile` with columns [first, first + step) of an operand
   /// of `count` lines and `extent` columns, zeros behind them; `element` is
-  /// asked only for those that there are. Barriers are the caller's.
+  /// asked only for those that there are. The caller goes through `visited`
+  /// columns, at least `extent`. Barriers are the caller's.
   void copy(int64_t tile, Value count, Value first, int64_t extent,
+            int64_t visited,
             function_ref<Value(Value line, Value column)> element);
   /// Stores an element of the tile's columns.
   void store(int64_t tile, Value line, Value column, Value value);

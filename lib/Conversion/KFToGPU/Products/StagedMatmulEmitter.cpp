@@ -36,6 +36,7 @@ private:
     if (shape.stagesSpans)
       packed.emplace(e, op, columns, w);
     const int64_t steps = packed ? packed->spans() : 1;
+    visited = llvm::alignTo(extent, shape.step * steps);
     SmallVector<Value> zeros = product.zeros();
     auto blocks =
         e.loop(e.index(0), e.index(extent), e.index(shape.step * steps), zeros,
@@ -61,14 +62,16 @@ private:
 
   /// Stages the block at `k` of the tile's rows, and of its columns.
   void stageRows(ElementStaging &x, Value k) {
-    x.copy(0, rows, k, extent,
+    x.copy(0, rows, k, extent, visited,
            [&](Value row, Value position) { return loadX(row, position); });
   }
   void stageColumns(ElementStaging &w, Value k) {
     for (int64_t group = 0; group < shape.groups; ++group)
-      w.copy(group, columns, k, extent, [&](Value column, Value position) {
-        return e.load(op.getW(), groupIndices(group, {column, position}), 0);
-      });
+      w.copy(group, columns, k, extent, visited,
+             [&](Value column, Value position) {
+               return e.load(op.getW(), groupIndices(group, {column, position}),
+                             0);
+             });
   }
 
   /// `sums` with the products of the staged block added.
@@ -84,6 +87,8 @@ private:
                });
     return SmallVector<Value>(steps.getResults());
   }
+
+  int64_t visited = 0; // columns of K that rounds of steps go through
 };
 
 } // namespace
