@@ -28,9 +28,9 @@
 // NEON:      kf.target = #kf.cpu_target<cpu = "generic", triple = "aarch64-linux-gnu", lanes = 4, registers = 32>
 // VULKAN:    kf.target = #kf.vulkan_target<threads = 256, memory = 16384>
 // WRITTEN:   kf.target = #kf.vulkan_target<threads = 512, memory = 32768>
-// LAVAPIPE:  subgroup = 8, arithmetic = true, types = [f16, i8, i16, i64], denorm_preserve = true, int8_dot = true>
+// LAVAPIPE:  subgroup = 8, arithmetic = true, shuffle = true, types = [i8, i16, i64], int8_dot = true>
 // RDNA3:     subgroup = 64, arithmetic = true, shuffle = true, {{.*}} matrices = [f16, i8], multiprocessors = 96>
-// ARC:       subgroup = 32, {{.*}} matrices = [f16, i8], multiprocessors = 32>
+// ARC:       subgroup = 32, {{.*}} int8_dot = true, multiprocessors = 32>
 // H200:      memory = 49152, subgroup = 32, {{.*}} matrices = [f16, bf16, i8], multiprocessors = 132>
 // REFERENCE: kf.target = #kf.reference_target
 

@@ -43,7 +43,8 @@ extern const TargetEntry cpuTarget;
 extern const TargetEntry cudaTarget;
 /// The interpreter. It has no chips.
 extern const TargetEntry referenceTarget;
-/// A Vulkan device that reports the least. It has no chips.
+/// A Vulkan device by a name of VulkanTarget.cpp; without one, one that reports
+/// the least.
 extern const TargetEntry vulkanTarget;
 
 } // namespace mlir::kf

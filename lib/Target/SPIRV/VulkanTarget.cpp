@@ -56,25 +56,28 @@ struct VulkanTargetModel : GpuTargetModel<VulkanTargetModel, VulkanTargetAttr> {
 /// Devices that code can be made for without one at hand.
 struct KnownDevice {
   StringLiteral name;
-  StringLiteral target; ///< what it reports
+  StringLiteral target; ///< what is between its #kf.vulkan_target's brackets
 };
 
 constexpr KnownDevice knownDevices[] = {
-    // Mesa 22.3 on a CPU with vectors of 256 bits.
+    // Mesa 22.3 of Debian 12 on a CPU with vectors of 256 bits, as it reports.
+    // It has f16, without keeping subnormal numbers.
     {"lavapipe", "threads = 1024, memory = 32768, subgroup = 8, "
-                 "arithmetic = true, types = [f16, i8, i16, i64], "
-                 "denorm_preserve = true, int8_dot = true"},
-    // Radeon RX 7900 XTX, RADV.
+                 "arithmetic = true, shuffle = true, "
+                 "types = [i8, i16, i64], int8_dot = true"},
+    // Radeon RX 7900 XTX. Not of a device at hand: what Mesa's RADV sets in
+    // radv_physical_device.c for GFX11, with AMD's number of compute units.
     {"rdna3", "threads = 1024, memory = 65536, subgroup = 64, "
               "arithmetic = true, shuffle = true, "
-              "types = [f16, i8, i16, i64], int8_dot = true, "
-              "matrices = [f16, i8], multiprocessors = 96"},
-    // Arc A770, ANV.
+              "types = [f16, i8, i16, i64], denorm_preserve = true, "
+              "int8_dot = true, matrices = [f16, i8], multiprocessors = 96"},
+    // Arc A770. Not of a device at hand: what Mesa's ANV sets in
+    // anv_physical_device.c for DG2, with Intel's number of Xe cores, which it
+    // does not report. Its matrices are of 8 x 16.
     {"arc", "threads = 1024, memory = 65536, subgroup = 32, "
             "arithmetic = true, shuffle = true, types = [f16, i8, i16, i64], "
-            "denorm_preserve = true, int8_dot = true, matrices = [f16, i8], "
-            "multiprocessors = 32"},
-    // Driver 580.
+            "denorm_preserve = true, int8_dot = true, multiprocessors = 32"},
+    // Driver 580, as it reports.
     {"h200", "threads = 1024, memory = 49152, subgroup = 32, "
              "arithmetic = true, shuffle = true, "
              "types = [f16, i8, i16, i64], denorm_preserve = true, "
