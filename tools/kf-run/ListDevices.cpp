@@ -65,13 +65,16 @@ std::vector<ListedDevice> listDevices() {
   auto addMissing = [&](const std::string &kind, const std::string &why) {
     devices.push_back({kind, "", oneLine(why)});
   };
-  // What it has is told by the open device; without it, what it is.
+  // What it has is told by the open device.
   auto addVulkan = [&](size_t i, const VulkanDeviceInfo &info) {
     VulkanDeviceOptions options;
     options.device = std::to_string(i);
     Result<std::unique_ptr<Device>> device = createVulkanDevice(options);
-    add("vulkan", "vulkan:" + options.device,
-        device.ok() ? (*device)->description() : info.description, "vulkan");
+    if (device.ok())
+      add("vulkan", "vulkan:" + options.device, (*device)->description(),
+          "vulkan");
+    else
+      addMissing("vulkan", info.description + ": " + device.message());
   };
   add("reference", "reference", createReferenceDevice()->description());
   Result<std::unique_ptr<Device>> cpu = createCpuDevice({});
