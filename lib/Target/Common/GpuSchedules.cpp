@@ -450,8 +450,14 @@ private:
   int64_t stagedBytes(MatmulOp op, const Draft &draft) {
     int64_t lines =
         draft.workgroup[0] + draft.workgroup[1] * (op.getGlu() ? 2 : 1);
+    const Type weight = op.getW().getType();
+    auto quant = dyn_cast<QuantType>(getElementTypeOrSelf(weight));
+    const int64_t table =
+        quant && hasFragments(weight) && getStorage(quant.getFormat()).table
+            ? LanesShape::tableEntries
+            : 0;
     // Statistics and sums of a fused norm come on top.
-    return 4 * (lines * (draft.reduction + 1) + 2 * draft.workgroup[0] +
+    return 4 * (lines * (draft.reduction + 1) + table + 2 * draft.workgroup[0] +
                 draft.threads[0] * draft.threads[1]);
   }
 

@@ -72,6 +72,9 @@ private:
   /// `most` the row blocks.
   LanesScheduleAttr select(int64_t shares, int64_t most) {
     const int64_t rounds = llvm::divideCeil(steps, shares);
+    const int64_t bytesOfX = 4 * rows * steps * stepColumns;
+    const int64_t leastSlices = std::max<int64_t>(
+        llvm::divideCeil(bytesOfX, std::max<int64_t>(budget, 1)), 1);
     for (int64_t blockWarps = llvm::bit_floor<uint64_t>(most); blockWarps > 0;
          blockWarps /= 2)
       for (int64_t width : {2, 1}) {
@@ -80,7 +83,7 @@ private:
         if (wide > 1 &&
             groups < groupsOfMultiprocessor * machine.multiprocessors)
           continue;
-        for (int64_t slices = 1; slices <= rounds; ++slices)
+        for (int64_t slices = leastSlices; slices <= rounds; ++slices)
           if (auto schedule = get(shares, blockWarps, width, slices))
             return schedule;
       }

@@ -76,3 +76,17 @@ kf.kernel @few_rows(%x: tensor<16x1024xbf16>, %w: tensor<2048x1024xbf16>) -> ten
   %0 = kf.matmul %x, %w : tensor<16x1024xbf16>, tensor<2048x1024xbf16>
   kf.yield %0 : tensor<16x2048xbf16>
 }
+
+// -----
+
+// Threads that take a packed weight apart, where matrix units have no code.
+// CHECK-LABEL: kernel @packed
+// CHECK-NOT:     #kf.lanes
+// SMALL-LABEL: kernel @packed
+// SMALL-DAG:     #kf.lanes<workgroup = [2, 16], warps = 2, tiles = 1> (default)
+// SMALL-DAG:     #kf.lanes<workgroup = [2, 64], warps = 2, tiles = 1, block_warps = 2>
+// SMALL-NOT:     #kf.lanes<{{.*}} warps = 4
+kf.kernel @packed(%x: tensor<2x512xf32>, %w: tensor<80x512x!kf.quant<q4_k>, #kf.fragments>) -> tensor<2x80xf32> {
+  %0 = kf.matmul %x, %w : tensor<2x512xf32>, tensor<80x512x!kf.quant<q4_k>, #kf.fragments>
+  kf.yield %0 : tensor<2x80xf32>
+}
