@@ -44,9 +44,6 @@ struct VulkanTargetModel : GpuTargetModel<VulkanTargetModel, VulkanTargetAttr> {
       if (type.isInteger())
         machine.integers->push_back(type.getIntOrFloatBitWidth());
     machine.sharesRegisters = false;
-    if (target.getArithmetic())
-      machine.subgroupThreads = target.getSubgroup();
-    machine.multipliesBytes = target.getInt8Dot();
     if (target.getMultiprocessors() > 0)
       machine.multiprocessors = target.getMultiprocessors();
     return machine;

@@ -239,13 +239,13 @@ def KF_StreamScheduleAttr : KF_ScheduleAttr<"Stream", "stream"> {
 def KF_LanesScheduleAttr : KF_ScheduleAttr<"Lanes", "lanes"> {
   let summary = "a product of few rows by a GPU's threads, each for itself";
   let description = [{
-    For a matmul of up to 16 rows whose weight has `#kf.fragments`, on GPUs
-    without matrix units. Of a tile of the weight each of 32 threads, a warp,
-    reads the words that a lane of matrix units has, 16 bytes at a time, takes
-    them apart, and multiplies them by rows of x, which are in workgroup memory,
-    in f32. What threads have of the same element is added there, in an order
-    that is always the same. An infinity in a row makes NaNs where the weight
-    has blocks.
+    For a matmul of up to 16 rows whose weight has `#kf.fragments`, on GPUs for
+    whose matrix units, if they have some, there is no code. Of a tile of the
+    weight each of 32 threads, a warp, reads the words that a lane of matrix
+    units has, 16 bytes at a time, takes them apart, and multiplies them by rows
+    of x, which are in workgroup memory, in f32. What threads have of the same
+    element is added there, in an order that is always the same. An infinity in
+    a row makes NaNs where the weight has blocks.
 
     - `workgroup`: [rows, columns]; a row block has 16 columns, or 8 with glu.
     - `warps`: of a workgroup. Along K, warps take steps in turn.

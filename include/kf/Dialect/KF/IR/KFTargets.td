@@ -120,6 +120,9 @@ def KF_VulkanTargetAttr : KF_TargetAttr<"Vulkan", "vulkan_target"> {
       of 16 x 16 (VK_KHR_cooperative_matrix), with sums of 32 bits.
     - `multiprocessors`: how many; 0: unknown.
 
+    Schedules do not go by `subgroup`, `arithmetic`, `shuffle`, `int8_dot` and
+    `matrices` yet: these say what a device has, as `kf-run devices` does.
+
     ```mlir
     #kf.vulkan_target<threads = 1024, memory = 32768, subgroup = 8, arithmetic = true, types = [f16, i8, i16]>
     #kf.vulkan_target<threads = 1024, memory = 49152, subgroup = 32, arithmetic = true, shuffle = true,

@@ -80,10 +80,6 @@ struct MachineDescription {
   int64_t asyncCopyBytes = 0;
   /// Threads of a warp, which exchange registers; 0: they cannot.
   int64_t warpThreads = 0;
-  /// Threads of a subgroup of Vulkan, which add up registers; 0: they cannot.
-  int64_t subgroupThreads = 0;
-  /// Whether an instruction multiplies four bytes by four, and adds them up.
-  bool multipliesBytes = false;
   /// Whether a kernel can begin early, and wait for those before it
   /// (griddepcontrol).
   bool hasDependentLaunch = false;
