@@ -216,6 +216,14 @@ void PagedSequence::giveBackSlot() {
         nullptr;
 }
 
+/// Nothing can be read behind tokens without a state, so that their pages are
+/// of no use, either.
+void PagedSequence::loseState() {
+  giveBackSlot();
+  giveBack(0);
+  reserved = 0;
+}
+
 void PagedSequence::takeSlotOf(PagedSequence &other) {
   ownSlot = std::exchange(other.ownSlot, -1);
   if (ownSlot >= 0)
@@ -244,7 +252,7 @@ bool PagedSequence::takeSlot(const IsBusy &isBusy) {
   if (!found)
     return pool->slots() == 0;
   if (found->owner)
-    found->owner->giveBackSlot();
+    found->owner->loseState();
   found->owner = this;
   ownSlot = static_cast<int32_t>(found - pool->allSlots.data());
   useSlot();
@@ -389,8 +397,9 @@ void PagedSequence::commit(std::span<const int32_t> ids) {
 
 void PagedSequence::truncate(int64_t length) {
   assert(length >= 0 && length <= this->length() && "it has no such length");
-  if (length == 0 || length < this->length() || reserved > 0)
-    giveBackSlot();
+  const bool changes = length < this->length() || reserved > 0;
+  if (pool->slots() > 0 && (length == 0 || changes))
+    loseState();
   giveBack(cachePagesOf(length));
   tokens.resize(length);
   reserved = 0;
@@ -400,7 +409,7 @@ void PagedSequence::revoke(int64_t length) {
   const size_t keep = cachePagesOf(length);
   for (size_t i = keep; i < held.size(); ++i)
     pool->unlist(held[i]);
-  if (length % kCachePage != 0) {
+  if (length % kCachePage != 0 && keep <= held.size()) {
     pool->unlistFollowing(held[keep - 1]);
     pool->pages[held[keep - 1]].filled = length % kCachePage;
   }
@@ -410,9 +419,11 @@ void PagedSequence::revoke(int64_t length) {
 Result<PagedSequence> PagedSequence::fork() const {
   return catchExceptions([&]() -> Result<PagedSequence> {
     PagedSequence other(*pool);
+    other.tokens = tokens;
+    if (pool->slots() > 0)
+      return other;
     std::vector<int32_t> pages(held.begin(),
                                held.begin() + cachePagesOf(length()));
-    other.tokens = tokens;
     for (int32_t page : pages)
       pool->share(page);
     other.held = std::move(pages);

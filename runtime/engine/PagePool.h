@@ -190,7 +190,7 @@ public:
   /// so far; -1: there is none.
   int32_t slot() const { return ownSlot; }
   /// Whether there is no state of the tokens that were read, and the model's
-  /// layers keep one: they have to be read again.
+  /// layers keep one: they have to be read again, and it has no pages.
   bool lacksState() const {
     return pool->slots() > 0 && ownSlot < 0 && length() > 0;
   }
@@ -200,7 +200,8 @@ public:
   bool canTakeSlot(const IsBusy &isBusy) const;
   /// Gives a sequence without tokens a slot, where sequences have them: one
   /// that is nobody's, or the least recently used one of those that are not
-  /// busy, whose owner lacks its state then. Returns whether there was one.
+  /// busy, whose owner lacks its state then and has given its pages back.
+  /// Returns whether there was one.
   bool takeSlot(const IsBusy &isBusy);
 
   /// Pages that reserve(count) needs: it succeeds if they are available().
@@ -220,7 +221,7 @@ public:
 
   /// Goes back to `length` tokens, at most length(). Gives back pages behind
   /// them, those that were reserved too. A slot whose state is, or may be, that
-  /// of other tokens is given back.
+  /// of other tokens is given back, with all pages.
   void truncate(int64_t length);
 
   /// Takes commit() back, of a step that failed: as truncate(), and nobody
@@ -228,9 +229,10 @@ public:
   /// was reached.
   void revoke(int64_t length);
 
-  /// Another sequence with the same tokens, without what is reserved and
-  /// without a slot. It shares all pages, the last one too; who writes there
-  /// first copies it. Fails for want of the host's memory.
+  /// Another sequence with the same tokens, without what is reserved. It shares
+  /// all pages, the last one too; who writes there first copies it. Where
+  /// sequences have slots, it has neither one nor pages. Fails for want of the
+  /// host's memory.
   Result<PagedSequence> fork() const;
 
   /// Keeps pages from others: what this sequence, or the one that it was forked
@@ -249,6 +251,7 @@ private:
   int32_t lastPage() const { return held[length() / kCachePage]; }
   void giveBack(size_t keep);
   void giveBackSlot();
+  void loseState();
   void takeSlotOf(PagedSequence &other);
   PagePool::Slot *findSlot(const IsBusy &isBusy) const;
   void useSlot();

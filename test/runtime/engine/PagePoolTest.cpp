@@ -563,6 +563,40 @@ TEST(PagePool, TheSlotThatWasUsedLeastRecentlyIsTaken) {
   EXPECT_FALSE(first.lacksState());
 }
 
+/// Pages without the state behind their tokens are of no use to anybody.
+TEST(PagePool, PagesAreGivenBackWithTheSlot) {
+  auto pool = PagePool::create(8, /*slots=*/1).take();
+  PagedSequence first(*pool), second(*pool);
+  ASSERT_TRUE(first.takeSlot(allAreBusy));
+  append(first, range(0, 200));
+  EXPECT_EQ(pool->used(), 4);
+  {
+    const PagedSequence fork = first.fork().take();
+    EXPECT_EQ(fork.length(), 200);
+    EXPECT_TRUE(fork.pages().empty());
+    EXPECT_EQ(fork.fork().take().length(), 200);
+  }
+  // Another one takes its slot.
+  ASSERT_TRUE(second.takeSlot(nobodyIsBusy));
+  EXPECT_EQ(pool->used(), 0);
+  EXPECT_EQ(first.length(), 200);
+  EXPECT_TRUE(first.pages().empty());
+  first.truncate(150);
+  EXPECT_EQ(idsOf(first), range(0, 150));
+  // It goes back, or a step fails.
+  append(second, range(0, 200));
+  second.truncate(130);
+  EXPECT_EQ(pool->used(), 0);
+  first.truncate(0);
+  ASSERT_TRUE(first.takeSlot(allAreBusy));
+  append(first, range(0, 200));
+  first.revoke(130);
+  first.revoke(100);
+  EXPECT_EQ(pool->used(), 0);
+  EXPECT_EQ(idsOf(first), range(0, 100));
+  EXPECT_TRUE(isSound(*pool, first, second));
+}
+
 TEST(PagePool, ChecksOwnersOfSlots) {
   auto pool = PagePool::create(8, /*slots=*/1).take();
   PagedSequence first(*pool), second(*pool);
