@@ -56,10 +56,15 @@ static Status checkRange(const char *what, int64_t value, int64_t most) {
                        " are");
 }
 
-/// An error where what is wanted of a model with states is not possible: a
-/// state is that of the last token alone, and drafts are taken back.
-static Status checkStates(const EngineOptions &options) {
-  if (options.ngrams || options.draftModel)
+/// An error where what is wanted of a model with states, or of one that drafts,
+/// is not possible: a state is that of the last token alone, and drafts are
+/// taken back, of those who made them, too.
+static Status checkStates(const Model &model, const EngineOptions &options) {
+  const Engine *drafting =
+      options.draftModel ? &options.draftModel->owner() : nullptr;
+  const bool keeps = model.config().hasStates() ||
+                     (drafting && drafting->model().config().hasStates());
+  if (keeps && (options.ngrams || drafting))
     return Status::error("a model whose layers keep states cannot take drafts "
                          "of tokens back; leave --ngram and --draft-model out",
                          StatusCode::Unsupported);
@@ -117,9 +122,9 @@ Engine::create(Model &model, const EngineOptions &wanted) try {
   if (options.pages == 0)
     options.pages = options.parallel *
                     pagesOfSequence(model.config(), options.contextLength);
+  KF_RETURN_IF_ERROR(checkStates(model, options));
   int64_t slots = 0;
   if (model.config().hasStates()) {
-    KF_RETURN_IF_ERROR(checkStates(options));
     options.runsAhead = false;
     slots = cachedStates(model.config(), options.pages);
   }

@@ -198,6 +198,13 @@ TEST(EngineStates, DraftsAreRefused) {
   EXPECT_TRUE(failsWith(status,
                         "keep states cannot take drafts of tokens back; "
                         "leave --ngram and --draft-model out"));
+  // Of the model that drafts, too, whose engine takes back what did not come.
+  Fixture plain;
+  DraftModel drafts(*fixture.engine, /*most=*/4, kVocab);
+  const Status drafted =
+      Engine::create(*plain.model, {.draftModel = &drafts}).status();
+  EXPECT_EQ(drafted.code(), StatusCode::Unsupported);
+  EXPECT_TRUE(failsWith(drafted, "keep states cannot take drafts"));
 }
 
 } // namespace
