@@ -44,7 +44,8 @@ struct EngineOptions {
   /// Sequences that read at once. There may be more; steps take turns then.
   int64_t parallel = 1;
   /// Pages of the cache, kCachePage positions each; 0 for as many as
-  /// `parallel` sequences of whole contexts need.
+  /// `parallel` sequences of whole contexts need, which with states are at
+  /// least those of a slot for each (pagesOfSequence()).
   int64_t pages = 0;
   /// The most rows of a step, at least 1: what is read of a prompt beside
   /// sequences that generate, and so how long those wait; none: the device's
@@ -55,7 +56,8 @@ struct EngineOptions {
   /// chunks of as many rows as are quick enough by what the last steps took.
   /// None: nobody waits, and chunks are as large as steps.
   std::optional<double> longestStep = std::nullopt;
-  /// Whether sequences take over what the cache has of their first tokens.
+  /// Whether sequences take over what the cache has of their first tokens; they
+  /// never do where the model's layers keep states.
   bool reusesPrefixes = true;
   /// How texts draft tokens that they have had before, which are read together
   /// and kept as far as they are those that would have been chosen: few steps
@@ -67,7 +69,8 @@ struct EngineOptions {
   /// Not owned; its engine has room for as many sequences.
   DraftModel *draftModel = nullptr;
   /// Whether a step begins while the host learns what the one before has
-  /// chosen; none: where the device works by itself.
+  /// chosen; none: where the device works by itself. Never where the model's
+  /// layers keep states.
   std::optional<bool> runsAhead = std::nullopt;
   /// Ends what is read when it is set: a step between two dispatches, where
   /// the device can. Not owned.
@@ -137,7 +140,7 @@ struct EngineTimings {
 /// the cache has too few pages, sequences wait (Scheduler.h).
 ///
 /// A prompt that begins as one that is being read waits for what the two have
-/// in common, and then shares its pages.
+/// in common, and then shares its pages, unless the model's layers keep states.
 ///
 /// Refers to `model`, which must outlive it; its sequences must not. One
 /// thread.
