@@ -315,6 +315,20 @@ std::vector<CacheUse> CompilerModule::cacheUses() const {
   return {found.begin(), found.end()};
 }
 
+std::vector<StateUse> CompilerModule::stateUses() const {
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
+  std::set<StateUse> found;
+  contents->module->walk([&](mlir::kf::GatedDeltaOp op) {
+    std::optional<size_t> positions = findInput(op.getPositions()),
+                          sequences = findInput(op.getSequences()),
+                          states = findInput(op.getStates());
+    if (positions && sequences && states)
+      found.insert({*positions, *sequences, *states,
+                    op.getCache().getType().getSlotPages()});
+  });
+  return {found.begin(), found.end()};
+}
+
 Result<Executable> CompilerModule::compile(const CompilerOptions &options,
                                            std::vector<TuningKey> *kernels) {
   const NoBadAlloc guard(errorHandlers.onOutOfMemory);

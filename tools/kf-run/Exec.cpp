@@ -56,6 +56,10 @@ std::span<const int32_t> intsOf(std::span<const HostTensor> inputs,
           inputs[index].bytes.size() / sizeof(int32_t)};
 }
 
+Status failOf(size_t input, const std::string &message) {
+  return Status::error("input " + std::to_string(input) + " has " + message);
+}
+
 /// An error where a row's page is not one of a cache of `pages` pages, or where
 /// it would not be stored.
 Status checkCacheUse(std::span<const HostTensor> inputs, const CacheUse &use,
@@ -70,35 +74,65 @@ Status checkCacheUse(std::span<const HostTensor> inputs, const CacheUse &use,
     return Status();
   const int64_t count = inputs[use.pageTable].shape[0],
                 tablePages = inputs[use.pageTable].shape[1];
-  auto fail = [](size_t input, const std::string &message) {
-    return Status::error("input " + std::to_string(input) + " has " + message);
-  };
   for (size_t row = 0; row < positions.size(); ++row) {
     const int64_t position = positions[row], sequence = sequences[row];
     if (position < 0)
       continue;
     if (position / use.page >= tablePages)
-      return fail(use.positions, "the position " + std::to_string(position) +
-                                     ", but the page table, input " +
-                                     std::to_string(use.pageTable) +
-                                     ", has room for " +
-                                     std::to_string(tablePages * use.page));
+      return failOf(use.positions, "the position " + std::to_string(position) +
+                                       ", but the page table, input " +
+                                       std::to_string(use.pageTable) +
+                                       ", has room for " +
+                                       std::to_string(tablePages * use.page));
     if (sequence < 0 || sequence >= count)
-      return fail(use.sequences, "the sequence " + std::to_string(sequence) +
-                                     ", but the page table, input " +
-                                     std::to_string(use.pageTable) + ", has " +
-                                     std::to_string(count));
+      return failOf(use.sequences, "the sequence " + std::to_string(sequence) +
+                                       ", but the page table, input " +
+                                       std::to_string(use.pageTable) +
+                                       ", has " + std::to_string(count));
     const int64_t first =
         use.isAttention ? use.window.firstOf(position) : position;
     for (int64_t i = first / use.page; i <= position / use.page; ++i) {
       const int64_t page = table[sequence * tablePages + i];
       if (page < 0 || page >= pages)
-        return fail(use.pageTable, "the page " + std::to_string(page) +
-                                       ", but KV caches have " +
-                                       std::to_string(pages) + " of " +
-                                       std::to_string(use.page) +
-                                       " positions; --context N makes more");
+        return failOf(use.pageTable, "the page " + std::to_string(page) +
+                                         ", but KV caches have " +
+                                         std::to_string(pages) + " of " +
+                                         std::to_string(use.page) +
+                                         " positions; --context N makes more");
     }
+  }
+  return Status();
+}
+
+/// An error where a row is of no sequence, or at no position of one, or where
+/// its state is not in a slot that a cache beside `pages` pages has.
+Status checkStateUse(std::span<const HostTensor> inputs, const StateUse &use,
+                     int64_t pages) {
+  const auto positions = intsOf(inputs, use.positions),
+             sequences = intsOf(inputs, use.sequences),
+             states = intsOf(inputs, use.states);
+  // The runner says what is wrong with them.
+  if (positions.size() != sequences.size() || states.empty())
+    return Status();
+  const int64_t count = std::ssize(states),
+                slots = CacheSpec{.slotPages = use.slotPages}.slots(pages);
+  for (size_t row = 0; row < positions.size(); ++row) {
+    const int64_t position = positions[row], sequence = sequences[row];
+    if (position < 0)
+      return failOf(use.positions, "the position " + std::to_string(position) +
+                                       ", but rows whose states are kept have "
+                                       "positions from 0 on");
+    if (sequence < 0 || sequence >= count)
+      return failOf(use.sequences, "the sequence " + std::to_string(sequence) +
+                                       ", but the states, input " +
+                                       std::to_string(use.states) +
+                                       ", are of " + std::to_string(count));
+    const int64_t slot = states[static_cast<size_t>(sequence)];
+    if (slot < 0 || slot >= slots)
+      return failOf(use.states, "the slot " + std::to_string(slot) +
+                                    ", but caches of states have " +
+                                    std::to_string(slots) +
+                                    "; --context N makes more");
   }
   return Status();
 }
@@ -150,10 +184,13 @@ Status exec(const ExecOptions &options) {
   if (options.maxTokens)
     compiler.maxTokens = options.maxTokens;
   const std::vector<CacheUse> cacheUses = module.cacheUses();
+  const std::vector<StateUse> stateUses = module.stateUses();
   KF_ASSIGN_OR_RETURN(Executable executable, module.compile(compiler));
   const int64_t pages = cachePages(executable, options.run.context);
   for (const CacheUse &use : cacheUses)
     KF_RETURN_IF_ERROR(checkCacheUse(data.inputs, use, pages));
+  for (const StateUse &use : stateUses)
+    KF_RETURN_IF_ERROR(checkStateUse(data.inputs, use, pages));
   return execProgram(options.run, std::move(executable), data,
                      std::move(device));
 }

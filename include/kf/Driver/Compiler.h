@@ -119,6 +119,14 @@ struct CacheUse {
   auto operator<=>(const CacheUse &) const = default;
 };
 
+/// An op on a cache of states: the same.
+struct StateUse {
+  size_t positions = 0, sequences = 0, states = 0;
+  int64_t slotPages = 0; ///< pages of KV caches for each slot
+
+  auto operator<=>(const StateUse &) const = default;
+};
+
 class KernelSet;
 
 /// A module of functions, to be compiled once. Errors are one line; those of
@@ -150,6 +158,9 @@ public:
   /// takes, as far as they take positions, sequences and page table as they
   /// come; none for a program that an earlier phase made.
   std::vector<CacheUse> cacheUses() const;
+  /// The same of the ops on caches of states, with the slots in the place of a
+  /// page table.
+  std::vector<StateUse> stateUses() const;
   /// Compiles the module's only function; the module is spent then. Sets
   /// `kernels`, unless that is null, to the keys that measured schedules are
   /// looked up by.
