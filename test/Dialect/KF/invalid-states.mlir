@@ -138,3 +138,19 @@ func.func @f(%c: !kf.state_cache<layers = 3, heads = 4, elements = 136, slot_pag
   %0 = kf.cache_layer %c[1] : !kf.state_cache<layers = 3, heads = 4, elements = 136, slot_pages = 32> to !kf.kv_cache<layers = 1, kv_heads = 4, head_dim = 8, type = f32>
   return
 }
+
+// -----
+
+func.func @f(%q: tensor<?x1x4294967296xf32>, %a: tensor<?x1xf32>, %w: tensor<12884901888x1x2xf32>, %d: tensor<1xf32>, %c: !kf.state_cache<layers = 1, heads = 1, elements = 136, slot_pages = 32>, %p: tensor<?xi32>) {
+  // expected-error @+1 {{C5: the cache must have 1 heads of dk * dv + (taps - 1) * (2 * dk + dv) elements, found}}
+  %0 = kf.gated_delta %q, %q, %q, %a, %a, %w, %d, %d, %c, %p, %p, %p {layer = 0 : i64} : tensor<?x1x4294967296xf32>, tensor<?x1x4294967296xf32>, tensor<?x1xf32>, tensor<12884901888x1x2xf32>, tensor<1xf32>, tensor<1xf32>, !kf.state_cache<layers = 1, heads = 1, elements = 136, slot_pages = 32>, tensor<?xi32>, tensor<?xi32>
+  return
+}
+
+// -----
+
+func.func @f(%q: tensor<?x4x2305843009213693952xf32>, %v: tensor<?x4x8xf32>, %a: tensor<?x4xf32>, %w: tensor<32x1x2xf32>, %d: tensor<4xf32>, %c: !kf.state_cache<layers = 1, heads = 4, elements = 136, slot_pages = 32>, %p: tensor<?xi32>) {
+  // expected-error @+1 {{C3: convolution must be [2 * K * dk + V * dv, 1, taps] of a float type}}
+  %0 = kf.gated_delta %q, %q, %v, %a, %a, %w, %d, %d, %c, %p, %p, %p {layer = 0 : i64} : tensor<?x4x2305843009213693952xf32>, tensor<?x4x8xf32>, tensor<?x4xf32>, tensor<32x1x2xf32>, tensor<4xf32>, tensor<4xf32>, !kf.state_cache<layers = 1, heads = 4, elements = 136, slot_pages = 32>, tensor<?xi32>, tensor<?xi32>
+  return
+}

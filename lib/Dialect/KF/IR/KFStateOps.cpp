@@ -10,6 +10,8 @@
 
 #include "runtime/model/ConfigLimits.h"
 
+#include "llvm/Support/CheckedArithmetic.h"
+
 using namespace mlir;
 using namespace mlir::kf;
 
@@ -26,6 +28,13 @@ LogicalResult GatedDeltaOp::inferReturnTypes(MLIRContext *,
   return success();
 }
 
+/// a * b + c * d; nothing where 64 bits have no room for it.
+static std::optional<int64_t> addProducts(int64_t a, int64_t b, int64_t c,
+                                          int64_t d) {
+  const std::optional<int64_t> product = llvm::checkedMul(c, d);
+  return product ? llvm::checkedMulAdd(a, b, *product) : std::nullopt;
+}
+
 LogicalResult GatedDeltaOp::verify() {
   RankedTensorType q = tensorType(getQ()), v = tensorType(getV()),
                    a = tensorType(getA());
@@ -37,8 +46,7 @@ LogicalResult GatedDeltaOp::verify() {
     return emitOpError("C1: q, k and v must be [T, heads, D] of float "
                        "elements, the last two dimensions static, found ")
            << q << " and " << v;
-  const int64_t keyHeads = getKeyHeads(), heads = getValueHeads(),
-                channels = getChannels();
+  const int64_t keyHeads = getKeyHeads(), heads = getValueHeads();
   if (heads % keyHeads != 0)
     return emitOpError("C1: heads of v (")
            << heads << ") must be a multiple of those of q and k (" << keyHeads
@@ -47,13 +55,18 @@ LogicalResult GatedDeltaOp::verify() {
     return emitOpError("C2: a and b must be [T, ")
            << heads << "] of a float type, found " << a;
   RankedTensorType convolution = tensorType(getConvolution());
-  const int64_t rows = 2 * keyHeads * getKeyDim() + heads * getValueDim();
+  // Twice: K * dk may be as large as 64 bits allow.
+  std::optional<int64_t> rows =
+      addProducts(keyHeads, getKeyDim(), heads, getValueDim());
+  if (rows)
+    rows = llvm::checkedMulAdd(keyHeads, getKeyDim(), *rows);
   const int64_t taps =
       convolution.getRank() == 3 ? convolution.getDimSize(2) : 0;
-  if (taps < 2 || taps > ::kf::kMaxTaps ||
-      !isFloatOfShape(convolution, {rows, 1, taps}))
+  if (!rows || taps < 2 || taps > ::kf::kMaxTaps ||
+      !isFloatOfShape(convolution, {*rows, 1, taps}))
     return emitOpError("C3: convolution must be [")
-           << rows << ", 1, taps] of a float type, with 2 to " << ::kf::kMaxTaps
+           << (rows ? Twine(*rows) : Twine("2 * K * dk + V * dv"))
+           << ", 1, taps] of a float type, with 2 to " << ::kf::kMaxTaps
            << " taps, found " << convolution;
   if (!isFloatOfShape(getDecay().getType(), {heads}) ||
       !isFloatOfShape(getBias().getType(), {heads}))
@@ -61,10 +74,16 @@ LogicalResult GatedDeltaOp::verify() {
            << heads << "] of a float type, found " << getDecay().getType()
            << " and " << getBias().getType();
   StateCacheType cache = getCache().getType();
-  const int64_t elements = getKeyDim() * getValueDim() + (taps - 1) * channels;
-  if (cache.getHeads() != heads || cache.getElements() != elements)
+  // No more channels than the convolution has rows.
+  const std::optional<int64_t> elements =
+      addProducts(getKeyDim(), getValueDim(), taps - 1, getChannels());
+  if (!elements || cache.getHeads() != heads ||
+      cache.getElements() != *elements)
     return emitOpError("C5: the cache must have ")
-           << heads << " heads of " << elements << " elements, found " << cache;
+           << heads << " heads of "
+           << (elements ? Twine(*elements)
+                        : Twine("dk * dv + (taps - 1) * (2 * dk + dv)"))
+           << " elements, found " << cache;
   const int64_t layer = static_cast<int64_t>(getLayer());
   if (layer < 0 || layer >= cache.getLayers())
     return emitOpError("C6: layer ")

@@ -47,7 +47,7 @@ struct Delta {
     return {spec, 2, reinterpret_cast<std::byte *>(memory.data())};
   }
   Result<Tensor> run(int64_t first, const std::vector<int32_t> &positions,
-                     const std::vector<int32_t> &sequences) {
+                     const std::vector<int32_t> &sequences, int64_t layer = 0) {
     const auto count = static_cast<int64_t>(positions.size());
     const Tensor parts[] = {part(q, first, count), part(k, first, count),
                             part(v, first, count), part(a, first, count),
@@ -57,7 +57,7 @@ struct Delta {
                        parts[3].view(), parts[4].view(), convolution.view(),
                        decay.view(), bias.view(), at.view(), of.view(),
                        states.view()},
-                      cache(), 0);
+                      cache(), layer);
   }
 
   CacheSpec spec;
@@ -171,6 +171,12 @@ TEST(GatedDelta, RejectsWrongOperands) {
   errorOf([](Delta &op) { op.states = makeInts({2}); },
           "kf.gated_delta C8: the state of sequence 0 is in slot 2");
   Delta op(1);
+  for (const int64_t layer : {-1, 1})
+    expectError(op.run(0, {0}, {0}, layer), "kf.gated_delta C6: layer " +
+                                                std::to_string(layer) +
+                                                " is outside the cache's 1");
+  expectError(op.run(0, {0}, {0, 0}),
+              "kf.gated_delta C7: there are 1 positions and 2 sequences");
   expectError(op.run(0, {0}, {1}), "kf.gated_delta C8: row 0 is of sequence 1");
 }
 
