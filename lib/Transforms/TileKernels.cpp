@@ -137,6 +137,10 @@ private:
               "results; or, where the target computes both in one, before the "
               "attention to its layer by the same positions, sequences and "
               "table");
+    for (auto delta : kernel.getBody().getOps<GatedDeltaOp>())
+      if (!llvm::all_of(delta->getUsers(), llvm::IsaPred<YieldOp>))
+        return delta.emitOpError("kf-tile-kernels: what reads its result must "
+                                 "be in a kernel of its own");
     for (Operation &op : kernel.getBody().front()) {
       if (isa<YieldOp>(op) ||
           (op.getNumResults() == 1 && op.getResult(0).getType().isIndex()))

@@ -187,3 +187,24 @@ kf.kernel @head_alone(%c: !layer, %x: tensor<2x1x16xf32>, %p: tensor<2xi32>, %sp
   kf.yield
 }
 }
+
+// -----
+
+!cache = !kf.state_cache<layers = 1, heads = 4, elements = 136, slot_pages = 2>
+kf.kernel @heads(%c: !cache, %q: tensor<?x2x8xf32>, %v: tensor<?x4x8xf32>, %a: tensor<?x4xf32>, %w: tensor<64x1x4xf32>, %d: tensor<4xf32>, %p: tensor<?xi32>, %s: tensor<3xi32>) -> tensor<?x4x8xf32>
+    attributes {schedule = #kf.vector<workgroup = [1, 2]>} {
+  // expected-error @+1 {{'kf.gated_delta' op must be tiled by single sequences and heads}}
+  %0 = kf.gated_delta %q, %q, %v, %a, %a, %w, %d, %d, %c, %p, %p, %s {layer = 0 : i64} : tensor<?x2x8xf32>, tensor<?x4x8xf32>, tensor<?x4xf32>, tensor<64x1x4xf32>, tensor<4xf32>, tensor<4xf32>, !cache, tensor<?xi32>, tensor<3xi32>
+  kf.yield %0 : tensor<?x4x8xf32>
+}
+
+// -----
+
+!cache = !kf.state_cache<layers = 1, heads = 4, elements = 136, slot_pages = 2>
+kf.kernel @consumer(%c: !cache, %q: tensor<?x2x8xf32>, %v: tensor<?x4x8xf32>, %a: tensor<?x4xf32>, %w: tensor<64x1x4xf32>, %d: tensor<4xf32>, %p: tensor<?xi32>, %s: tensor<3xi32>) -> tensor<?x4x8xf32>
+    attributes {schedule = #kf.vector<workgroup = [1, 1]>} {
+  // expected-error @+1 {{'kf.gated_delta' op kf-tile-kernels: what reads its result must be in a kernel of its own}}
+  %0 = kf.gated_delta %q, %q, %v, %a, %a, %w, %d, %d, %c, %p, %p, %s {layer = 0 : i64} : tensor<?x2x8xf32>, tensor<?x4x8xf32>, tensor<?x4xf32>, tensor<64x1x4xf32>, tensor<4xf32>, tensor<4xf32>, !cache, tensor<?xi32>, tensor<3xi32>
+  %1 = arith.addf %0, %v : tensor<?x4x8xf32>
+  kf.yield %1 : tensor<?x4x8xf32>
+}

@@ -100,7 +100,7 @@ public:
         [&](Operation *op) -> WalkResult {
           return failure(failed(checkOp(op)) || failed(checkCache(op)) ||
                          failed(checkIntegers(op)) || failed(checkSlice(op)) ||
-                         failed(checkReads(op)));
+                         failed(checkState(op)) || failed(checkReads(op)));
         });
     if (walk.wasInterrupted() || failed(checkResults()))
       return failure();
@@ -256,6 +256,20 @@ private:
       return fail(op->emitError()) << " for splits(" << partial.getSplits()
                                    << "): at most " << mostGroups;
     return success();
+  }
+
+  /// A row of a head, as the convolution makes it, is in workgroup memory.
+  LogicalResult checkState(Operation *op) {
+    auto delta = dyn_cast<GatedDeltaOp>(op);
+    const int64_t bytes = delta ? 4 * delta.getChannels() : 0;
+    if (!gpu || bytes <= gpu->memory)
+      return success();
+    return fail(op->emitError())
+           << " for '" << op->getName() << "' with heads of "
+           << delta.getKeyDim() << " and " << delta.getValueDim()
+           << " elements: a row needs " << bytes
+           << " bytes of workgroup memory, the device has " << gpu->memory
+           << "; use --device=cpu";
   }
 
   /// Arithmetic on integers that the device has none of would not wrap. Parts

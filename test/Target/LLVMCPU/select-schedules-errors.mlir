@@ -550,3 +550,13 @@ kf.kernel @expert_places(%x: tensor<?x64xf32>, %e: tensor<?x3xi32>, %w: tensor<1
   %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x64xf32>, tensor<?x3xi32>, tensor<1x4x32x64xf32>
   kf.yield %0 : tensor<?x3x32xf32>
 }
+
+// -----
+
+!cache = !kf.state_cache<layers = 1, heads = 4, elements = 136, slot_pages = 2>
+// expected-error @+1 {{schedule cannot run on this CPU: gated_delta needs workgroup = [1, 1], a sequence and a head}}
+kf.kernel @delta(%c: !cache, %q: tensor<?x2x8xf32>, %v: tensor<?x4x8xf32>, %a: tensor<?x4xf32>, %w: tensor<64x1x4xf32>, %d: tensor<4xf32>, %p: tensor<?xi32>, %s: tensor<3xi32>) -> tensor<?x4x8xf32>
+    attributes {schedule = #kf.vector<workgroup = [1, 2], lanes = 8>} {
+  %0 = kf.gated_delta %q, %q, %v, %a, %a, %w, %d, %d, %c, %p, %p, %s {layer = 0 : i64} : tensor<?x2x8xf32>, tensor<?x4x8xf32>, tensor<?x4xf32>, tensor<64x1x4xf32>, tensor<4xf32>, tensor<4xf32>, !cache, tensor<?xi32>, tensor<3xi32>
+  kf.yield %0 : tensor<?x4x8xf32>
+}

@@ -226,3 +226,22 @@ kf.kernel @k(%x: tensor<16x512xf32>, %w: tensor<40x512x!kf.quant<q4_k>, #kf.frag
   %0 = kf.matmul %x, %w : tensor<16x512xf32>, tensor<40x512x!kf.quant<q4_k>, #kf.fragments>
   kf.yield %0 : tensor<16x40xf32>
 }
+
+// -----
+
+!cache = !kf.state_cache<layers = 1, heads = 1, elements = 36880, slot_pages = 2>
+kf.kernel @wide(%c: !cache, %q: tensor<?x1x8xf32>, %v: tensor<?x1x4096xf32>, %a: tensor<?x1xf32>, %w: tensor<4112x1x2xf32>, %d: tensor<1xf32>, %p: tensor<?xi32>, %s: tensor<3xi32>) -> tensor<?x1x4096xf32> {
+  // expected-error @below {{no Vulkan kernel for 'kf.gated_delta' with heads of 8 and 4096 elements: a row needs 16448 bytes of workgroup memory, the device has 16384; use --device=cpu}}
+  %0 = kf.gated_delta %q, %q, %v, %a, %a, %w, %d, %d, %c, %p, %p, %s {layer = 0 : i64} : tensor<?x1x8xf32>, tensor<?x1x4096xf32>, tensor<?x1xf32>, tensor<4112x1x2xf32>, tensor<1xf32>, tensor<1xf32>, !cache, tensor<?xi32>, tensor<3xi32>
+  kf.yield %0 : tensor<?x1x4096xf32>
+}
+
+// -----
+
+!cache = !kf.state_cache<layers = 1, heads = 4, elements = 136, slot_pages = 2>
+// expected-error @below {{schedule cannot run on a GPU: gated_delta needs workgroup = [1, 1], a sequence and a head}}
+kf.kernel @whole(%c: !cache, %q: tensor<?x2x8xf32>, %v: tensor<?x4x8xf32>, %a: tensor<?x4xf32>, %w: tensor<64x1x4xf32>, %d: tensor<4xf32>, %p: tensor<?xi32>, %s: tensor<3xi32>) -> tensor<?x4x8xf32>
+    attributes {schedule = #kf.simt<workgroup = [1, 0], threads = [8]>} {
+  %0 = kf.gated_delta %q, %q, %v, %a, %a, %w, %d, %d, %c, %p, %p, %s {layer = 0 : i64} : tensor<?x2x8xf32>, tensor<?x4x8xf32>, tensor<?x4xf32>, tensor<64x1x4xf32>, tensor<4xf32>, tensor<4xf32>, !cache, tensor<?xi32>, tensor<3xi32>
+  kf.yield %0 : tensor<?x4x8xf32>
+}
