@@ -8,7 +8,8 @@
 
 #include "kf/Conversion/KernelShape.h"
 
-#include "Attention/DeltaThreads.h"
+#include "kf/Conversion/DeltaThreads.h"
+
 #include "Products/LaneTiles.h"
 #include "Products/MmaSums.h"
 
@@ -648,7 +649,8 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
       return fail("gated_delta needs threads = [columns], or [columns, parts] "
                   "with as many columns as v has, and parts of at most " +
                   Twine(DeltaThreads::mostHeld) +
-                  " columns of k, which they divide evenly");
+                  " columns of k, which they divide evenly, " +
+                  Twine(DeltaThreads::mostThreads) + " threads at most");
     shape.workgroupBytes += 4 * threads.sums();
   }
   auto matmul = findOp<MatmulOp>(kernel);

@@ -16,6 +16,7 @@
 
 #include "StreamSchedules.h"
 
+#include "kf/Conversion/DeltaThreads.h"
 #include "kf/Conversion/KernelShape.h"
 #include "kf/Conversion/KernelSupport.h"
 #include "kf/Target/Common/GpuCosts.h"
@@ -31,10 +32,8 @@ namespace {
 
 /// Threads of a workgroup that takes rows or elements: at least, and at most.
 constexpr int64_t rowThreads = 64, mostRowThreads = 1024;
-// Of kf.gated_delta: rows of a state's column that a thread holds, those that
-// it holds at most, and threads, each of which needs registers for them.
-constexpr int64_t rowsOfDelta = 16, mostRowsOfDelta = 64,
-                  mostDeltaThreads = 512;
+/// Rows of a state's column that a thread of kf.gated_delta holds, at least.
+constexpr int64_t rowsOfDelta = 16;
 /// Elements that a thread asks for at a time, and the most of a row.
 constexpr int64_t batchOfThread = 8, mostOfRow = 16;
 /// Elements that such a workgroup should have before another one starts.
@@ -384,14 +383,13 @@ private:
                             mostRowThreads),
         machine.threads);
     const int64_t dk = op.getKeyDim(),
-                  most = std::min(machine.threads, mostDeltaThreads);
+                  most = std::min(machine.threads, DeltaThreads::mostThreads);
     int64_t parts = 1;
     while (dk % (2 * parts) == 0 && dk / parts > rowsOfDelta &&
            2 * parts * columns <= most)
       parts *= 2;
     draft.threads = {columns};
-    if (parts > 1 && columns >= op.getValueDim() &&
-        dk / parts <= mostRowsOfDelta)
+    if (parts > 1 && DeltaThreads(op, {columns, parts, 1}).held > 0)
       draft.threads.push_back(parts);
     return draft.get(context);
   }

@@ -260,7 +260,7 @@ kf.kernel @batches(%x: tensor<2x4x64xf32>, %w: tensor<2x96x64xf32>) -> tensor<2x
 // -----
 
 !cache = !kf.state_cache<layers = 1, heads = 4, elements = 136, slot_pages = 2>
-// expected-error @below {{schedule cannot run on a GPU: gated_delta needs threads = [columns], or [columns, parts] with as many columns as v has, and parts of at most 64 columns of k, which they divide evenly}}
+// expected-error @below {{schedule cannot run on a GPU: gated_delta needs threads = [columns], or [columns, parts] with as many columns as v has, and parts of at most 64 columns of k, which they divide evenly, 512 threads at most}}
 kf.kernel @threads(%c: !cache, %q: tensor<?x2x8xf32>, %v: tensor<?x4x8xf32>, %a: tensor<?x4xf32>, %w: tensor<64x1x4xf32>, %d: tensor<4xf32>, %p: tensor<?xi32>, %s: tensor<3xi32>) -> tensor<?x4x8xf32>
     attributes {schedule = #kf.simt<workgroup = [1, 1], threads = [8, 3]>} {
   %0 = kf.gated_delta %q, %q, %v, %a, %a, %w, %d, %d, %c, %p, %p, %s {layer = 0 : i64} : tensor<?x2x8xf32>, tensor<?x4x8xf32>, tensor<?x4xf32>, tensor<64x1x4xf32>, tensor<4xf32>, tensor<4xf32>, !cache, tensor<?xi32>, tensor<3xi32>

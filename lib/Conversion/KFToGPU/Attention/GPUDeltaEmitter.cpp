@@ -18,7 +18,8 @@
 
 #include "../../Common/DeltaFormulas.h"
 #include "../GPUEmitter.h"
-#include "DeltaThreads.h"
+
+#include "kf/Conversion/DeltaThreads.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

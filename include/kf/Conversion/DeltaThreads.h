@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef KF_CONVERSION_KFTOGPU_ATTENTION_DELTATHREADS_H
-#define KF_CONVERSION_KFTOGPU_ATTENTION_DELTATHREADS_H
+#ifndef KF_CONVERSION_DELTATHREADS_H
+#define KF_CONVERSION_DELTATHREADS_H
 
 #include "kf/Dialect/KF/IR/KF.h"
 
@@ -19,17 +19,21 @@ namespace mlir::kf {
 struct DeltaThreads {
   /// Rows of a column that a thread holds in registers at most, twice.
   static constexpr int64_t mostHeld = 64;
+  /// Threads that have registers for these at most.
+  static constexpr int64_t mostThreads = 512;
 
   DeltaThreads(GatedDeltaOp op, const std::array<int64_t, 3> &threads)
       : columns(threads[0]), parts(threads[1]) {
     const int64_t dk = op.getKeyDim();
     if (columns >= op.getValueDim() && dk % parts == 0 &&
-        dk / parts <= mostHeld && threads[2] == 1)
+        dk / parts <= mostHeld && columns * parts <= mostThreads &&
+        threads[2] == 1)
       held = dk / parts;
   }
 
   int64_t columns, parts; ///< along x, and along y of a column
-  /// Rows of a column that each thread holds; 0: none, as there are too many.
+  /// Rows of a column that each thread holds; 0: none, as there are too many
+  /// of them, or of threads.
   int64_t held = 0;
 
   /// Numbers of workgroup memory that parts are added up in: four for each.
@@ -38,4 +42,4 @@ struct DeltaThreads {
 
 } // namespace mlir::kf
 
-#endif // KF_CONVERSION_KFTOGPU_ATTENTION_DELTATHREADS_H
+#endif // KF_CONVERSION_DELTATHREADS_H
