@@ -30,6 +30,12 @@ using namespace kf;
 /// Sequences at once, for which pages are counted at most.
 static constexpr int64_t kMostParallel = int64_t(1) << 24;
 
+/// That of keys and values: states, which may come first, are of f32.
+static DataType cacheTypeOf(std::span<const CacheSpec> caches) {
+  const auto keys = std::ranges::find_if_not(caches, &CacheSpec::isOfStates);
+  return keys == caches.end() ? DataType::F32 : keys->type;
+}
+
 OpenSteps kf::stepsFromFiles(std::vector<std::string> paths) {
   return [paths = std::move(paths)](
              const ModelFiles &model, const Device &device,
@@ -41,7 +47,7 @@ OpenSteps kf::stepsFromFiles(std::vector<std::string> paths) {
         .provide =
             [files](const StepShape &shape) { return files->get(shape); },
         .shapes = files->shapes(),
-        .cacheType = files->caches().front().type,
+        .cacheType = cacheTypeOf(files->caches()),
         .origin = [] { return std::string("from files"); }};
   };
 }
