@@ -136,9 +136,9 @@ private:
   /// What there is a whole emitter for, which takes one of them.
   bool isWhole(Operation *op) {
     return isa<MatmulOp, CacheAttentionInterface, KVAppendOp, ArgmaxOp,
-               SampleOp, QuantizeRowsOp, PackOp, GatedDeltaOp>(op) ||
-           (!gpu && isa<AttentionCombineOp, ExpertMatmulOp, MatmulWgradOp,
-                        ScatterAddOp>(op));
+               SampleOp, QuantizeRowsOp, PackOp, GatedDeltaOp, ScatterAddOp>(
+               op) ||
+           (!gpu && isa<AttentionCombineOp, ExpertMatmulOp, MatmulWgradOp>(op));
   }
 
   bool hasCode(Operation *op) {

@@ -485,3 +485,26 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
     kf.yield %1 : tensor<4xi32>
   }
 }
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // Sums of rows are stored as they are.
+  kf.kernel @scatter_add_of_which_more_is_made(%ids: tensor<?xi32>, %x: tensor<?x8xf32>, %s: tensor<12x8xf32>) -> tensor<12x8xf32> {
+    %0 = kf.scatter_add %ids, %x : tensor<?xi32>, tensor<?x8xf32> to tensor<12x8xf32>
+    // expected-error @below {{no CUDA kernel for 'arith.addf' that reads 'tensor<12x8xf32>' from 'kf.scatter_add'; compute that in a kernel of its own}}
+    %1 = arith.addf %0, %s : tensor<12x8xf32>
+    kf.yield %1 : tensor<12x8xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  kf.kernel @scatter_add_transposed(%ids: tensor<?xi32>, %x: tensor<?x8xf32>) -> tensor<8x12xf32> {
+    %0 = kf.scatter_add %ids, %x : tensor<?xi32>, tensor<?x8xf32> to tensor<12x8xf32>
+    // expected-error @below {{no CUDA kernel for 'kf.transpose' that reads 'tensor<12x8xf32>' from 'kf.scatter_add'; compute that in a kernel of its own}}
+    %1 = kf.transpose %0 permutation = [1, 0] : tensor<12x8xf32>
+    kf.yield %1 : tensor<8x12xf32>
+  }
+}

@@ -114,3 +114,22 @@ kf.kernel @blocks(%x: tensor<8x64x!kf.quant<q8_0>>) -> tensor<4x64x!kf.quant<q8_
   %0 = tensor.extract_slice %x[0, 0] [4, 64] [1, 1] : tensor<8x64x!kf.quant<q8_0>> to tensor<4x64x!kf.quant<q8_0>>
   kf.yield %0 : tensor<4x64x!kf.quant<q8_0>>
 }
+
+// -----
+
+// Sums of rows are stored as they are.
+kf.kernel @scatter_add_of_which_more_is_made(%ids: tensor<?xi32>, %x: tensor<?x8xf32>, %s: tensor<12x8xf32>) -> tensor<12x8xf32> {
+  %0 = kf.scatter_add %ids, %x : tensor<?xi32>, tensor<?x8xf32> to tensor<12x8xf32>
+  // expected-error @below {{no Vulkan kernel for 'arith.addf' that reads 'tensor<12x8xf32>' from 'kf.scatter_add'; compute that in a kernel of its own}}
+  %1 = arith.addf %0, %s : tensor<12x8xf32>
+  kf.yield %1 : tensor<12x8xf32>
+}
+
+// -----
+
+kf.kernel @scatter_add_transposed(%ids: tensor<?xi32>, %x: tensor<?x8xf32>) -> tensor<8x12xf32> {
+  %0 = kf.scatter_add %ids, %x : tensor<?xi32>, tensor<?x8xf32> to tensor<12x8xf32>
+  // expected-error @below {{no Vulkan kernel for 'kf.transpose' that reads 'tensor<12x8xf32>' from 'kf.scatter_add'; compute that in a kernel of its own}}
+  %1 = kf.transpose %0 permutation = [1, 0] : tensor<12x8xf32>
+  kf.yield %1 : tensor<8x12xf32>
+}
