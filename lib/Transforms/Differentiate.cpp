@@ -25,11 +25,11 @@ using namespace mlir::kf;
 
 namespace {
 
-/// Whether gradients go through values of `type`: numbers that are rounded to
-/// blocks, too, so that an op that rounds them is named.
+/// Whether gradients go through values of `type`: all but integers. Numbers
+/// without a tensor, and those that are rounded to blocks, have no derivative,
+/// but an op that makes them is to be named.
 bool isDifferentiable(Type type) {
-  auto tensor = dyn_cast<RankedTensorType>(type);
-  return tensor && !tensor.getElementType().isIntOrIndex();
+  return !getElementTypeOrSelf(type).isIntOrIndex();
 }
 
 bool isCheapToRecompute(Operation *op) {
@@ -173,6 +173,14 @@ private:
     if (!function.getBody().hasOneBlock())
       return fail() << "a function with gradients has one block, found control "
                        "flow";
+    Block &block = function.getBody().front();
+    if (Operation *end = block.getTerminator(); !isa<func::ReturnOp>(end))
+      return fail() << "a function with gradients ends in func.return, found '"
+                    << end->getName() << "'";
+    for (Operation &op : block)
+      if (op.getNumRegions() > 0)
+        return op.emitOpError("kf-differentiate: has a region, whose ops are "
+                              "not differentiated; write it as ops on tensors");
     for (BlockArgument argument : arguments)
       if (auto type = dyn_cast<RankedTensorType>(argument.getType());
           !type ||

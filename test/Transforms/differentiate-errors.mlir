@@ -86,3 +86,65 @@ func.func @integers(%x: tensor<?x4xf32>, %ids: tensor<?xi32> {kf.gradient}) -> t
 func.func @no_loss(%x: tensor<?x4xf32> {kf.gradient}) -> tensor<?x4xf32> {
   return %x : tensor<?x4xf32>
 }
+
+// -----
+
+// Numbers are no end of the way.
+func.func @one_number(%x: tensor<4xf32> {kf.gradient}) -> tensor<f32> {
+  %c0 = arith.constant 0 : index
+  %0 = tensor.extract %x[%c0] : tensor<4xf32>
+  // expected-error @+1 {{'tensor.from_elements' op kf-differentiate: has no derivative, and an argument with kf.gradient reaches the loss through it}}
+  %1 = tensor.from_elements %0 : tensor<f32>
+  return %1 : tensor<f32>
+}
+
+// -----
+
+func.func @without_rank(%x: tensor<4xf32> {kf.gradient}) -> tensor<f32> {
+  %0 = tensor.cast %x : tensor<4xf32> to tensor<*xf32>
+  // expected-error @+1 {{'tensor.cast' op kf-differentiate: has no derivative, and an argument with kf.gradient reaches the loss through it}}
+  %1 = tensor.cast %0 : tensor<*xf32> to tensor<4xf32>
+  %2 = kf.reduce(sum) %1 dims = [0] : tensor<4xf32>
+  return %2 : tensor<f32>
+}
+
+// -----
+
+func.func @read_by_a_branch(%x: tensor<f32> {kf.gradient}, %y: tensor<f32>, %c: i1) -> tensor<f32> {
+  // expected-error @+1 {{'scf.if' op kf-differentiate: has a region, whose ops are not differentiated; write it as ops on tensors}}
+  %0 = scf.if %c -> tensor<f32> {
+    scf.yield %x : tensor<f32>
+  } else {
+    scf.yield %y : tensor<f32>
+  }
+  return %0 : tensor<f32>
+}
+
+// -----
+
+func.func @read_for_each_element(%x: tensor<4xf32> {kf.gradient}) -> tensor<f32> {
+  // expected-error @+1 {{'tensor.generate' op kf-differentiate: has a region}}
+  %0 = tensor.generate {
+  ^bb0(%i: index):
+    %1 = tensor.extract %x[%i] : tensor<4xf32>
+    tensor.yield %1 : f32
+  } : tensor<4xf32>
+  %2 = kf.reduce(sum) %0 dims = [0] : tensor<4xf32>
+  return %2 : tensor<f32>
+}
+
+// -----
+
+// expected-error @+1 {{kf-differentiate: a function with gradients ends in func.return, found 'ub.unreachable'}}
+func.func @without_return(%x: tensor<4xf32> {kf.gradient}) -> tensor<f32> {
+  ub.unreachable
+}
+
+// -----
+
+// expected-error @+1 {{kf-differentiate: a function with gradients has one block, found control flow}}
+func.func @branches(%x: tensor<f32> {kf.gradient}) -> tensor<f32> {
+  cf.br ^end
+^end:
+  return %x : tensor<f32>
+}
