@@ -97,16 +97,19 @@ func.func @rope(%x: tensor<?x4x64xf32> {kf.gradient}, %p: tensor<?xi32>) -> tens
   return %1 : tensor<f32>
 }
 
-// The softmax less 1 at the label.
+// The softmax less 1 at the label; nothing, NaNs included, where the label does
+// not count. The places of labels are found again.
 // CHECK-LABEL: func.func @cross_entropy(
 // CHECK-SAME:      %[[X:.*]]: tensor<?x100xf32>
-// CHECK:         %[[IS:.*]] = arith.cmpi eq
-// CHECK:         %[[COUNTS:.*]] = arith.cmpi ult
+// CHECK:         %[[IS:.*]] = arith.cmpi eq, {{.*}} {kf.recomputed}
+// CHECK:         %[[COUNTS:.*]] = arith.cmpi ult, {{.*}} {kf.recomputed}
 // CHECK:         %[[P:.*]] = kf.softmax %[[X]] : tensor<?x100xf32>
 // CHECK:         %[[LESS:.*]] = arith.addf %[[P]]
 // CHECK:         %[[SLOPE:.*]] = arith.select %[[IS]], %[[LESS]], %[[P]]
-// CHECK:         arith.select %[[COUNTS]]
-// CHECK:         %[[DX:.*]] = arith.mulf %[[SLOPE]]
+// CHECK:         %[[ALL:.*]] = arith.mulf %[[SLOPE]]
+// CHECK:         %[[ROWS:.*]] = tensor.expand_shape %[[COUNTS]]
+// CHECK:         %[[EACH:.*]] = kf.broadcast %[[ROWS]]
+// CHECK:         %[[DX:.*]] = arith.select %[[EACH]], %[[ALL]], %{{.*}}
 // CHECK:         return %{{.*}}, %[[DX]]
 func.func @cross_entropy(%x: tensor<?x100xf32> {kf.gradient}, %labels: tensor<?xi32>) -> tensor<f32> {
   %0 = kf.cross_entropy %x, %labels : tensor<?x100xf32>, tensor<?xi32>
@@ -169,4 +172,15 @@ func.func @f64(%x: tensor<4xf64> {kf.gradient}, %y: tensor<4xf32> {kf.gradient})
   %1 = arith.mulf %x, %0 : tensor<4xf64>
   %2 = kf.reduce(sum) %1 dims = [0] : tensor<4xf64>
   return %2 : tensor<f64>
+}
+
+// Logits are widened again.
+// CHECK-LABEL: func.func @cross_entropy_of_bf16(
+// CHECK-SAME:      %[[X:.*]]: tensor<?x100xbf16>
+// CHECK:         %[[WIDE:.*]] = arith.extf %[[X]] {kf.recomputed}
+// CHECK:         kf.softmax %[[WIDE]]
+func.func @cross_entropy_of_bf16(%x: tensor<?x100xbf16> {kf.gradient}, %labels: tensor<?xi32>) -> tensor<f32> {
+  %0 = kf.cross_entropy %x, %labels : tensor<?x100xbf16>, tensor<?xi32>
+  %1 = kf.reduce(mean) %0 dims = [0] : tensor<?xf32>
+  return %1 : tensor<f32>
 }

@@ -398,19 +398,27 @@ ScaledDotProductAttentionOp::buildGradients(Gradients &gradients) {
 // cross_entropy
 //===----------------------------------------------------------------------===//
 
-/// The softmax less 1 at the label, times dy; 0 where the label does not count.
+/// The softmax less 1 at the label, times dy; 0 where the label does not count,
+/// whatever the row's logits are.
 LogicalResult CrossEntropyOp::buildGradients(Gradients &gradients) {
   TensorBuilder build = gradients.at(*this);
-  Value dy = gradients.get(getResult()), x = build.widen(getLogits());
+  Value x;
+  LabelPlaces places;
+  gradients.recompute([&] {
+    x = build.widen(getLogits());
+    places = buildLabelPlaces(*this, build);
+  });
   RankedTensorType type = typeOf(x);
-  LabelPlaces places = buildLabelPlaces(*this, build);
+  auto spread = [&](Value rows) {
+    rows = build.insertOnes(rows, {type.getDimSize(0), 1},
+                            [](int64_t dim) { return dim == 1; });
+    return build.broadcast(rows, type);
+  };
   Value softmax = build.make<SoftmaxOp>(x);
   Value slope = build.select(places.isLabel, build.add(softmax, -1.0), softmax);
-  Value scale =
-      build.select(places.counts, dy, build.constant(typeOf(dy), 0.0));
-  scale = build.insertOnes(scale, {type.getDimSize(0), 1},
-                           [](int64_t dim) { return dim == 1; });
-  gradients.add(getLogits(), build.mul(slope, build.broadcast(scale, type)));
+  Value dx = build.mul(slope, spread(gradients.get(getResult())));
+  gradients.add(getLogits(), build.select(spread(places.counts), dx,
+                                          build.constant(type, 0.0)));
   return success();
 }
 
