@@ -148,3 +148,14 @@ func.func @branches(%x: tensor<f32> {kf.gradient}) -> tensor<f32> {
 ^end:
   return %x : tensor<f32>
 }
+
+// -----
+
+// Each side of a gate is a product, and blocks have no slices.
+func.func @gate_of_blocks(%x: tensor<?x64xf32> {kf.gradient}) -> tensor<f32> {
+  %w = kf.weight ["w"] : tensor<2x32x64x!kf.quant<q4_0>>
+  // expected-error @+1 {{'kf.matmul' op kf-differentiate: has no derivative for a gate in one weight of '!kf.quant<q4_0>'; have both sides as names of a stacked kf.weight}}
+  %0 = kf.matmul %x, %w glu(silu) : tensor<?x64xf32>, tensor<2x32x64x!kf.quant<q4_0>>
+  %1 = kf.reduce(sum) %0 dims = [0, 1] : tensor<?x32xf32>
+  return %1 : tensor<f32>
+}

@@ -184,3 +184,22 @@ func.func @cross_entropy_of_bf16(%x: tensor<?x100xbf16> {kf.gradient}, %labels: 
   %1 = kf.reduce(mean) %0 dims = [0] : tensor<?xf32>
   return %1 : tensor<f32>
 }
+
+// Blocks have no slices, but their weights have names.
+// CHECK-LABEL: func.func @gate_of_blocks(
+// CHECK-SAME:      %[[X:.*]]: tensor<?x64xf32>)
+// CHECK-NOT:     tensor.extract_slice
+// CHECK:         %[[G:.*]] = kf.weight ["gate"] : tensor<32x64x!kf.quant<q4_0>>
+// CHECK-NEXT:    %[[GATE:.*]] = kf.matmul %[[X]], %[[G]]
+// CHECK-NEXT:    %[[ACT:.*]] = kf.activation(silu) %[[GATE]]
+// CHECK-NEXT:    %[[U:.*]] = kf.weight ["up"] : tensor<32x64x!kf.quant<q4_0>>
+// CHECK-NEXT:    %[[UP:.*]] = kf.matmul %[[X]], %[[U]]
+// CHECK:         kf.matmul_dgrad %{{.*}}, %[[U]]
+// CHECK:         kf.matmul_dgrad %{{.*}}, %[[G]]
+// CHECK:         return
+func.func @gate_of_blocks(%x: tensor<?x64xf32> {kf.gradient}) -> tensor<f32> {
+  %w = kf.weight ["gate", "up"] {stacked} : tensor<2x32x64x!kf.quant<q4_0>>
+  %0 = kf.matmul %x, %w glu(silu) : tensor<?x64xf32>, tensor<2x32x64x!kf.quant<q4_0>>
+  %1 = kf.reduce(sum) %0 dims = [0, 1] : tensor<?x32xf32>
+  return %1 : tensor<f32>
+}

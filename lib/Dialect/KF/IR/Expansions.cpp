@@ -59,10 +59,33 @@ static Value sliceOfFirst(Value x, int64_t number, TensorBuilder &build) {
       x, offsets, sizes, strides);
 }
 
+/// Whether `x` is two tensors of the checkpoint.
+static bool isPairOfNames(Value x) {
+  auto weight = x.getDefiningOp<WeightOp>();
+  return weight && weight.getStacked() && weight.getNames().size() == 2;
+}
+
+/// One side of a gated product's weight, under its own name if it has one.
+static Value sideOf(Value w, int64_t number, TensorBuilder &build) {
+  if (!isPairOfNames(w))
+    return sliceOfFirst(w, number, build);
+  auto pair = w.getDefiningOp<WeightOp>();
+  RankedTensorType type = typeOf(w);
+  return build.make<WeightOp>(
+      RankedTensorType::get(type.getShape().drop_front(),
+                            type.getElementType()),
+      build.b.getArrayAttr(pair.getNames()[number]), /*stacked=*/UnitAttr(),
+      pair.getTransposedAttr());
+}
+
 Value mlir::kf::expandGlu(MatmulOp op, TensorBuilder &build) {
+  // Blocks have no slices.
+  if (isa<QuantType>(typeOf(op.getW()).getElementType()) &&
+      !isPairOfNames(op.getW()))
+    return {};
   auto side = [&](int64_t number) {
     return build.make<MatmulOp>(
-        op.getX(), sliceOfFirst(op.getW(), number, build),
+        op.getX(), sideOf(op.getW(), number, build),
         op.getBias() ? sliceOfFirst(op.getBias(), number, build) : Value(),
         ActivationKindAttr());
   };

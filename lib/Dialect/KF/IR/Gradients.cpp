@@ -101,11 +101,15 @@ Value MatmulOp::expandForGradients(OpBuilder &builder, bool) {
 
 /// Of y = x w^T: dx = dy w, dw = dy^T x.
 LogicalResult MatmulOp::buildGradients(Gradients &gradients) {
-  if (getScales() || getOutliers() || getWide() || getGlu())
-    return hasNone(*this) << "rows that are rounded, and gates of batches";
   Value w = getW();
   RankedTensorType x = typeOf(getX()), weight = typeOf(w);
   const bool isQuantized = isa<QuantType>(weight.getElementType());
+  if (getGlu() && isQuantized && isOfMatrices())
+    return hasNone(*this)
+           << "a gate in one weight of " << weight.getElementType()
+           << "; have both sides as names of a stacked kf.weight";
+  if (getScales() || getOutliers() || getWide() || getGlu())
+    return hasNone(*this) << "rows that are rounded, and gates of batches";
   if (gradients.wants(w) && (isQuantized || getWeightScales()))
     return hasNone(*this) << "a weight of " << weight.getElementType();
   if (isa<Float8E4M3FNType>(weight.getElementType()))

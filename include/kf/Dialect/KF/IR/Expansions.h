@@ -22,7 +22,8 @@ namespace mlir::kf {
 /// Products, the activation, and with a gate the product of both sides.
 Value expandMlp(MlpOp op, TensorBuilder &build);
 
-/// A gated product of matrices, [2, N, K], as a product for each of them.
+/// A gated product of matrices, [2, N, K], as a product for each of them; null
+/// for blocks, unless each side has its name in a kf.weight.
 Value expandGlu(MatmulOp op, TensorBuilder &build);
 
 /// What attention weighs its values by. All are of f32, and have a head of keys
