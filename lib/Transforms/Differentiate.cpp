@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace mlir::kf {
 #define GEN_PASS_DEF_DIFFERENTIATE
@@ -234,6 +235,7 @@ private:
     terminator->setOperands(results);
     function.setType(builder.getFunctionType(function.getArgumentTypes(),
                                              TypeRange(ValueRange(results))));
+    eraseUnread(block, last);
     if (last && policy == GradientPolicy::Recompute) {
       auto tokens = function->getAttrOfType<IntegerAttr>("kf.max_tokens");
       Recomputation(block, last, tokens ? tokens.getInt() : assumedTokens)
@@ -285,6 +287,18 @@ private:
                              "argument with kf.gradient reaches the loss "
                              "through it; compute its operands elsewhere");
     return differentiable.buildGradients(gradients);
+  }
+
+  /// Erases what derivatives have built and none of them reads, so that it is
+  /// no reader of values of the forward pass.
+  static void eraseUnread(Block &block, Operation *last) {
+    Operation *op = block.getTerminator()->getPrevNode();
+    while (op != last) {
+      Operation *before = op->getPrevNode();
+      if (isOpTriviallyDead(op))
+        op->erase();
+      op = before;
+    }
   }
 
   /// Of functions without kf.max_tokens, where sizes are compared.

@@ -58,3 +58,21 @@ func.func @attention(%q: tensor<2x6x8xf32> {kf.gradient}, %k: tensor<2x6x8xf32> 
   %1 = kf.reduce(sum) %0 dims = [0, 1, 2] : tensor<2x6x8xf32>
   return %1 : tensor<f32>
 }
+
+// Rounded sums are kept, too: that derivatives ask for a cast that they do not
+// read is no reader.
+// CHECK-LABEL: func.func @rounded(
+// CHECK-SAME:      %[[X:.*]]: tensor<?x64xbf16>
+// CHECK:         %[[SUM:.*]] = arith.addf %[[X]], %{{.*}} : tensor<?x64xbf16>
+// AGAIN-NOT:     kf.recomputed
+// CHECK:         kf.matmul_wgrad %{{.*}}, %[[SUM]]
+// AGAIN-NOT:     kf.recomputed
+// CHECK:         return
+func.func @rounded(%x: tensor<?x64xbf16>, %w1: tensor<64x64xbf16> {kf.gradient}, %w2: tensor<64x64xbf16> {kf.gradient}) -> tensor<f32> {
+  %y1 = kf.matmul %x, %w1 : tensor<?x64xbf16>, tensor<64x64xbf16>
+  %x1 = arith.addf %x, %y1 : tensor<?x64xbf16>
+  %y2 = kf.matmul %x1, %w2 : tensor<?x64xbf16>, tensor<64x64xbf16>
+  %wide = arith.extf %y2 : tensor<?x64xbf16> to tensor<?x64xf32>
+  %loss = kf.reduce(sum) %wide dims = [0, 1] : tensor<?x64xf32>
+  return %loss : tensor<f32>
+}
