@@ -203,3 +203,22 @@ func.func @gate_of_blocks(%x: tensor<?x64xf32> {kf.gradient}) -> tensor<f32> {
   %1 = kf.reduce(sum) %0 dims = [0, 1] : tensor<?x32xf32>
   return %1 : tensor<f32>
 }
+
+// No product has the size of the weight for each batch.
+// CHECK-LABEL: func.func @batches_of_rows(
+// CHECK-SAME:      %[[X:.*]]: tensor<?x2x64xf32>
+// CHECK-NOT:     kf.batch_matmul
+// CHECK:         %[[S0:.*]] = tensor.extract_slice %[[X]][0, 0, 0]
+// CHECK:         %[[X0:.*]] = tensor.collapse_shape %[[S0]]
+// CHECK:         %[[W0:.*]] = kf.matmul_wgrad %{{.*}}, %[[X0]] : tensor<?x32xf32>, tensor<?x64xf32>
+// CHECK:         %[[S1:.*]] = tensor.extract_slice %[[X]][0, 1, 0]
+// CHECK:         %[[X1:.*]] = tensor.collapse_shape %[[S1]]
+// CHECK:         %[[W1:.*]] = kf.matmul_wgrad %{{.*}}, %[[X1]] : tensor<?x32xf32>, tensor<?x64xf32>
+// CHECK:         %[[DW:.*]] = arith.addf %[[W0]], %[[W1]]
+// CHECK:         return %{{.*}}, %[[DW]]
+func.func @batches_of_rows(%x: tensor<?x2x64xf32>, %w: tensor<32x64xf32> {kf.gradient}, %r: tensor<?x2x32xf32>) -> tensor<f32> {
+  %0 = kf.matmul %x, %w : tensor<?x2x64xf32>, tensor<32x64xf32>
+  %1 = arith.mulf %0, %r : tensor<?x2x32xf32>
+  %2 = kf.reduce(sum) %1 dims = [0, 1, 2] : tensor<?x2x32xf32>
+  return %2 : tensor<f32>
+}

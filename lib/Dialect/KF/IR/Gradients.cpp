@@ -99,6 +99,37 @@ Value MatmulOp::expandForGradients(OpBuilder &builder, bool) {
   return expandGlu(*this, build);
 }
 
+/// The sum of dy^T x over all batches and rows, [?, ..., N] and [?, ..., K] ->
+/// [N, K]: a product for each place behind the `?`, so that none has a weight's
+/// size for each batch.
+static Value sumOfWgrads(Value dy, Value x, TensorBuilder &build) {
+  auto join = [&](Value value) {
+    RankedTensorType type = typeOf(value);
+    const int64_t rank = type.getRank(), columns = type.getShape().back();
+    int64_t places = 1;
+    SmallVector<ReassociationIndices> groups = {{0}, {}, {rank - 1}};
+    for (int64_t dim = 1; dim + 1 < rank; ++dim) {
+      places *= type.getDimSize(dim);
+      groups[1].push_back(dim);
+    }
+    return build.reshape(value, {type.getDimSize(0), places, columns}, groups);
+  };
+  dy = join(dy);
+  x = join(x);
+  auto rowsAt = [&](Value value, int64_t place) {
+    RankedTensorType type = typeOf(value);
+    return build.reshape(build.slice(value, 1, place, 1),
+                         {type.getDimSize(0), type.getDimSize(2)},
+                         {{0, 1}, {2}});
+  };
+  Value sum;
+  for (int64_t place = 0; place < typeOf(x).getDimSize(1); ++place) {
+    Value part = build.make<MatmulWgradOp>(rowsAt(dy, place), rowsAt(x, place));
+    sum = sum ? build.add(sum, part) : part;
+  }
+  return sum;
+}
+
 /// Of y = x w^T: dx = dy w, dw = dy^T x.
 LogicalResult MatmulOp::buildGradients(Gradients &gradients) {
   Value w = getW();
@@ -152,10 +183,11 @@ LogicalResult MatmulOp::buildGradients(Gradients &gradients) {
     gradients.add(getX(), build.make<BatchMatmulOp>(dy, build.swapLast(w)));
   }
   if (gradients.wants(getW()))
-    gradients.add(getW(),
-                  build.sumTo(build.make<BatchMatmulOp>(build.swapLast(dy),
-                                                        build.swapLast(getX())),
-                              weight));
+    gradients.add(getW(), isShared ? sumOfWgrads(dy, getX(), build)
+                                   : build.sumTo(build.make<BatchMatmulOp>(
+                                                     build.swapLast(dy),
+                                                     build.swapLast(getX())),
+                                                 weight));
   return success();
 }
 
