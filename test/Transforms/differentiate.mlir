@@ -222,3 +222,14 @@ func.func @batches_of_rows(%x: tensor<?x2x64xf32>, %w: tensor<32x64xf32> {kf.gra
   %2 = kf.reduce(sum) %1 dims = [0, 1, 2] : tensor<?x2x32xf32>
   return %2 : tensor<f32>
 }
+
+// A bias of a product whose weight is of f8.
+// CHECK-LABEL: func.func @bias_beside_float8(
+// CHECK:         %[[DB:.*]] = kf.reduce(sum) %{{.*}} dims = [0] : tensor<?x32xf32>
+// CHECK-NEXT:    return %{{.*}}, %[[DB]]
+func.func @bias_beside_float8(%x: tensor<?x64xf32>, %b: tensor<32xf32> {kf.gradient}) -> tensor<f32> {
+  %w = kf.weight ["w"] : tensor<32x64xf8E4M3FN>
+  %0 = kf.matmul %x, %w bias(%b) : tensor<?x64xf32>, tensor<32x64xf8E4M3FN>, tensor<32xf32>
+  %1 = kf.reduce(sum) %0 dims = [0, 1] : tensor<?x32xf32>
+  return %1 : tensor<f32>
+}

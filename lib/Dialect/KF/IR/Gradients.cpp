@@ -143,7 +143,7 @@ LogicalResult MatmulOp::buildGradients(Gradients &gradients) {
     return hasNone(*this) << "rows that are rounded, and gates of batches";
   if (gradients.wants(w) && (isQuantized || getWeightScales()))
     return hasNone(*this) << "a weight of " << weight.getElementType();
-  if (isa<Float8E4M3FNType>(weight.getElementType()))
+  if (gradients.wants(getX()) && isa<Float8E4M3FNType>(weight.getElementType()))
     return hasNone(*this) << "rows of a product with a weight of "
                           << weight.getElementType() << "; have it in bf16";
   TensorBuilder build = gradients.at(*this);
