@@ -16,6 +16,14 @@ func.func @cross_entropy_c1_type(%x: tensor<?x4xi32>, %labels: tensor<?xi32>) {
 
 // -----
 
+func.func @cross_entropy_c1_columns(%x: tensor<?x?xf32>, %labels: tensor<?xi32>) {
+  // expected-error @+1 {{C1: logits must be [T, V] of f32, f16 or bf16, V static and below 2^31, found 'tensor<?x?xf32>'}}
+  %0 = kf.cross_entropy %x, %labels : tensor<?x?xf32>, tensor<?xi32>
+  return
+}
+
+// -----
+
 func.func @cross_entropy_c2(%x: tensor<?x4xf32>, %labels: tensor<?xi64>) {
   // expected-error @+1 {{C2: labels must be i32, one a row of 'tensor<?x4xf32>', found 'tensor<?xi64>'}}
   %0 = kf.cross_entropy %x, %labels : tensor<?x4xf32>, tensor<?xi64>
@@ -43,6 +51,14 @@ func.func @scatter_add_c1(%ids: tensor<?x1xi32>, %x: tensor<?x4xf32>) {
 func.func @scatter_add_c2(%ids: tensor<?xi32>, %x: tensor<3x4xf32>) {
   // expected-error @+1 {{C2: rows must be [T, D] of f32, f16 or bf16, D static, for ids 'tensor<?xi32>', found 'tensor<3x4xf32>'}}
   %0 = kf.scatter_add %ids, %x : tensor<?xi32>, tensor<3x4xf32> to tensor<7x4xf32>
+  return
+}
+
+// -----
+
+func.func @scatter_add_c2_columns(%ids: tensor<?xi32>, %x: tensor<?x?xf32>) {
+  // expected-error @+1 {{C2: rows must be [T, D] of f32, f16 or bf16, D static, for ids 'tensor<?xi32>', found 'tensor<?x?xf32>'}}
+  %0 = kf.scatter_add %ids, %x : tensor<?xi32>, tensor<?x?xf32> to tensor<7x4xf32>
   return
 }
 
@@ -89,7 +105,7 @@ func.func @dgrad_c2_rank(%dy: tensor<?x4xf32>, %w: tensor<2x4x8xf32>) {
 // -----
 
 func.func @wgrad_c1(%dy: tensor<?x4xi32>, %x: tensor<?x8xf32>) {
-  // expected-error @+1 {{C1: dy must be [M, N] of f32, f16 or bf16, found 'tensor<?x4xi32>'}}
+  // expected-error @+1 {{C1: dy must be [M, N] of f32, f16 or bf16, N static, found 'tensor<?x4xi32>'}}
   %0 = kf.matmul_wgrad %dy, %x : tensor<?x4xi32>, tensor<?x8xf32>
   return
 }
@@ -97,7 +113,23 @@ func.func @wgrad_c1(%dy: tensor<?x4xi32>, %x: tensor<?x8xf32>) {
 // -----
 
 func.func @wgrad_c2(%dy: tensor<?x4xf32>, %x: tensor<?x8xf32, #kf.size<rows>>) {
-  // expected-error @+1 {{C2: x must be [M, K] of f32, f16 or bf16 with the rows of dy 'tensor<?x4xf32>', found 'tensor<?x8xf32, #kf.size<rows>>'}}
+  // expected-error @+1 {{C2: x must be [M, K] of f32, f16 or bf16, K static, with the rows of dy 'tensor<?x4xf32>', found 'tensor<?x8xf32, #kf.size<rows>>'}}
   %0 = kf.matmul_wgrad %dy, %x : tensor<?x4xf32>, tensor<?x8xf32, #kf.size<rows>>
+  return
+}
+
+// -----
+
+func.func @wgrad_c1_columns(%dy: tensor<?x?xf32>, %x: tensor<?x8xf32>) {
+  // expected-error @+1 {{C1: dy must be [M, N] of f32, f16 or bf16, N static, found 'tensor<?x?xf32>'}}
+  %0 = kf.matmul_wgrad %dy, %x : tensor<?x?xf32>, tensor<?x8xf32>
+  return
+}
+
+// -----
+
+func.func @wgrad_c2_columns(%dy: tensor<?x4xf32>, %x: tensor<?x?xf32>) {
+  // expected-error @+1 {{C2: x must be [M, K] of f32, f16 or bf16, K static, with the rows of dy 'tensor<?x4xf32>', found 'tensor<?x?xf32>'}}
+  %0 = kf.matmul_wgrad %dy, %x : tensor<?x4xf32>, tensor<?x?xf32>
   return
 }

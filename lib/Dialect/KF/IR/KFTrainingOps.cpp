@@ -132,13 +132,17 @@ LogicalResult MatmulWgradOp::inferReturnTypes(MLIRContext *context,
 LogicalResult MatmulWgradOp::verify() {
   RankedTensorType dy = tensorType(getDy()), x = tensorType(getX());
   // Tiles of it may be of any number of columns.
-  if (dy.getRank() != 2 || !isFloatTensor(dy))
-    return emitOpError("C1: dy must be [M, N] of f32, f16 or bf16, found ")
+  const bool isTile = !isa<FunctionOpInterface>((*this)->getParentOp());
+  if (dy.getRank() != 2 || !isFloatTensor(dy) ||
+      (dy.isDynamicDim(1) && !isTile))
+    return emitOpError("C1: dy must be [M, N] of f32, f16 or bf16, N static, "
+                       "found ")
            << dy;
-  if (x.getRank() != 2 || !isFloatTensor(x) ||
+  if (x.getRank() != 2 || !isFloatTensor(x) || (x.isDynamicDim(1) && !isTile) ||
       x.getDimSize(0) != dy.getDimSize(0) || getSize(x) != getSize(dy))
-    return emitOpError("C2: x must be [M, K] of f32, f16 or bf16 with the rows "
-                       "of dy ")
+    return emitOpError(
+               "C2: x must be [M, K] of f32, f16 or bf16, K static, with "
+               "the rows of dy ")
            << dy << ", found " << x;
   return success();
 }
