@@ -233,3 +233,19 @@ func.func @bias_beside_float8(%x: tensor<?x64xf32>, %b: tensor<32xf32> {kf.gradi
   %1 = kf.reduce(sum) %0 dims = [0, 1] : tensor<?x32xf32>
   return %1 : tensor<f32>
 }
+
+// To the power of 0, 0 has no slope, and no NaN.
+// CHECK-LABEL: func.func @power(
+// CHECK-SAME:      %[[X:.*]]: tensor<4xf32>, %[[Y:.*]]: tensor<4xf32>)
+// CHECK:         %[[LESS:.*]] = arith.addf %[[Y]]
+// CHECK:         %[[POWER:.*]] = math.powf %[[X]], %[[LESS]]
+// CHECK:         %[[SLOPE:.*]] = arith.mulf %[[Y]], %[[POWER]]
+// CHECK:         %[[NONE:.*]] = arith.cmpf oeq, %[[Y]], %[[ZERO:.*]] : tensor<4xf32>
+// CHECK:         %[[RIGHT:.*]] = arith.select %[[NONE]], %[[ZERO]], %[[SLOPE]]
+// CHECK:         %[[DX:.*]] = arith.mulf %{{.*}}, %[[RIGHT]]
+// CHECK:         return %{{.*}}, %[[DX]]
+func.func @power(%x: tensor<4xf32> {kf.gradient}, %y: tensor<4xf32>) -> tensor<f32> {
+  %0 = math.powf %x, %y : tensor<4xf32>
+  %1 = kf.reduce(sum) %0 dims = [0] : tensor<4xf32>
+  return %1 : tensor<f32>
+}

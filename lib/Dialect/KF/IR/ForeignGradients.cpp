@@ -144,10 +144,13 @@ private:
   }
 
   void ofPower(Value x, Value y) {
+    // To the power of 0, all are 1, 0 included.
     give(0, [&] {
       Value less = build.add(y, -1.0);
       Value slope = build.mul(y, build.make<math::PowFOp>(x, less));
-      return build.mul(dy, slope);
+      Value zero = constantLike(y, 0.0);
+      Value isZero = build.compare(CmpFPredicate::OEQ, y, zero);
+      return build.mul(dy, build.select(isZero, zero, slope));
     });
     // Of a power of 0, the exponent makes no difference.
     give(1, [&] {
