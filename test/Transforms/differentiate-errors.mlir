@@ -159,3 +159,12 @@ func.func @gate_of_blocks(%x: tensor<?x64xf32> {kf.gradient}) -> tensor<f32> {
   %1 = kf.reduce(sum) %0 dims = [0, 1] : tensor<?x32xf32>
   return %1 : tensor<f32>
 }
+
+// -----
+
+func.func @one_element_again(%x: tensor<4xf32> {kf.gradient}) -> tensor<f32> {
+  // expected-error @+1 {{'tensor.extract_slice' op kf-differentiate: has no derivative for a stride below 1, found 0}}
+  %0 = tensor.extract_slice %x[1] [3] [0] : tensor<4xf32> to tensor<3xf32>
+  %1 = kf.reduce(sum) %0 dims = [0] : tensor<3xf32>
+  return %1 : tensor<f32>
+}

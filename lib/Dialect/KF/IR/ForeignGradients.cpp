@@ -330,6 +330,10 @@ struct SliceGradient
           (dim > 0 || getSize(source) == getSize(slice.getType()));
       if (isWhole)
         continue;
+      if (stride && *stride < 1)
+        return op->emitOpError("kf-differentiate: has no derivative for a "
+                               "stride below 1, found ")
+               << *stride;
       if (!offset || !stride || ShapedType::isDynamic(shape[dim]) ||
           source.isDynamicDim(dim))
         return op->emitOpError("kf-differentiate: has no derivative for some "
