@@ -152,17 +152,18 @@ struct DifferentiatePass
   using DifferentiateBase::DifferentiateBase;
 
   void runOnOperation() override {
-    func::FuncOp function = getOperation();
-    SmallVector<BlockArgument> arguments;
-    for (unsigned number = 0; number < function.getNumArguments(); ++number)
-      if (function.getArgAttr(number, kGradientAttrName) &&
-          !function.isExternal())
-        arguments.push_back(function.getArgument(number));
-    if (arguments.empty())
-      return;
-    if (failed(check(function, arguments)) ||
-        failed(differentiate(function, arguments)))
-      signalPassFailure();
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      SmallVector<BlockArgument> arguments;
+      for (unsigned number = 0; number < function.getNumArguments(); ++number)
+        if (function.getArgAttr(number, kGradientAttrName) &&
+            !function.isExternal())
+          arguments.push_back(function.getArgument(number));
+      if (arguments.empty())
+        continue;
+      if (failed(check(function, arguments)) ||
+          failed(differentiate(function, arguments)))
+        return signalPassFailure();
+    }
   }
 
 private:
@@ -171,6 +172,9 @@ private:
     auto fail = [&]() -> InFlightDiagnostic {
       return function.emitError("kf-differentiate: ");
     };
+    if (!SymbolTable::symbolKnownUseEmpty(function, getOperation()))
+      return fail() << "a function with gradients gets more results, and is "
+                       "called by others; differentiate a copy of it";
     if (!function.getBody().hasOneBlock())
       return fail() << "a function with gradients has one block, found control "
                        "flow";

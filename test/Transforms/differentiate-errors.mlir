@@ -1,4 +1,4 @@
-// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-differentiate))' --split-input-file --verify-diagnostics
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-differentiate)' --split-input-file --verify-diagnostics
 
 func.func @no_derivative(%x: tensor<?x32xf32> {kf.gradient}, %w: tensor<8x32xf32>) -> tensor<f32> {
   // expected-error @+1 {{'kf.round_half' op kf-differentiate: has no derivative, and an argument with kf.gradient reaches the loss through it; compute its operands elsewhere}}
@@ -167,4 +167,17 @@ func.func @one_element_again(%x: tensor<4xf32> {kf.gradient}) -> tensor<f32> {
   %0 = tensor.extract_slice %x[1] [3] [0] : tensor<4xf32> to tensor<3xf32>
   %1 = kf.reduce(sum) %0 dims = [0] : tensor<3xf32>
   return %1 : tensor<f32>
+}
+
+// -----
+
+// expected-error @+1 {{kf-differentiate: a function with gradients gets more results, and is called by others; differentiate a copy of it}}
+func.func @called(%x: tensor<4xf32> {kf.gradient}) -> tensor<f32> {
+  %0 = kf.reduce(sum) %x dims = [0] : tensor<4xf32>
+  return %0 : tensor<f32>
+}
+
+func.func @caller(%x: tensor<4xf32>) -> tensor<f32> {
+  %0 = func.call @called(%x) : (tensor<4xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
 }

@@ -1,6 +1,6 @@
-// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-differentiate))' | FileCheck %s --check-prefixes=CHECK,AGAIN
-// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-differentiate{policy=store}))' | FileCheck %s --check-prefixes=CHECK,STORE
-// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-differentiate), kf-set-target{target=cpu}, kf-fuse, kf-program)' | FileCheck %s --check-prefix=KERNELS
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-differentiate)' | FileCheck %s --check-prefixes=CHECK,AGAIN
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-differentiate{policy=store})' | FileCheck %s --check-prefixes=CHECK,STORE
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-differentiate, kf-set-target{target=cpu}, kf-fuse, kf-program)' | FileCheck %s --check-prefix=KERNELS
 
 // Norms are computed again, of what is there in any case. The sum of the first
 // layer is kept: instead of it, the product would have to be.

@@ -1,4 +1,4 @@
-// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-differentiate))' | FileCheck %s
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-differentiate)' | FileCheck %s
 
 // The results of a function, and then a gradient for each argument that has
 // kf.gradient, in their order, of f32.

@@ -153,8 +153,7 @@ public:
     mlir::OwningOpRef<mlir::ModuleOp> module = whole->clone();
     if (policy) {
       mlir::PassManager passes(&context);
-      passes.addNestedPass<mlir::func::FuncOp>(
-          mlir::kf::createDifferentiate({*policy}));
+      passes.addPass(mlir::kf::createDifferentiate({*policy}));
       EXPECT_TRUE(succeeded(passes.run(*module)));
     }
     mlir::kf::CompileOptions options;

@@ -50,7 +50,7 @@ def CheckInput : Pass<"kf-check-input", "::mlir::ModuleOp"> {
   }];
 }
 
-def Differentiate : Pass<"kf-differentiate", "::mlir::func::FuncOp"> {
+def Differentiate : Pass<"kf-differentiate", "::mlir::ModuleOp"> {
   let summary = "Have a function return gradients of its loss, too";
   let description = [{
     The first result of a function with arguments that have `kf.gradient` is its
@@ -58,7 +58,8 @@ def Differentiate : Pass<"kf-differentiate", "::mlir::func::FuncOp"> {
     of these arguments in their order, the derivative of the loss by each of its
     elements (reverse mode; ops say their own derivatives by
     `DifferentiableOpInterface`). It has the argument's shape and is of f32, or
-    f64 for an argument of f64. What the loss does not depend on has zeros.
+    f64 for an argument of f64. What the loss does not depend on has zeros. A
+    function that others call gets no more results: it is an error.
     ```mlir
     func.func @f(%x: tensor<?x64xf32>, %w: tensor<32x64xf32> {kf.gradient},
                  %labels: tensor<?xi32>) -> tensor<f32> {
