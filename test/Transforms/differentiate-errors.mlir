@@ -162,6 +162,43 @@ func.func @gate_of_blocks(%x: tensor<?x64xf32> {kf.gradient}) -> tensor<f32> {
 
 // -----
 
+func.func @rounded_rows(%x: tensor<?x64xbf16> {kf.gradient}, %w: tensor<32x64xbf16>) -> tensor<f32> {
+  // expected-error @+1 {{'kf.matmul' op kf-differentiate: has no derivative for rows that are rounded, and gates of batches}}
+  %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<32x64xbf16>
+  %1 = kf.reduce(sum) %0 dims = [0, 1] : tensor<?x32xf32>
+  return %1 : tensor<f32>
+}
+
+// -----
+
+func.func @weight_of_blocks(%x: tensor<?x32xf32>, %w: tensor<8x32xf32> {kf.gradient}) -> tensor<f32> {
+  %0 = kf.quantize %w <q8_0> : tensor<8x32xf32>
+  // expected-error @+1 {{'kf.matmul' op kf-differentiate: has no derivative for a weight of '!kf.quant<q8_0>'}}
+  %1 = kf.matmul %x, %0 : tensor<?x32xf32>, tensor<8x32x!kf.quant<q8_0>>
+  %2 = kf.reduce(sum) %1 dims = [0, 1] : tensor<?x8xf32>
+  return %2 : tensor<f32>
+}
+
+// -----
+
+func.func @one_condition(%c: i1, %x: tensor<4xf32> {kf.gradient}, %y: tensor<4xf32>) -> tensor<f32> {
+  // expected-error @+1 {{'arith.select' op kf-differentiate: has a derivative for tensors alone}}
+  %0 = arith.select %c, %x, %y : tensor<4xf32>
+  %1 = kf.reduce(sum) %0 dims = [0] : tensor<4xf32>
+  return %1 : tensor<f32>
+}
+
+// -----
+
+func.func @joined_rows(%x: tensor<?x4xf32> {kf.gradient}, %y: tensor<2x4xf32>) -> tensor<f32> {
+  // expected-error @+1 {{'tensor.concat' op kf-differentiate: has no derivative for tensors joined along a `?`}}
+  %0 = tensor.concat dim(0) %x, %y : (tensor<?x4xf32>, tensor<2x4xf32>) -> tensor<?x4xf32>
+  %1 = kf.reduce(sum) %0 dims = [0, 1] : tensor<?x4xf32>
+  return %1 : tensor<f32>
+}
+
+// -----
+
 func.func @one_element_again(%x: tensor<4xf32> {kf.gradient}) -> tensor<f32> {
   // expected-error @+1 {{'tensor.extract_slice' op kf-differentiate: has no derivative for a stride below 1, found 0}}
   %0 = tensor.extract_slice %x[1] [3] [0] : tensor<4xf32> to tensor<3xf32>
