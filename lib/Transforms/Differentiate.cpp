@@ -189,8 +189,8 @@ private:
     for (BlockArgument argument : arguments)
       if (auto type = dyn_cast<RankedTensorType>(argument.getType());
           !type ||
-          !type.getElementType().isF16() && !type.getElementType().isBF16() &&
-              !type.getElementType().isF32() && !type.getElementType().isF64())
+          (!type.getElementType().isF16() && !type.getElementType().isBF16() &&
+           !type.getElementType().isF32() && !type.getElementType().isF64()))
         return fail() << "argument " << argument.getArgNumber()
                       << " has kf.gradient, and is no tensor of f16, bf16, f32 "
                          "or f64 but "

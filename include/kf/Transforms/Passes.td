@@ -96,10 +96,15 @@ def Differentiate : Pass<"kf-differentiate", "::mlir::ModuleOp"> {
     are looked at from the last to the first. What is computed again stands in
     front of the first op that reads it, and has `kf.recomputed` if it is no view:
     without that it would be taken for the same value as before. It falls away
-    when kernels are formed. Products are never computed again.
+    when kernels are formed. Of products, only those within attention are
+    computed again. That the function returns a value makes no difference: it is
+    computed again as others are. So are, with either policy, the places of the
+    labels of kf.cross_entropy.
 
     An op without a derivative on the way from an argument to the loss is an
-    error that names it.
+    error that names it, and so is one with a region anywhere in the function.
+    The rows of a product whose weight is of f8 have no derivative; its bias
+    has.
   }];
   let options = [
     Option<"policy", "policy", "::mlir::kf::GradientPolicy",

@@ -261,7 +261,6 @@ struct ElementwiseGradient
   LogicalResult buildGradients(Operation *op, Gradients &gradients) const {
     return Elementwise(op, gradients).add();
   }
-  bool isCheapToRecompute(Operation *) const { return true; }
 };
 
 //===----------------------------------------------------------------------===//
