@@ -35,6 +35,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <map>
 
 using namespace kf;
@@ -373,6 +374,29 @@ TEST_P(Gradients, AreTheSameOnVulkan) {
   KF_REQUIRE_DEVICE("vulkan");
   Running both = runOnReference(GradientPolicy::Recompute);
   expectAgrees(function, "vulkan", GradientPolicy::Recompute, both, *source);
+}
+
+// Whatever the logits of a row are: without its label, nothing depends on them.
+TEST(CrossEntropy, HasNoGradientForRowsWithoutLabel) {
+  for (const char *name : {"reference", "cpu"}) {
+    SCOPED_TRACE(name);
+    std::unique_ptr<Device> device = test::openTestDevice(name);
+    Function function("losses.mlir", "cross_entropy_of_rows");
+    Executable program = function.compile(test::targetFor(*device, name),
+                                          GradientPolicy::Recompute);
+    const TestWeights source(program);
+    Running both(*device, std::move(program), source);
+    std::vector<HostTensor> inputs = function.makeInputs(both.program, 3);
+    const int64_t columns = inputs[0].shape[1];
+    auto *logits = inputs[0].data<float>();
+    logits[columns] = std::numeric_limits<float>::quiet_NaN();
+    logits[2 * columns] = std::numeric_limits<float>::infinity();
+    for (int64_t row : {1, 2})
+      inputs[1].data<int32_t>()[row] = -100;
+    const std::vector<double> gradient = toDoubles(both.run(inputs).at(1));
+    for (int64_t i = columns; i < 3 * columns; ++i)
+      EXPECT_EQ(gradient[i], 0) << "element " << i;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Functions, Gradients,
