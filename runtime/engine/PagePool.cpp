@@ -247,10 +247,12 @@ bool PagedSequence::canTakeSlot(const IsBusy &isBusy) const {
 }
 
 bool PagedSequence::takeSlot(const IsBusy &isBusy) {
+  if (pool->slots() == 0)
+    return true;
   assert(length() == 0 && ownSlot < 0 && "only a beginning needs another one");
   PagePool::Slot *found = findSlot(isBusy);
   if (!found)
-    return pool->slots() == 0;
+    return false;
   if (found->owner)
     found->owner->loseState();
   found->owner = this;
