@@ -126,17 +126,19 @@ Value ExpertBlock::weighed(Value x, Value shares) {
   return arith::TruncFOp::create(b, loc, wide.clone(type.getElementType()), x);
 }
 
-Value ExpertBlock::gate(Value x, Value logits) {
-  x = widen(x);
-  logits = widen(logits);
+Value mlir::kf::sigmoid(OpBuilder &b, Location loc, Value x) {
   auto scalar = RankedTensorType::get({1, 1}, b.getF32Type());
   Value one = BroadcastOp::create(
-      b, loc, logits.getType(),
+      b, loc, x.getType(),
       arith::ConstantOp::create(b, loc, DenseElementsAttr::get(scalar, 1.0f)));
-  Value decay =
-      math::ExpOp::create(b, loc, arith::NegFOp::create(b, loc, logits));
-  Value share = arith::DivFOp::create(
-      b, loc, one, arith::AddFOp::create(b, loc, one, decay));
+  Value decay = math::ExpOp::create(b, loc, arith::NegFOp::create(b, loc, x));
+  return arith::DivFOp::create(b, loc, one,
+                               arith::AddFOp::create(b, loc, one, decay));
+}
+
+Value ExpertBlock::gate(Value x, Value logits) {
+  x = widen(x);
+  Value share = sigmoid(b, loc, widen(logits));
   return arith::MulFOp::create(b, loc, x,
                                BroadcastOp::create(b, loc, x.getType(), share));
 }

@@ -16,6 +16,9 @@
 
 namespace mlir::kf {
 
+/// 1 / (1 + exp(-x)) of a tensor of f32.
+Value sigmoid(OpBuilder &b, Location loc, Value x);
+
 /// The weights of a layer's experts: E of width I, for rows of D elements.
 struct ExpertWeights {
   Value gateUp;   ///< [2, E, I, D]; null where both have types of their own

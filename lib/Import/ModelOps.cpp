@@ -8,6 +8,8 @@
 
 #include "ModelOps.h"
 
+#include "ExpertBlock.h"
+
 #include "runtime/model/RopeFactors.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -151,16 +153,8 @@ FloatAttr ModelOps::attentionScale(const ::kf::LayerConfig &layer,
 }
 
 Value ModelOps::gatedBy(Value x, Value gate) {
-  gate = widened(gate);
-  auto scalar = RankedTensorType::get({1, 1}, b.getF32Type());
-  Value one = BroadcastOp::create(
-      b, loc, gate.getType(),
-      arith::ConstantOp::create(b, loc, DenseElementsAttr::get(scalar, 1.0f)));
-  Value decay =
-      math::ExpOp::create(b, loc, arith::NegFOp::create(b, loc, gate));
-  Value share = arith::DivFOp::create(
-      b, loc, one, arith::AddFOp::create(b, loc, one, decay));
-  return rounded(arith::MulFOp::create(b, loc, widened(x), share));
+  return rounded(arith::MulFOp::create(b, loc, widened(x),
+                                       sigmoid(b, loc, widened(gate))));
 }
 
 Value ModelOps::widened(Value x) {
