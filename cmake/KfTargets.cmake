@@ -95,7 +95,10 @@ function(kf_add_unittest name)
   endif()
   kf_use_sanitizer_options(${name})
   # Only failures are printed: the message of one stands among thousands of cases.
+  # Leaks of Vulkan drivers are not ours.
   add_test(NAME ${name} COMMAND ${name} --gtest_brief=1)
+  set_tests_properties(${name} PROPERTIES
+    ENVIRONMENT "LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/test/lsan.supp")
   if(ARG_THREADS)
     set_tests_properties(${name} PROPERTIES LABELS threads)
     add_dependencies(kf_thread_tests ${name})
