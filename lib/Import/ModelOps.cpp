@@ -127,6 +127,8 @@ Value ModelOps::linear(Value x, const Twine &name) {
                           scales(name));
 }
 
+bool ModelOps::isProductAlone(const Twine &name) { return hasScales(name); }
+
 Value ModelOps::rope(Value x, Value positions, const ::kf::RopeConfig &rope) {
   RopeStyle style = rope.interleaved ? RopeStyle::Interleaved : RopeStyle::Half;
   Value factors;

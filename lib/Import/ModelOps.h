@@ -29,6 +29,7 @@ public:
       : config(config), names(::kf::tensorNames(config)), b(context),
         loc(NameLoc::get(b.getStringAttr(place))), checkpoint(checkpoint),
         activation(activation), rowCount(rowCount) {}
+  virtual ~ModelOps() = default;
 
   /// Says which part of the model the next ops belong to.
   void setPlace(const Twine &place) {
@@ -62,7 +63,10 @@ public:
   //===--- Products and elementwise ---------------------------------------===//
 
   /// x W^T + bias, with "<name>.weight" and ".bias".
-  Value linear(Value x, const Twine &name);
+  virtual Value linear(Value x, const Twine &name);
+  /// Whether nothing but linear() may read "<name>.weight": one op for a whole
+  /// block would not know of what is beside it.
+  virtual bool isProductAlone(const Twine &name);
   Value rope(Value x, Value positions, const ::kf::RopeConfig &rope);
   /// The factor of q k^T. Queries and keys that are turned as a whole, by
   /// cosines and sines of some magnitude, are those of 1 times that.
@@ -90,10 +94,9 @@ public:
   Value weight(const Twine &name);
   /// The kf.weight of "<name>.bias"; null where the model has none.
   Value bias(const Twine &name);
-  /// Whether "<name>.weight" is in 8 bits.
-  bool hasScales(const Twine &name);
-  /// The kf.weight of the tensor `name`; null where the model has none.
-  Value weightOf(StringRef name);
+  /// The kf.weight of the tensor `name`, or what stands in its place; null
+  /// where the model has none.
+  virtual Value weightOf(StringRef name);
 
   /// The kf.weight [parts, members, ...] of the tensors of each part's names,
   /// one a member, which are alike.
@@ -126,6 +129,8 @@ protected:
 
 private:
   FloatAttr eps();
+  /// Whether "<name>.weight" is in 8 bits.
+  bool hasScales(const Twine &name);
   /// The factors of the rows of "<name>.weight"; null where it has none.
   Value scales(const Twine &name);
 
