@@ -36,6 +36,7 @@ void mlir::kf::buildProgramPipeline(OpPassManager &passes,
   passes.addPass(createCSEPass());
   passes.addPass(createFormKernels({/*fuse=*/true, maxTokens}));
   passes.addPass(createBoundTokens());
+  passes.addPass(createCheckUpdates());
 }
 
 void mlir::kf::buildChoicePipeline(OpPassManager &passes,

@@ -326,9 +326,11 @@ public:
   explicit Outliner(SymbolTable &symbols) : symbols(symbols) {}
 
   /// Dispatches `cluster` from `program`, whose values `values` maps from the
-  /// function's.
+  /// function's. `updates` has the arguments that results of the function
+  /// update.
   LogicalResult outline(const Cluster &cluster, OpBuilder &program,
-                        IRMapping &values) {
+                        IRMapping &values,
+                        const DenseMap<Value, BlockArgument> &updates) {
     SmallVector<Operation *> ops = llvm::to_vector(cluster.ops);
     llvm::sort(
         ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
@@ -349,7 +351,9 @@ public:
       yielded.push_back(inner.lookup(result));
     YieldOp::create(builder, cluster.root()->getLoc(), yielded);
 
-    FailureOr<StringRef> kernel = intern(body, kernelName(ops), cluster.root());
+    FailureOr<StringRef> kernel =
+        intern(body, kernelName(ops), cluster.root(),
+               updatesOf(results, values, operands, updates));
     if (failed(kernel))
       return failure();
     auto dispatch = DispatchOp::create(
@@ -361,6 +365,30 @@ public:
   }
 
 private:
+  /// Which of a kernel's `operands` its `results` may lie in the memory of, as
+  /// attributes of these; null where there are none.
+  static ArrayAttr updatesOf(ResultRange results, IRMapping &values,
+                             ArrayRef<Value> operands,
+                             const DenseMap<Value, BlockArgument> &updates) {
+    SmallVector<Attribute> attributes;
+    bool hasAny = false;
+    if (results.empty()) // of what appends to a cache
+      return ArrayAttr();
+    Builder builder(results.front().getContext());
+    for (Value result : results) {
+      NamedAttrList list;
+      if (Value argument = updates.lookup(result))
+        if (auto found = llvm::find(operands, values.lookup(argument));
+            found != operands.end()) {
+          list.set(kUpdatesAttrName,
+                   builder.getI64IntegerAttr(found - operands.begin()));
+          hasAny = true;
+        }
+      attributes.push_back(list.getDictionary(builder.getContext()));
+    }
+    return hasAny ? builder.getArrayAttr(attributes) : ArrayAttr();
+  }
+
   /// Makes `op`'s operands available in `body`: views and constants are cloned,
   /// everything else becomes an argument.
   void importOperands(Operation *op, Block &body, IRMapping &inner,
@@ -425,14 +453,15 @@ private:
   }
 
   /// The kernel with this body; made if there is none yet.
-  FailureOr<StringRef> intern(Block &body, StringRef name, Operation *root) {
+  FailureOr<StringRef> intern(Block &body, StringRef name, Operation *root,
+                              ArrayAttr resultAttributes) {
     OpBuilder builder(root->getContext());
     auto type = builder.getFunctionType(
         body.getArgumentTypes(), body.getTerminator()->getOperandTypes());
     auto kernel = KernelOp::create(
         builder, root->getLoc(), builder.getStringAttr("kernel"),
         TypeAttr::get(type), ScheduleAttrInterface(), GridAttr(), StringAttr(),
-        ArrayAttr(), ArrayAttr());
+        ArrayAttr(), resultAttributes);
     // The block moves into the kernel.
     Block *block = builder.createBlock(&kernel.getBody());
     for (BlockArgument argument : body.getArguments())
@@ -725,6 +754,20 @@ private:
         << remark::add("{0}", form) << remark::metric("Ops", ops);
   }
 
+  /// The argument that each returned value updates, as far as it is one.
+  static DenseMap<Value, BlockArgument> updatesOf(func::FuncOp function) {
+    DenseMap<Value, BlockArgument> updates;
+    Operation *terminator = function.getBody().front().getTerminator();
+    for (auto [number, result] : llvm::enumerate(terminator->getOperands())) {
+      auto argument = dyn_cast_if_present<IntegerAttr>(function.getResultAttr(
+          static_cast<unsigned>(number), kUpdatesAttrName));
+      if (argument && argument.getValue().ult(function.getNumArguments()))
+        updates[result] = function.getArgument(
+            static_cast<unsigned>(argument.getInt()));
+    }
+    return updates;
+  }
+
   LogicalResult convert(func::FuncOp function, Outliner &outliner,
                         SymbolTable &symbols) {
     copyPlainResults(function);
@@ -745,7 +788,7 @@ private:
         builder, function.getLoc(), function.getSymNameAttr(),
         function.getFunctionTypeAttr(), builder.getI64IntegerAttr(tokens),
         /*min_tokens=*/IntegerAttr(), *sizes, /*arena_bytes=*/IntegerAttr(),
-        StringAttr(), ArrayAttr(), ArrayAttr());
+        StringAttr(), ArrayAttr(), /*res_attrs=*/function.getResAttrsAttr());
     Block &source = function.getBody().front();
     Block *block = builder.createBlock(
         &program.getBody(), {}, source.getArgumentTypes(),
@@ -755,6 +798,7 @@ private:
     for (auto weight : source.getOps<WeightOp>())
       if (!weight->use_empty())
         builder.clone(*weight, values);
+    const DenseMap<Value, BlockArgument> updates = updatesOf(function);
     FusionRules rules;
     if (auto target =
             getOperation()->getAttrOfType<TargetAttrInterface>(kTargetAttrName))
@@ -766,7 +810,7 @@ private:
         continue;
       }
       reportKernel(function, cluster);
-      if (failed(outliner.outline(cluster, builder, values)))
+      if (failed(outliner.outline(cluster, builder, values, updates)))
         return failure();
     }
     SmallVector<Value> results;

@@ -332,6 +332,34 @@ def BoundTokens : Pass<"kf-bound-tokens", "::mlir::ModuleOp"> {
   }];
 }
 
+def CheckUpdates : Pass<"kf-check-updates", "::mlir::ModuleOp"> {
+  let summary = "Refuse results that cannot lie where their argument does";
+  let description = [{
+    A result of a function that has `kf.updates = n` may lie in the memory of
+    argument n, whose elements it replaces: an optimizer's step updates weights
+    so, and gradients are added up. Whoever runs the program decides whether it
+    does, by binding one buffer as both. `kf-form-kernels` hands the attribute
+    on to programs, and to kernels that read such an argument, where the number
+    is that of their operand. This pass checks that it is safe:
+
+    - n is the number of an argument of the result's type, and no other result's;
+    - no dispatch behind the one that makes the result reads the argument;
+    - a kernel that reads the argument and makes the result reads its elements
+      for those at the same place alone: by elementwise ops up to the result.
+
+    ```mlir
+    kf.kernel @add_0(%0: tensor<4xf32>, %1: tensor<4xf32>)
+        -> (tensor<4xf32> {kf.updates = 0 : i64}) {
+      %2 = kf.reduce(max) %0 dims = [0] : tensor<4xf32>
+      ...
+    ```
+    gives
+    ```
+    error: 'kf.reduce' op kf-check-updates: reads what the kernel updates in place, element by element; only elementwise ops may
+    ```
+  }];
+}
+
 def SetLayouts : Pass<"kf-set-layouts", "::mlir::ModuleOp"> {
   let summary = "Lay weights and KV caches out as the target reads them";
   let description = [{

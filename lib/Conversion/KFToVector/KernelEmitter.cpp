@@ -157,7 +157,8 @@ void KernelEmitter::createFunction() {
       define(argument, argumentLoad(argument));
   }
   for (unsigned result = 0; result < kernel.getNumResults(); ++result) {
-    function.setArgAttr(next, "llvm.noalias", b.getUnitAttr());
+    if (!kernel.getResultAttr(result, kUpdatesAttrName))
+      function.setArgAttr(next, "llvm.noalias", b.getUnitAttr());
     resultMemrefs.push_back(entry->getArgument(next++));
   }
   scalars = entry->getArgument(next++);

@@ -226,6 +226,11 @@ constexpr StringLiteral kGradientAttrName = "kf.gradient";
 /// this need not be kept in memory: it keeps them two until kernels are formed.
 constexpr StringLiteral kRecomputedAttrName = "kf.recomputed";
 
+/// The attribute of a function's result, or of a program's or a kernel's, that
+/// may lie in the memory of an argument: an i64, the argument's number
+/// (kf-check-updates).
+constexpr StringLiteral kUpdatesAttrName = "kf.updates";
+
 /// Whether `from` becomes `to` by kf.broadcast, their element types apart.
 bool isBroadcastable(RankedTensorType from, RankedTensorType to);
 
