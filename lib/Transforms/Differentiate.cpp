@@ -225,6 +225,7 @@ private:
       if (failed(addGradients(op, gradients)))
         return failure();
     SmallVector<Value> results(terminator->getOperands());
+    const auto first = static_cast<unsigned>(results.size());
     for (BlockArgument argument : arguments) {
       Value gradient = gradients.get(argument);
       if (!gradient)
@@ -236,9 +237,17 @@ private:
       results.push_back(gradient);
       function.removeArgAttr(argument.getArgNumber(), kGradientAttrName);
     }
+    if (accumulate)
+      addToArguments(function, MutableArrayRef(results).drop_front(first),
+                     builder);
     terminator->setOperands(results);
-    function.setType(builder.getFunctionType(function.getArgumentTypes(),
+    function.setType(builder.getFunctionType(block.getArgumentTypes(),
                                              TypeRange(ValueRange(results))));
+    for (unsigned i = 0; accumulate && first + i < results.size(); ++i)
+      function.setResultAttr(
+          first + i, kUpdatesAttrName,
+          builder.getI64IntegerAttr(block.getNumArguments() - results.size() +
+                                    first + i));
     eraseUnread(block, last);
     if (last && policy == GradientPolicy::Recompute) {
       auto tokens = function->getAttrOfType<IntegerAttr>("kf.max_tokens");
@@ -246,6 +255,19 @@ private:
           .run();
     }
     return success();
+  }
+
+  /// Makes each of `gradients` the sum of it and a new argument.
+  static void addToArguments(func::FuncOp function,
+                             MutableArrayRef<Value> gradients,
+                             OpBuilder &builder) {
+    for (Value &gradient : gradients) {
+      const unsigned number = function.getNumArguments();
+      (void)function.insertArgument(number, gradient.getType(), {},
+                                    gradient.getLoc());
+      gradient = TensorBuilder(builder, gradient.getLoc())
+                     .add(function.getArgument(number), gradient);
+    }
   }
 
   /// Wants the gradients of all that depends on what is wanted, and has ops

@@ -101,6 +101,20 @@ def Differentiate : Pass<"kf-differentiate", "::mlir::ModuleOp"> {
     computed again as others are. So are, with either policy, the places of the
     labels of kf.cross_entropy.
 
+    With `accumulate`, the function takes one more argument for each gradient,
+    in their order and of its type, and returns the sum of both in the gradient's
+    place, which updates the argument (`kf.updates`):
+    ```mlir
+    func.func @f(%x: tensor<?x64xf32>, %w: tensor<32x64xf32>,
+                 %labels: tensor<?xi32>, %sum: tensor<32x64xf32>)
+        -> (tensor<f32>, tensor<32x64xf32> {kf.updates = 3 : i64}) {
+      ...
+      %9 = kf.matmul_wgrad %8, %x : tensor<?x32xf32>, tensor<?x64xf32>
+      %10 = arith.addf %sum, %9 : tensor<32x64xf32>
+      return %2, %10 : tensor<f32>, tensor<32x64xf32>
+    }
+    ```
+
     An op without a derivative on the way from an argument to the loss is an
     error that names it, and so is one with a region anywhere in the function.
     The rows of a product whose weight is of f8 have no derivative; its bias
@@ -115,7 +129,9 @@ def Differentiate : Pass<"kf-differentiate", "::mlir::ModuleOp"> {
                             "computed again where that is cheap"),
                  clEnumValN(::mlir::kf::GradientPolicy::Store, "store",
                             "kept in memory"))
-           }]>
+           }]>,
+    Option<"accumulate", "accumulate", "bool", "false",
+           "add gradients to arguments, in place">
   ];
   let dependentDialects = ["::mlir::arith::ArithDialect",
                            "::mlir::math::MathDialect",
