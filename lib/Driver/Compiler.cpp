@@ -274,6 +274,25 @@ Result<CompilerModule> CompilerModule::import(const ModelConfig &config,
   return CompilerModule(std::move(contents));
 }
 
+Result<CompilerModule> CompilerModule::importTraining(
+    const ModelConfig &config, const WeightSource &source,
+    const TrainingShape &shape, const CompilerOptions &options) {
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
+  auto contents = std::make_unique<Contents>();
+  KF_ASSIGN_OR_RETURN(const DataType activation,
+                      parseDataType(options.activationType));
+  auto module = mlir::kf::importTraining(contents->context, config, source,
+                                         shape, activation);
+  if (!module)
+    return statusOf(module.takeError());
+  contents->module = std::move(*module);
+  if (shape.part == TrainingPart::Gradient)
+    if (llvm::Error error =
+            mlir::kf::differentiate(*contents->module, convert(options)))
+      return statusOf(std::move(error), options.cancelled, {});
+  return CompilerModule(std::move(contents));
+}
+
 /// The number of the tensor that a function takes, if `value` is one.
 static std::optional<size_t> findInput(mlir::Value value) {
   auto argument = llvm::dyn_cast<mlir::BlockArgument>(value);

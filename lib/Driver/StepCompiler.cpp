@@ -103,11 +103,12 @@ Status StepCompiler::openCache() {
   return Status();
 }
 
-/// Of a program: the body alone has a cache, and layers that hand on something.
-std::string StepCompiler::keyOf(const StepShape &shape) const {
-  const bool isBody = shape.part == StepPart::Body;
-  return hashKey({signature, nameOf(shape), isBody ? options.cacheType : "",
-                  isBody ? options.activationType : "", fingerprint, identity});
+std::string StepCompiler::keyOf(const std::vector<std::string> &text) const {
+  std::vector<std::string_view> parts = {signature};
+  parts.insert(parts.end(), text.begin(), text.end());
+  parts.push_back(fingerprint);
+  parts.push_back(identity);
+  return hashKey(parts);
 }
 
 std::string StepCompiler::digestOf(std::span<const TuningKey> kernels) const {
@@ -132,19 +133,42 @@ Result<std::optional<Executable>> StepCompiler::lookup(std::string &key) const {
   return found;
 }
 
+/// The body alone has a cache, and layers that hand on something.
 Result<Executable> StepCompiler::compile(const StepShape &shape) {
+  const bool isBody = shape.part == StepPart::Body;
+  return provide({nameOf(shape), isBody ? options.cacheType : "",
+                  isBody ? options.activationType : ""},
+                 nameOf(shape), [&] {
+                   return CompilerModule::import(model->config, *model->weights,
+                                                 shape, options);
+                 });
+}
+
+Result<Executable> StepCompiler::compile(const TrainingShape &shape) {
+  const bool isUpdate = shape.part == TrainingPart::Update;
+  return provide(
+      {"training", describe(shape), isUpdate ? "" : options.activationType},
+      nameOf(shape), [&] {
+        return CompilerModule::importTraining(model->config, *model->weights,
+                                              shape, options);
+      });
+}
+
+Result<Executable>
+StepCompiler::provide(const std::vector<std::string> &text,
+                      const std::string &name,
+                      const std::function<Result<CompilerModule>()> &import) {
   std::string key;
   if (cache) {
-    key = keyOf(shape);
+    key = keyOf(text);
     KF_ASSIGN_OR_RETURN(std::optional<Executable> found, lookup(key));
     if (found) {
       ++cachedCount;
       return std::move(*found);
     }
   }
-  const ObservedWork work(observer, "compiling " + nameOf(shape));
-  Result<CompilerModule> module =
-      CompilerModule::import(model->config, *model->weights, shape, options);
+  const ObservedWork work(observer, "compiling " + name);
+  Result<CompilerModule> module = import();
   if (!module.ok())
     return nameModel(*model, module.status());
   ScheduleNote note;

@@ -105,7 +105,7 @@ Value Decoder::whole(BlockResult block) {
 }
 
 Value Decoder::withBlock(Value x, BlockResult block, const std::string &at,
-                std::string_view name) {
+                         std::string_view name) {
   const bool hasNorm = config.normPlaces != ::kf::NormPlaces::Inputs;
   if (config.ranks == 1 || !block.isPart || hasNorm || !activation.isF32())
     return arith::AddFOp::create(
@@ -125,19 +125,22 @@ Value Decoder::narrowBlock(Value x, const std::string &at) {
       b, loc, x, norm(narrow, at + std::string(names.narrowNorm)));
 }
 
-Value Decoder::inputNorm(Value x, const std::string &at, std::string_view name) {
+Value Decoder::inputNorm(Value x, const std::string &at,
+                         std::string_view name) {
   if (config.normPlaces == ::kf::NormPlaces::Outputs)
     return x;
   return norm(x, at + std::string(name));
 }
 
-Value Decoder::outputNorm(Value x, const std::string &at, std::string_view name) {
+Value Decoder::outputNorm(Value x, const std::string &at,
+                          std::string_view name) {
   if (config.normPlaces == ::kf::NormPlaces::Inputs)
     return x;
   return norm(x, at + std::string(name));
 }
 
-Decoder::BlockResult Decoder::attention(Value x, const std::string &at, int64_t layer) {
+Decoder::BlockResult Decoder::attention(Value x, const std::string &at,
+                                        int64_t layer) {
   const ::kf::LayerConfig own = config.layer(layer);
   if (own.isLinear)
     return {attendToState(x, at, layer)};
@@ -175,8 +178,9 @@ Value Decoder::latentAttention(Value x, const std::string &at, int64_t layer) {
   return latent->values(attend(q, /*sinks=*/Value(), layer), at);
 }
 
-Decoder::QueriesKeysValues Decoder::queriesKeysValues(Value x, const std::string &at,
-                                    const ::kf::LayerConfig &layer) {
+Decoder::QueriesKeysValues
+Decoder::queriesKeysValues(Value x, const std::string &at,
+                           const ::kf::LayerConfig &layer) {
   if (!names.fusedQkv.empty()) {
     const int64_t queries = config.heads * layer.headDim;
     const int64_t keys = layer.kvHeads * layer.headDim;
@@ -194,13 +198,12 @@ Decoder::QueriesKeysValues Decoder::queriesKeysValues(Value x, const std::string
   if (layer.keysOf)
     return {q, Value(), Value(), gate};
   Value k = linear(x, at + std::string(names.key));
-  Value v =
-      layer.valuesAreKeys ? k : linear(x, at + std::string(names.value));
+  Value v = layer.valuesAreKeys ? k : linear(x, at + std::string(names.value));
   return {q, k, v, gate};
 }
 
 Value Decoder::headsOf(Value x, const std::string &norm, int64_t heads,
-              const ::kf::LayerConfig &layer) {
+                       const ::kf::LayerConfig &layer) {
   if (config.qkNorm == ::kf::QkNorm::Width)
     x = widthNorm(x, norm);
   x = toHeads(x, heads, layer.headDim);
@@ -248,17 +251,17 @@ Value Decoder::makeQueryFactor() {
       arith::AddFOp::create(b, loc, growth, number(b.getF32FloatAttr(1))));
 }
 
-Decoder::BlockResult Decoder::feedForward(Value x, Value residual, const std::string &at,
-                        int64_t layer) {
+Decoder::BlockResult Decoder::feedForward(Value x, Value residual,
+                                          const std::string &at,
+                                          int64_t layer) {
   const bool hasExperts = config.hasExperts(layer);
   if (hasExperts && !config.experts.besideBlock)
     return experts(x, residual, at);
   const BlockNames parts = {names.gate, names.up, names.down};
   const ::kf::LayerConfig own = config.layer(layer);
-  const BlockResult dense = {own.gateCutoff
-                                 ? blockInProducts(x, at, parts, &own)
-                                 : mlp(x, at, parts),
-                             /*isPart=*/true};
+  const BlockResult dense = {
+      own.gateCutoff ? blockInProducts(x, at, parts, &own) : mlp(x, at, parts),
+      /*isPart=*/true};
   if (!hasExperts)
     return dense;
   Value block = norm(whole(dense), at + std::string(names.blockOutputNorm));
@@ -295,11 +298,10 @@ Value Decoder::withoutOthers(Value ids, int64_t count) {
     return BroadcastOp::create(
         b, loc, type,
         arith::ConstantOp::create(
-            b, loc,
-            DenseElementsAttr::get(one, static_cast<int32_t>(value))));
+            b, loc, DenseElementsAttr::get(one, static_cast<int32_t>(value))));
   };
-  Value isKnown = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult,
-                                        ids, filled(count));
+  Value isKnown = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, ids,
+                                        filled(count));
   return arith::SelectOp::create(b, loc, isKnown, ids, filled(0));
 }
 
@@ -336,8 +338,9 @@ Value Decoder::mlp(Value x, const std::string &at, const BlockNames &block) {
                        activationAttr());
 }
 
-Value Decoder::blockInProducts(Value x, const std::string &at, const BlockNames &block,
-                      const ::kf::LayerConfig *cutoff) {
+Value Decoder::blockInProducts(Value x, const std::string &at,
+                               const BlockNames &block,
+                               const ::kf::LayerConfig *cutoff) {
   Value inner = linear(x, at + std::string(block.up));
   if (config.gatedMlp) {
     Value gate = linear(x, at + std::string(block.gate));
@@ -372,8 +375,7 @@ Value Decoder::cutOff(Value x, const ::kf::LayerConfig &layer) {
   };
   Value center = mean(x);
   Value difference = arith::SubFOp::create(b, loc, x, alongRow(center));
-  Value variance =
-      mean(arith::MulFOp::create(b, loc, difference, difference));
+  Value variance = mean(arith::MulFOp::create(b, loc, difference, difference));
   // Zeros that fill up rows are as far from the mean as that is from 0. What
   // is left of a row whose numbers are alike may be rounded to less than 0.
   if (const int64_t zeros = config.ranks * own - all; zeros > 0)
@@ -387,7 +389,8 @@ Value Decoder::cutOff(Value x, const ::kf::LayerConfig &layer) {
   return rounded(aboveZero(rest));
 }
 
-Decoder::BlockResult Decoder::experts(Value x, Value residual, const std::string &at) {
+Decoder::BlockResult Decoder::experts(Value x, Value residual,
+                                      const std::string &at) {
   ExpertBlock block(b, loc, config.experts, activationAttr());
   const ExpertWeights weights = expertWeights(at);
   Value sum = block.route(x, routerLogits(x, residual, at), weights);
@@ -420,15 +423,13 @@ ExpertWeights Decoder::expertWeights(const std::string &at) {
   };
   ExpertWeights weights;
   // A weight and its bias.
-  auto add = [&](ArrayRef<std::string_view> parts, Value &weight,
-                 Value &bias) {
+  auto add = [&](ArrayRef<std::string_view> parts, Value &weight, Value &bias) {
     weight = stacked(at, parts, ".weight");
     if (config.experts.bias)
       bias = stacked(at, parts, ".bias");
   };
   if (typeOf(names.expertGate) == typeOf(names.expertUp)) {
-    add({names.expertGate, names.expertUp}, weights.gateUp,
-        weights.gateUpBias);
+    add({names.expertGate, names.expertUp}, weights.gateUp, weights.gateUpBias);
   } else {
     add({names.expertGate}, weights.gate, weights.gateBias);
     add({names.expertUp}, weights.up, weights.upBias);
@@ -442,7 +443,7 @@ ExpertWeights Decoder::expertWeights(const std::string &at) {
 }
 
 Value Decoder::stacked(const std::string &at, ArrayRef<std::string_view> parts,
-              std::string_view suffix) {
+                       std::string_view suffix) {
   SmallVector<SmallVector<std::string>> all;
   for (std::string_view part : parts) {
     SmallVector<std::string> &own = all.emplace_back();

@@ -183,9 +183,9 @@ private:
   ::kf::StepSignature signature;
   ::kf::LayerCaches cachePlaces;
   Type cacheElement;
-  Value sequences; ///< [T] of i32
-  Value pageTable; ///< [S, P] of i32
-  Value states;    ///< [S] of i32; null where no layer has any
+  Value sequences;   ///< [T] of i32
+  Value pageTable;   ///< [S, P] of i32
+  Value states;      ///< [S] of i32; null where no layer has any
   ValueRange caches; ///< in the order of cachePlaces
 };
 

@@ -189,6 +189,17 @@ llvm::Error mlir::kf::runPhases(ModuleOp module, const CompileOptions &options,
   return llvm::Error::success();
 }
 
+llvm::Error mlir::kf::differentiate(ModuleOp module,
+                                    const CompileOptions &options) {
+  FirstError errors(module.getContext(), ": ", options.onWarning);
+  if (failed(runPasses(module, options, [](OpPassManager &passes) {
+        passes.addPass(createDifferentiate(
+            {GradientPolicy::Recompute, /*accumulate=*/true}));
+      })))
+    return failureOf(errors);
+  return llvm::Error::success();
+}
+
 //===----------------------------------------------------------------------===//
 // Executables
 //===----------------------------------------------------------------------===//

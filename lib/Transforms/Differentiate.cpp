@@ -244,10 +244,10 @@ private:
     function.setType(builder.getFunctionType(block.getArgumentTypes(),
                                              TypeRange(ValueRange(results))));
     for (unsigned i = 0; accumulate && first + i < results.size(); ++i)
-      function.setResultAttr(
-          first + i, kUpdatesAttrName,
-          builder.getI64IntegerAttr(block.getNumArguments() - results.size() +
-                                    first + i));
+      function.setResultAttr(first + i, kUpdatesAttrName,
+                             builder.getI64IntegerAttr(block.getNumArguments() -
+                                                       results.size() + first +
+                                                       i));
     eraseUnread(block, last);
     if (last && policy == GradientPolicy::Recompute) {
       auto tokens = function->getAttrOfType<IntegerAttr>("kf.max_tokens");

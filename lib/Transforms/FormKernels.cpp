@@ -762,8 +762,8 @@ private:
       auto argument = dyn_cast_if_present<IntegerAttr>(function.getResultAttr(
           static_cast<unsigned>(number), kUpdatesAttrName));
       if (argument && argument.getValue().ult(function.getNumArguments()))
-        updates[result] = function.getArgument(
-            static_cast<unsigned>(argument.getInt()));
+        updates[result] =
+            function.getArgument(static_cast<unsigned>(argument.getInt()));
     }
     return updates;
   }

@@ -26,11 +26,27 @@ namespace {
 struct EmitOptions {
   std::string source, phase = "lowered", function, kernel, part, out = "-";
   std::string cacheType; ///< empty: defaultCacheType()
-  int64_t maxTokens = 0, ranks = 1;
+  int64_t maxTokens = 0, ranks = 1, lora = 0;
   CompilerOptions compiler;
   TuningFlags tuning;
   DummyFlags dummy;
   Float8Flag float8;
+
+  bool isTraining() const {
+    return part == "loss" || part == "gradient" || part == "update";
+  }
+  TrainingShape trainingShape() const {
+    TrainingShape shape;
+    shape.part = part == "loss"     ? TrainingPart::Loss
+                 : part == "update" ? TrainingPart::Update
+                                    : TrainingPart::Gradient;
+    shape.length = std::max<int64_t>(maxTokens, 1);
+    if (lora)
+      shape.lora = LoraConfig{.rank = lora,
+                              .alpha = 2 * static_cast<double>(lora),
+                              .targets = {std::string(kAllLinear)}};
+    return shape;
+  }
 
   void addTo(OptionParser &parser) {
     parser.positional(
@@ -61,11 +77,17 @@ struct EmitOptions {
                 "this kernel alone, as a program of one dispatch whose inputs "
                 "are what other kernels make");
     parser.choice(
-        {"part", 0, "WHAT"}, part, {"body", "head", "choose", "embed"},
+        {"part", 0, "WHAT"}, part,
+        {"body", "head", "choose", "embed", "loss", "gradient", "update"},
         "which part of a model's step: body, the default, from ids to "
         "hidden rows; head, from those that are wanted to logits; "
         "choose, from these to ids; embed, from hidden rows that are wanted "
-        "to embeddings");
+        "to embeddings; or of its training, by one row of --max-tokens: loss; "
+        "gradient, the same with derivatives; update, what AdamW makes of "
+        "them");
+    parser.integer({"lora", 0, "R"}, lora, 1, int64_t(1) << 16,
+                   "of training: adapters of rank R for all products of its "
+                   "layers; all weights by default");
     parser.integer(
         {"max-tokens", 0, "N"}, maxTokens, 1, int64_t(1) << 24,
         "the most rows of a step: those that a body reads, and those "
@@ -116,6 +138,14 @@ Result<CompilerModule> openSource(const EmitOptions &options,
     model.weights = std::move(shard->weights);
   }
   modelKey = modelKeyOf(model);
+  if (options.isTraining()) {
+    Result<CompilerModule> module = CompilerModule::importTraining(
+        model.config, *model.weights, options.trainingShape(),
+        options.compiler);
+    if (!module.ok())
+      return nameModel(model, module.status());
+    return module;
+  }
   StepShape shape = {StepPart::Body, std::max<int64_t>(options.maxTokens, 1)};
   for (StepPart part : kStepParts)
     if (options.part == nameOf(part))
@@ -182,6 +212,9 @@ int kf::runEmitMlir(Arguments arguments) {
   if (file && options.ranks > 1)
     return parser.usageError("--ranks shares out models; a file says itself "
                              "for how many it is, in kf.ranks");
+  if (options.lora && !options.isTraining())
+    return parser.usageError("--lora is for parts of training: --part=loss, "
+                             "gradient or update");
   if (file && !options.part.empty())
     return parser.usageError("--part is for models; a function of a file is "
                              "whole");

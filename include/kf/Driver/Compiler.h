@@ -21,6 +21,7 @@
 #include "runtime/measure/MachineRates.h"
 #include "runtime/model/ModelConfig.h"
 #include "runtime/model/Step.h"
+#include "runtime/model/Training.h"
 #include "runtime/program/Executable.h"
 #include "runtime/tuning/KernelInputs.h"
 #include "runtime/tuning/Search.h"
@@ -148,6 +149,12 @@ public:
                                        const WeightSource &source,
                                        const StepShape &shape,
                                        const CompilerOptions &options);
+  /// Imports a program that trains a model, with its gradients. Layers hand on
+  /// what `options` say; the cache does not matter.
+  static Result<CompilerModule> importTraining(const ModelConfig &config,
+                                               const WeightSource &source,
+                                               const TrainingShape &shape,
+                                               const CompilerOptions &options);
   CompilerModule(CompilerModule &&) noexcept;
   CompilerModule &operator=(CompilerModule &&) noexcept;
   ~CompilerModule();

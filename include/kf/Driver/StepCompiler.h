@@ -20,8 +20,9 @@
 
 namespace kf {
 
-/// Provides the programs of a model: from the executable cache where it has
-/// them, else compiled and stored there. One thread.
+/// Provides the programs of a model, those that train it, too: from the
+/// executable cache where it has them, else compiled and stored there. One
+/// thread.
 class StepCompiler {
 public:
   /// `model` must outlive it, and so must `observer`, which may be null and is
@@ -33,6 +34,7 @@ public:
                                      Observer *observer);
 
   Result<Executable> compile(const StepShape &shape);
+  Result<Executable> compile(const TrainingShape &shape);
 
   /// What programs are compiled with.
   const CompilerOptions &compilerOptions() const { return options; }
@@ -50,7 +52,13 @@ private:
 
   /// Sets the cache; an error says why there is none.
   Status openCache();
-  std::string keyOf(const StepShape &shape) const;
+  /// Of a program that `text` tells from the model's others.
+  std::string keyOf(const std::vector<std::string> &text) const;
+  /// The program that `text` is the key of, called `name`; `import` makes its
+  /// module.
+  Result<Executable>
+  provide(const std::vector<std::string> &text, const std::string &name,
+          const std::function<Result<CompilerModule>()> &import);
   /// A hash of the measured schedules for `kernels`; empty: there are none.
   std::string digestOf(std::span<const TuningKey> kernels) const;
   /// The program in the cache, if it has that. Its entry is under `key`, or,

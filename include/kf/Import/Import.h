@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Writes a part of a decoder's step as a person would: unfused, one function,
-// the weights by name. Names, shapes and types of the checkpoint are read and
-// checked; its data is not.
+// Writes a part of a decoder's step, or a program that trains it, as a person
+// would: unfused, one function, the weights by name. Names, shapes and types of
+// the checkpoint are read and checked; its data is not.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +19,7 @@
 #include "mlir/IR/OwningOpRef.h"
 #include "runtime/model/ModelConfig.h"
 #include "runtime/model/Step.h"
+#include "runtime/model/Training.h"
 #include "runtime/weights/WeightSource.h"
 #include "llvm/Support/Error.h"
 
@@ -46,6 +47,16 @@ struct ImportOptions {
 llvm::Expected<OwningOpRef<ModuleOp>>
 importStep(MLIRContext &context, const ::kf::ModelConfig &config,
            const ::kf::WeightSource &source, const ImportOptions &options);
+
+/// The same of a program that trains the model, as runtime/model/Training.h
+/// says, with layers that hand on `activationType`. That of `Gradient` is the
+/// loss with the gradients wanted of it (`kf.gradient`), without the arguments
+/// G1 .. GP: kf-differentiate{accumulate} adds these. Errors: those of
+/// checkTrains() and listTrained(), too.
+llvm::Expected<OwningOpRef<ModuleOp>>
+importTraining(MLIRContext &context, const ::kf::ModelConfig &config,
+               const ::kf::WeightSource &source,
+               const ::kf::TrainingShape &shape, ::kf::DataType activationType);
 
 } // namespace mlir::kf
 

@@ -75,6 +75,10 @@ llvm::Error checkRunsOnHost(const CompileOptions &options);
 llvm::Error runPhases(ModuleOp module, const CompileOptions &options,
                       Phase from, Phase to);
 
+/// Has the functions of `module` return gradients of their losses, which they
+/// add to arguments (kf-differentiate). Diagnostics become the error's text.
+llvm::Error differentiate(ModuleOp module, const CompileOptions &options);
+
 /// Compiles the only function of `module` (a func.func of kf ops; after `from`,
 /// what that phase makes of it), which it changes, to an executable. Sets
 /// `kernels`, unless that is null, to the keys that measured schedules are

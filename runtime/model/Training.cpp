@@ -1,0 +1,118 @@
+//===- Training.cpp - The programs that train a decoder -------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/model/Training.h"
+
+#include "runtime/model/TensorList.h"
+
+#include <sstream>
+
+using namespace kf;
+
+static std::string_view partName(TrainingPart part) {
+  switch (part) {
+  case TrainingPart::Gradient:
+    return "gradient";
+  case TrainingPart::Loss:
+    return "loss";
+  case TrainingPart::Update:
+    return "update";
+  }
+  return "";
+}
+
+std::string kf::nameOf(const TrainingShape &shape) {
+  std::string name(partName(shape.part));
+  if (shape.part != TrainingPart::Update)
+    name +=
+        "_" + std::to_string(shape.rows) + "x" + std::to_string(shape.length);
+  return name;
+}
+
+std::string kf::describe(const TrainingShape &shape) {
+  std::ostringstream text;
+  text.precision(17);
+  text << nameOf(shape);
+  if (shape.lora) {
+    text << " lora " << shape.lora->rank << " " << shape.lora->scale();
+    for (const std::string &target : shape.lora->targets)
+      text << " " << target;
+  }
+  if (shape.part == TrainingPart::Update) {
+    const OptimizerOptions &own = shape.optimizer;
+    text << " optimizer " << static_cast<int>(own.kind) << " " << own.beta1
+         << " " << own.beta2 << " " << own.epsilon << " " << own.momentum << " "
+         << own.weightDecay << " " << own.decaysAll << " " << own.clipNorm;
+  }
+  return text.str();
+}
+
+static Result<std::vector<TrainedTensor>>
+listAdapters(const ModelConfig &config, const LoraConfig &lora) {
+  if (lora.rank < 1 || lora.rank > config.hiddenSize)
+    return Status::error("an adapter of rank " + std::to_string(lora.rank) +
+                         " cannot be trained; 1 to " +
+                         std::to_string(config.hiddenSize) +
+                         ", the hidden size, are possible");
+  if (lora.dropout != 0)
+    return Status::error("training with dropout (lora_dropout) is not built; "
+                         "use 0");
+  KF_ASSIGN_OR_RETURN(const std::vector<LoraModule> modules,
+                      findLoraModules(config, lora.targets));
+  std::vector<TrainedTensor> trained;
+  for (const LoraModule &module : modules) {
+    trained.push_back(
+        {module.nameOfA(), "", {lora.rank, module.in}, /*decays=*/true});
+    trained.push_back(
+        {module.nameOfB(), "", {module.out, lora.rank}, /*decays=*/true});
+  }
+  return trained;
+}
+
+Result<std::vector<TrainedTensor>> kf::listTrained(const ModelConfig &config,
+                                                   const TrainingShape &shape) {
+  if (shape.lora)
+    return listAdapters(config, *shape.lora);
+  std::vector<TrainedTensor> trained;
+  for (const ListedTensor &listed : listTensors(config)) {
+    using Role = ListedTensor::Role;
+    if (listed.role == Role::RopeFactors)
+      continue;
+    const bool isPlain =
+        listed.role == Role::NormWeight || listed.role == Role::Bias;
+    trained.push_back({listed.name, listed.key, listed.shape, !isPlain});
+  }
+  return trained;
+}
+
+Status kf::checkTrains(const ModelConfig &config) {
+  struct Feature {
+    bool has;
+    const char *what;
+  };
+  const Feature features[] = {
+      {config.ranks > 1, "a model that several ranks share (--ranks)"},
+      {config.experts.count > 0,
+       "a model with experts (num_experts, num_local_experts or "
+       "n_routed_experts)"},
+      {config.hasStates(),
+       "a model with linear attention (layer_types has linear_attention)"},
+      {config.latent.width > 0, "a model with latent attention (kv_lora_rank)"},
+      {config.streams.count > 1,
+       "a model with several streams (altup_num_inputs)"},
+      {config.tokenInputWidth > 0, "a model whose layers have inputs of tokens "
+                                   "(hidden_size_per_layer_input)"},
+      {config.attentionSinks, "a model with attention sinks (sinks)"},
+  };
+  for (const Feature &feature : features)
+    if (feature.has)
+      return Status::error(std::string(feature.what) +
+                           " cannot be trained: its layers have no derivative "
+                           "yet");
+  return Status();
+}

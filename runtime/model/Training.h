@@ -1,0 +1,127 @@
+//===- Training.h - The programs that train a decoder -----------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What training asks its compiler for, and what import builds. A batch is B
+// rows of T tokens, N = B * T; P tensors are trained, W1 to WP, which are
+// arguments of the programs. All but what has a type is f32.
+//
+//   gradient: the loss of a batch, and its derivatives
+//     ids, positions, examples, labels   [N] i32    (TrainingBatch)
+//     W1 .. WP
+//     G1 .. GP                           of their shapes
+//     -> loss                            []         summed over labels
+//     -> G1 + dW1 .. GP + dWP            each in the place of its argument
+//
+//   loss: that alone
+//     ids, positions, examples, labels   [N] i32
+//     W1 .. WP
+//     -> loss                            []
+//
+//   update: what an optimizer makes of the gradients
+//     rate                               [1]        the learning rate
+//     share                              [1]        1 / labels
+//     step                               [2]        of AdamW alone: 1 / (1 -
+//                                                   beta1^t), 1 / (1 - beta2^t)
+//     G1 .. GP
+//     W1 .. WP                           updated
+//     M1 .. MP                           the first moments, updated
+//     V1 .. VP                           the second ones, of AdamW, updated
+//     -> norm                            []         of all gradients * share
+//     -> W1 .. WP, M1 .. MP, V1 .. VP    each in the place of its argument
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_MODEL_TRAINING_H
+#define KF_RUNTIME_MODEL_TRAINING_H
+
+#include "runtime/model/LoraConfig.h"
+#include "runtime/model/ModelConfig.h"
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace kf {
+
+/// How weights are changed. Decay is by a share of the weight, beside the
+/// gradient (AdamW; Loshchilov and Hutter, "Decoupled Weight Decay
+/// Regularization", 2019), and in SGD a part of the gradient, as PyTorch has
+/// both.
+struct OptimizerOptions {
+  enum class Kind {
+    AdamW, ///< with bias correction
+    Sgd    ///< with momentum: m = momentum * m + g, w = w - rate * m
+  };
+  Kind kind = Kind::AdamW;
+  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8; ///< AdamW
+  double momentum = 0.9;                             ///< Sgd
+  double weightDecay = 0.01;
+  /// Of norms and biases, too.
+  bool decaysAll = false;
+  /// Gradients whose global norm is more are made so long; 0: never.
+  double clipNorm = 1;
+
+  /// Moments of a gradient that it keeps.
+  int64_t states() const { return kind == Kind::AdamW ? 2 : 1; }
+  bool operator==(const OptimizerOptions &) const = default;
+};
+
+enum class TrainingPart { Gradient, Loss, Update };
+
+/// What a program of training is compiled for.
+struct TrainingShape {
+  TrainingPart part = TrainingPart::Gradient;
+  int64_t rows = 1, length = 1; ///< B and T
+  /// What is trained: the adapters, or without them all weights.
+  std::optional<LoraConfig> lora = {};
+  OptimizerOptions optimizer = {}; ///< of the update alone
+
+  int64_t tokens() const { return rows * length; }
+};
+
+/// The function's and the program's name: "gradient_4x128", "update".
+std::string nameOf(const TrainingShape &shape);
+/// All that a program depends on beside the model, as text.
+std::string describe(const TrainingShape &shape);
+
+/// Inputs of a batch, in their order.
+enum TrainingInput : size_t {
+  kTrainIds,
+  kTrainPositions,
+  kTrainExamples,
+  kTrainLabels,
+  kTrainInputCount
+};
+
+/// A tensor that is trained, of f32.
+struct TrainedTensor {
+  /// As files have it: a checkpoint's, or PEFT's "base_model.model.<module>
+  /// .lora_A.weight".
+  std::string name;
+  /// Of a model's tensor, ListedTensor's; empty: of an adapter.
+  std::string key;
+  std::vector<int64_t> shape;
+  bool decays = false;
+};
+
+/// What `shape` trains, in the order of its programs' arguments. Errors: those
+/// of findLoraModules(), and adapters that cannot be trained: of a rank that is
+/// not positive, with dropout.
+Result<std::vector<TrainedTensor>> listTrained(const ModelConfig &config,
+                                               const TrainingShape &shape);
+
+/// An error that names the field where `config` has what no derivative is
+/// built of.
+Status checkTrains(const ModelConfig &config);
+
+} // namespace kf
+
+#endif // KF_RUNTIME_MODEL_TRAINING_H

@@ -1,0 +1,489 @@
+//===- CompiledTrainingModel.cpp - A decoder that is trained --------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/CompiledTrainingModel.h"
+
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/Quote.h"
+#include "runtime/core/SamplingMath.h"
+#include "runtime/core/UsableThreads.h"
+#include "runtime/io/SafetensorsWriter.h"
+#include "runtime/model/RopeFactors.h"
+#include "runtime/model/TensorList.h"
+#include "runtime/session/PackingProgress.h"
+
+#include <nlohmann/json.hpp>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+using namespace kf;
+
+/// Names of the moments of a tensor, behind its own.
+static std::string momentName(const std::string &tensor, size_t moment) {
+  return tensor + (moment == 0 ? ".first_moment" : ".second_moment");
+}
+
+CompiledTrainingModel::~CompiledTrainingModel() = default;
+
+//===----------------------------------------------------------------------===//
+// Opening
+//===----------------------------------------------------------------------===//
+
+Result<std::unique_ptr<CompiledTrainingModel>>
+CompiledTrainingModel::open(TrainingOptions options,
+                            const TrainingSources &sources) try {
+  std::unique_ptr<CompiledTrainingModel> made(
+      new CompiledTrainingModel(std::move(options)));
+  KF_RETURN_IF_ERROR(made->openAll(sources));
+  return made;
+} catch (...) {
+  return statusOfException();
+}
+
+TrainingShape CompiledTrainingModel::shapeOf(TrainingPart part) const {
+  return {part, options.rows, options.length, options.lora, options.optimizer};
+}
+
+Status CompiledTrainingModel::openAll(const TrainingSources &sources) {
+  KF_ASSIGN_OR_RETURN(model, openModel(options.model, options.withTokenizer,
+                                       sources.embedded, options.observer));
+  settleContext(model.config, options.length);
+  if (Status status = checkTrains(model.config); !status.ok())
+    return nameModel(model, status);
+  Result<std::vector<TrainedTensor>> listed =
+      listTrained(model.config, shapeOf(TrainingPart::Gradient));
+  if (!listed.ok())
+    return nameModel(model, listed.status());
+  tensors = listed.take();
+  KF_ASSIGN_OR_RETURN(target, sources.device(options.device, options.observer));
+  const int64_t threads =
+      options.device.threads
+          ? options.device.threads
+          : std::clamp<int64_t>(usableThreads(), 1, ThreadPool::maxThreads);
+  if (target->name() != "reference" && threads > 1) {
+    KF_ASSIGN_OR_RETURN(pool, ThreadPool::create(static_cast<int>(threads)));
+  }
+  KF_ASSIGN_OR_RETURN(provide, sources.programs(model, *target, options));
+  weights = std::make_unique<WeightStore>(
+      *target, model.weights.get(),
+      PackOptions{.pool = pool.get(), .cancelled = options.cancelled});
+  showPacking(*weights, options.observer);
+  cache = std::make_unique<KVCache>(*target, /*pages=*/1);
+  KF_ASSIGN_OR_RETURN(stream, target->createStream());
+  KF_RETURN_IF_ERROR(allocate());
+  KF_ASSIGN_OR_RETURN(gradient, make(TrainingPart::Gradient));
+  KF_ASSIGN_OR_RETURN(optimizer, make(TrainingPart::Update));
+  return initialize();
+}
+
+Status CompiledTrainingModel::allocate() {
+  moments.resize(static_cast<size_t>(options.optimizer.states()));
+  for (const TrainedTensor &tensor : tensors) {
+    KF_ASSIGN_OR_RETURN(const int64_t bytes,
+                        checkedByteCount(DataType::F32, tensor.shape));
+    auto add = [&](Buffers &list) -> Status {
+      KF_ASSIGN_OR_RETURN(
+          std::unique_ptr<Buffer> buffer,
+          target->allocate(std::max<int64_t>(bytes, KF_BUFFER_ALIGNMENT)));
+      list.push_back(std::move(buffer));
+      return Status();
+    };
+    KF_RETURN_IF_ERROR(add(values));
+    KF_RETURN_IF_ERROR(add(gradients));
+    for (Buffers &list : moments)
+      KF_RETURN_IF_ERROR(add(list));
+  }
+  return Status();
+}
+
+/// Where arguments and results of a program lie, as runtime/model/Training.h
+/// has them.
+OutsideBuffers CompiledTrainingModel::outsideOf(TrainingPart part) const {
+  OutsideBuffers outside;
+  size_t input = kTrainInputCount, output = 1;
+  auto read = [&](const Buffers &list) {
+    for (const std::unique_ptr<Buffer> &buffer : list)
+      outside.inputs[input++] = buffer.get();
+  };
+  auto update = [&](const Buffers &list) {
+    for (const std::unique_ptr<Buffer> &buffer : list)
+      outside.inputs[input++] = outside.outputs[output++] = buffer.get();
+  };
+  switch (part) {
+  case TrainingPart::Gradient:
+    read(values);
+    update(gradients);
+    break;
+  case TrainingPart::Loss:
+    read(values);
+    break;
+  case TrainingPart::Update:
+    input = options.optimizer.kind == OptimizerOptions::Kind::AdamW ? 3 : 2;
+    read(gradients);
+    update(values);
+    for (const Buffers &list : moments)
+      update(list);
+    break;
+  }
+  return outside;
+}
+
+Result<std::unique_ptr<CompiledTrainingModel::Program>>
+CompiledTrainingModel::make(TrainingPart part) {
+  KF_ASSIGN_OR_RETURN(const Executable executable, provide(shapeOf(part)));
+  auto made = std::make_unique<Program>();
+  KF_ASSIGN_OR_RETURN(made->loaded, target->load(executable));
+  KF_ASSIGN_OR_RETURN(made->runner, ProgramRunner::create(
+                                        *made->loaded, *target, *weights,
+                                        *cache, stream.get(), outsideOf(part)));
+  return made;
+}
+
+//===----------------------------------------------------------------------===//
+// First values
+//===----------------------------------------------------------------------===//
+
+Status CompiledTrainingModel::initialize() {
+  return options.lora ? initializeAdapters() : initializeWeights();
+}
+
+/// As PEFT does: A by Kaiming's rule with a = sqrt(5), whose bound is 1 /
+/// sqrt(in), and B of zeros, which buffers have.
+Status CompiledTrainingModel::initializeAdapters() {
+  for (size_t i = 0; i < tensors.size(); i += 2) {
+    KF_ASSIGN_OR_RETURN(HostTensor a,
+                        HostTensor::zeros(DataType::F32, tensors[i].shape));
+    const double bound = 1 / std::sqrt(static_cast<double>(a.shape[1]));
+    auto *data = a.data<float>();
+    const int64_t elements = a.elementCount();
+    for (int64_t first = 0; first < elements; first += 4) {
+      const auto at = static_cast<uint64_t>(first);
+      const auto words =
+          philox({static_cast<uint32_t>(at), static_cast<uint32_t>(at >> 32),
+                  static_cast<uint32_t>(i), 0},
+                 {static_cast<uint32_t>(options.seed),
+                  static_cast<uint32_t>(options.seed >> 32)});
+      for (int64_t k = 0; k < std::min<int64_t>(4, elements - first); ++k)
+        data[first + k] = static_cast<float>(
+            bound * (static_cast<double>(words[k]) * 0x1p-31 - 1));
+    }
+    KF_RETURN_IF_ERROR(write(*values[i], a));
+  }
+  return Status();
+}
+
+/// `rows` x `columns` -> the transposed matrix.
+static HostTensor transposed(const HostTensor &matrix) {
+  const int64_t rows = matrix.shape[0], columns = matrix.shape[1];
+  HostTensor result{matrix.type, {columns, rows}, matrix.bytes};
+  for (int64_t i = 0; i < rows; ++i)
+    for (int64_t j = 0; j < columns; ++j)
+      result.data<float>()[j * rows + i] =
+          matrix.data<float>()[i * columns + j];
+  return result;
+}
+
+/// What the files have, in f32.
+Status CompiledTrainingModel::initializeWeights() {
+  Result<std::vector<ListedTensor>> found =
+      findTensors(model.config, *model.weights);
+  if (!found.ok())
+    return nameModel(model, found.status());
+  std::map<std::string, const ListedTensor *> listed;
+  for (const ListedTensor &tensor : *found)
+    listed[tensor.key] = &tensor;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const ListedTensor &own = *listed.at(tensors[i].key);
+    KF_ASSIGN_OR_RETURN(const TensorView view, model.weights->find(own.name));
+    KF_ASSIGN_OR_RETURN(HostTensor value,
+                        HostTensor::zeros(DataType::F32, own.storedShape()));
+    if (Status status = convertToFloat(
+            view.type, view.data, value.elementCount(), value.data<float>());
+        !status.ok())
+      return nameModel(model, status.in("tensor " + inQuotes(own.name)));
+    model.weights->release(own.name);
+    if (own.transposed)
+      value = transposed(value);
+    KF_RETURN_IF_ERROR(write(*values[i], value));
+  }
+  return Status();
+}
+
+Status CompiledTrainingModel::write(Buffer &buffer, const HostTensor &value) {
+  KF_RETURN_IF_ERROR(stream->upload(buffer, 0, value.bytes));
+  return stream->synchronize();
+}
+
+Result<HostTensor> CompiledTrainingModel::read(Buffer &buffer,
+                                               const TrainedTensor &tensor) {
+  KF_ASSIGN_OR_RETURN(HostTensor value,
+                      HostTensor::zeros(DataType::F32, tensor.shape));
+  KF_RETURN_IF_ERROR(stream->download(buffer, 0, value.bytes));
+  KF_RETURN_IF_ERROR(stream->synchronize());
+  return value;
+}
+
+//===----------------------------------------------------------------------===//
+// Steps
+//===----------------------------------------------------------------------===//
+
+Status CompiledTrainingModel::checkBatch(const TrainingBatch &batch) const {
+  const auto tokens = static_cast<size_t>(options.rows * options.length);
+  if (batch.rows != options.rows || batch.length != options.length)
+    return Status::error("a batch of " + std::to_string(batch.rows) +
+                         " rows of " + std::to_string(batch.length) +
+                         " tokens, where the model is trained by " +
+                         std::to_string(options.rows) + " rows of " +
+                         std::to_string(options.length));
+  for (const std::vector<int32_t> *list :
+       {&batch.ids, &batch.positions, &batch.examples, &batch.labels})
+    if (list->size() != tokens)
+      return Status::error("a batch with " + std::to_string(list->size()) +
+                           " numbers for " + std::to_string(tokens) +
+                           " tokens");
+  auto isToken = [&](int32_t id) {
+    return id >= 0 && id < model.config.vocabSize;
+  };
+  for (const int32_t id : batch.ids)
+    if (!isToken(id))
+      return Status::error("a batch with id " + std::to_string(id) +
+                           ", and the vocabulary has " +
+                           std::to_string(model.config.vocabSize) + " tokens");
+  for (const int32_t label : batch.labels)
+    if (label != kNoLabel && !isToken(label))
+      return Status::error("a batch with label " + std::to_string(label) +
+                           ", which is no token and not " +
+                           std::to_string(kNoLabel));
+  for (const int32_t position : batch.positions)
+    if (position < 0 || position >= options.length)
+      return Status::error("a batch with position " + std::to_string(position) +
+                           " in rows of " + std::to_string(options.length));
+  return Status();
+}
+
+Result<TrainingLoss> CompiledTrainingModel::run(Program &program,
+                                                const TrainingBatch &batch,
+                                                CancelFlag cancelled) {
+  KF_RETURN_IF_ERROR(checkBatch(batch));
+  size_t input = 0;
+  for (const std::vector<int32_t> *list :
+       {&batch.ids, &batch.positions, &batch.examples, &batch.labels})
+    KF_RETURN_IF_ERROR(program.runner->write(input++, list->data(),
+                                             list->size() * sizeof(int32_t)));
+  KF_RETURN_IF_ERROR(program.runner->execute(StepSizes(1), cancelled));
+  KF_ASSIGN_OR_RETURN(const void *sum,
+                      program.runner->read(0, 0, sizeof(float)));
+  TrainingLoss result;
+  result.sum = *static_cast<const float *>(sum);
+  result.labels =
+      std::ranges::count_if(batch.labels, [](int32_t x) { return x >= 0; });
+  if (!std::isfinite(result.sum))
+    return Status::error("the loss is not finite; lower the learning rate, or "
+                         "look for NaNs in the weights");
+  return result;
+}
+
+Result<TrainingLoss>
+CompiledTrainingModel::accumulate(const TrainingBatch &batch,
+                                  CancelFlag cancelled) try {
+  return run(*gradient, batch, cancelled);
+} catch (...) {
+  return statusOfException();
+}
+
+Result<TrainingLoss> CompiledTrainingModel::evaluate(const TrainingBatch &batch,
+                                                     CancelFlag cancelled) try {
+  if (!loss) {
+    KF_ASSIGN_OR_RETURN(loss, make(TrainingPart::Loss));
+  }
+  return run(*loss, batch, cancelled);
+} catch (...) {
+  return statusOfException();
+}
+
+Result<double> CompiledTrainingModel::update(const TrainingUpdate &update) try {
+  if (update.labels < 1)
+    return Status::error("an update of " + std::to_string(update.labels) +
+                         " labels; 1 or more are expected");
+  ProgramRunner &runner = *optimizer->runner;
+  const float rate = update.learningRate;
+  const auto share = static_cast<float>(1 / static_cast<double>(update.labels));
+  KF_RETURN_IF_ERROR(runner.write(0, &rate, sizeof(rate)));
+  KF_RETURN_IF_ERROR(runner.write(1, &share, sizeof(share)));
+  const OptimizerOptions &own = options.optimizer;
+  if (own.kind == OptimizerOptions::Kind::AdamW) {
+    auto correction = [&](double beta) {
+      const auto steps = static_cast<double>(count + 1);
+      return static_cast<float>(1 / (1 - std::pow(beta, steps)));
+    };
+    const float step[2] = {correction(own.beta1), correction(own.beta2)};
+    KF_RETURN_IF_ERROR(runner.write(2, step, sizeof(step)));
+  }
+  KF_RETURN_IF_ERROR(runner.execute(StepSizes(1)));
+  ++count;
+  for (const std::unique_ptr<Buffer> &buffer : gradients)
+    KF_RETURN_IF_ERROR(stream->fill(*buffer, 0, buffer->size() / 4 * 4, 0));
+  KF_RETURN_IF_ERROR(stream->synchronize());
+  KF_ASSIGN_OR_RETURN(const void *norm, runner.read(0, 0, sizeof(float)));
+  const double result = *static_cast<const float *>(norm);
+  if (!std::isfinite(result))
+    return Status::error("the norm of the gradients is not finite; lower the "
+                         "learning rate");
+  return result;
+} catch (...) {
+  return statusOfException();
+}
+
+uint64_t CompiledTrainingModel::arenaBytes() const {
+  uint64_t bytes = 0;
+  for (const Program *program : {gradient.get(), loss.get(), optimizer.get()})
+    bytes += program ? program->runner->arenaBytes() : 0;
+  return bytes;
+}
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+std::vector<std::string> CompiledTrainingModel::stateNames() const {
+  std::vector<std::string> names;
+  for (const TrainedTensor &tensor : tensors) {
+    names.push_back(tensor.name);
+    for (size_t moment = 0; moment < moments.size(); ++moment)
+      names.push_back(momentName(tensor.name, moment));
+  }
+  return names;
+}
+
+std::pair<Buffer *, const TrainedTensor *>
+CompiledTrainingModel::findState(const std::string &name) const {
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (!name.starts_with(tensors[i].name))
+      continue;
+    if (name == tensors[i].name)
+      return {values[i].get(), &tensors[i]};
+    for (size_t moment = 0; moment < moments.size(); ++moment)
+      if (name == momentName(tensors[i].name, moment))
+        return {moments[moment][i].get(), &tensors[i]};
+  }
+  return {nullptr, nullptr};
+}
+
+static Status noState(const std::string &name) {
+  return Status::error("there is no state " + inQuotes(name) +
+                       " in what is trained");
+}
+
+Result<HostTensor>
+CompiledTrainingModel::readState(const std::string &name) try {
+  const auto [buffer, tensor] = findState(name);
+  if (!buffer)
+    return noState(name);
+  return read(*buffer, *tensor);
+} catch (...) {
+  return statusOfException();
+}
+
+Status CompiledTrainingModel::writeState(const std::string &name,
+                                         const HostTensor &value) try {
+  const auto [buffer, tensor] = findState(name);
+  if (!buffer)
+    return noState(name);
+  if (value.type != DataType::F32 || value.shape != tensor->shape)
+    return Status::error("state " + inQuotes(name) + " is " +
+                         describe(TensorSpec{DataType::F32, tensor->shape}) +
+                         ", found " +
+                         describe(TensorSpec{value.type, value.shape}));
+  return write(*buffer, value);
+} catch (...) {
+  return statusOfException();
+}
+
+Result<HostTensor> CompiledTrainingModel::readGradient(size_t i) {
+  return read(*gradients[i], tensors[i]);
+}
+
+//===----------------------------------------------------------------------===//
+// Results
+//===----------------------------------------------------------------------===//
+
+Status CompiledTrainingModel::save(const std::string &path) try {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error)
+    return Status::error(path + ": " + error.message());
+  return options.lora ? saveAdapter(path) : saveModel(path);
+} catch (...) {
+  return statusOfException();
+}
+
+/// adapter_config.json and adapter_model.safetensors, as PEFT reads them.
+Status CompiledTrainingModel::saveAdapter(const std::string &path) {
+  std::map<std::string, HostTensor> written;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    KF_ASSIGN_OR_RETURN(written[tensors[i].name], read(*values[i], tensors[i]));
+  }
+  KF_RETURN_IF_ERROR(writeSafetensors(path + "/adapter_model.safetensors",
+                                      written,
+                                      {.metadata = {{"format", "pt"}}}));
+  const LoraConfig &lora = *options.lora;
+  nlohmann::ordered_json config;
+  config["peft_type"] = "LORA";
+  config["task_type"] = "CAUSAL_LM";
+  config["base_model_name_or_path"] = options.model.path;
+  config["r"] = lora.rank;
+  config["lora_alpha"] = lora.alpha;
+  config["lora_dropout"] = lora.dropout;
+  config["use_rslora"] = lora.rankStabilized;
+  config["bias"] = "none";
+  config["fan_in_fan_out"] = tensorNames(model.config).transposed;
+  config["inference_mode"] = true;
+  if (lora.targets.size() == 1 && lora.targets.front() == kAllLinear)
+    config["target_modules"] = lora.targets.front();
+  else
+    config["target_modules"] = lora.targets;
+  return writeFile(path + "/adapter_config.json", config.dump(2) + "\n");
+}
+
+/// model.safetensors in f32, and what else the model's folder has beside its
+/// weights.
+Status CompiledTrainingModel::saveModel(const std::string &path) {
+  if (model.config.naming != TensorNaming::HuggingFace)
+    return Status::error("a model of a GGUF file is not saved with new "
+                         "weights; train one from a folder");
+  std::map<std::string, bool> isTransposed;
+  for (const ListedTensor &listed : listTensors(model.config))
+    isTransposed[listed.key] = listed.transposed;
+  std::map<std::string, HostTensor> written;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    KF_ASSIGN_OR_RETURN(HostTensor value, read(*values[i], tensors[i]));
+    written[tensors[i].name] =
+        isTransposed[tensors[i].key] ? transposed(value) : std::move(value);
+  }
+  KF_RETURN_IF_ERROR(writeSafetensors(path + "/model.safetensors", written,
+                                      {.metadata = {{"format", "pt"}}}));
+  namespace fs = std::filesystem;
+  if (!options.model.path.empty())
+    for (const char *name :
+         {"generation_config.json", "tokenizer.json", "tokenizer_config.json",
+          "tokenizer.model", "special_tokens_map.json", "added_tokens.json",
+          "vocab.json", "merges.txt", "chat_template.jinja"}) {
+      std::error_code error;
+      const fs::path from = fs::path(options.model.path) / name;
+      const fs::path to = fs::path(path) / name;
+      if (!fs::exists(from, error) || fs::equivalent(from, to, error))
+        continue;
+      fs::copy_file(from, to, fs::copy_options::overwrite_existing, error);
+      if (error)
+        return Status::error(to.string() + ": " + error.message());
+    }
+  return writeFile(path + "/config.json", model.configText);
+}
