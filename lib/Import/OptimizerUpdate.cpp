@@ -131,11 +131,12 @@ private:
     rootCorrection = build.make<math::SqrtOp>(build.slice(step, 0, 1, 1));
   }
 
-  /// The gradient that counts. Computed wherever it is read: one kernel for
-  /// each moment reads the sum, and none writes it.
-  Value limited(Value gradient) {
+  /// The gradient that counts. Two kernels compute it, one for each moment:
+  /// `again`, it is not the same value, which would be kept in memory.
+  Value limited(Value gradient, bool again = false) {
     Value product = build.mul(gradient, spread(factor, gradient));
-    product.getDefiningOp()->setAttr(kRecomputedAttrName, b.getUnitAttr());
+    if (again)
+      product.getDefiningOp()->setAttr(kRecomputedAttrName, b.getUnitAttr());
     return product;
   }
 
@@ -149,7 +150,7 @@ private:
   ///   w = (1 - rate decay) w - rate m / c1 / (sqrt(v / c2) + eps).
   SmallVector<Value> adamW(Value gradient, ArrayRef<Value> olds, double decay) {
     Value first = mix(olds[1], limited(gradient), 1 - options.beta1);
-    Value g = limited(gradient);
+    Value g = limited(gradient, /*again=*/true);
     Value second = build.add(build.mul(olds[2], options.beta2),
                              build.mul(build.mul(g, g), 1 - options.beta2));
     Value root = build.mul(build.make<math::SqrtOp>(second),

@@ -10,17 +10,17 @@
 //
 //   kf_training_curve MODEL BATCHES RATE TYPE RANK FOLDER
 //
-// BATCHES is a safetensors file of ids, positions, examples and labels, each
-// [steps, B, T] of i32. RANK 0 trains all weights; else adapters of that rank
-// for all products, whose first values go to FOLDER. Writes for each step its
-// mean loss, the gradients' norm, and seconds.
+// BATCHES is a file of i32: steps, B and T, then ids, positions, examples and
+// labels, each [steps, B, T]. RANK 0 trains all weights; else adapters of that
+// rank for all products, whose first values go to FOLDER. Writes for each step
+// its mean loss, the gradients' norm, and seconds.
 //
 //===----------------------------------------------------------------------===//
 
 #include "kf/Driver/CompiledTraining.h"
 
+#include "runtime/core/MappedFile.h"
 #include "runtime/core/Stopwatch.h"
-#include "runtime/io/Safetensors.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -31,29 +31,44 @@ using namespace kf;
 
 namespace {
 
-/// [steps, B, T]
-struct Column {
-  TensorView view;
-  std::vector<int32_t> step(int64_t number) const {
-    const auto count = static_cast<size_t>(view.shape[1] * view.shape[2]);
-    const auto *data = static_cast<const int32_t *>(view.data) +
-                       count * static_cast<size_t>(number);
-    return {data, data + count};
+/// The i32 numbers of a batch's columns, one behind the other.
+class Batches {
+public:
+  explicit Batches(MappedFile file) : file(std::move(file)) {}
+
+  int64_t steps() const { return numbers()[0]; }
+  int64_t rows() const { return numbers()[1]; }
+  int64_t length() const { return numbers()[2]; }
+  TrainingBatch get(int64_t step) const {
+    TrainingBatch batch;
+    batch.rows = rows();
+    batch.length = length();
+    const int64_t tokens = rows() * length();
+    const int32_t *at = numbers() + 3 + step * tokens;
+    for (std::vector<int32_t> *column :
+         {&batch.ids, &batch.positions, &batch.examples, &batch.labels}) {
+      column->assign(at, at + tokens);
+      at += steps() * tokens;
+    }
+    return batch;
   }
+
+private:
+  const int32_t *numbers() const {
+    return reinterpret_cast<const int32_t *>(file.text().data());
+  }
+
+  MappedFile file;
 };
 
 Status run(char **arguments) {
-  KF_ASSIGN_OR_RETURN(const auto file, openSafetensors(arguments[2]));
-  std::vector<Column> columns;
-  for (const char *name : {"ids", "positions", "examples", "labels"}) {
-    KF_ASSIGN_OR_RETURN(const TensorView view, file->find(name));
-    columns.push_back({view});
-  }
+  KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(arguments[2]));
+  const Batches batches(std::move(file));
   TrainingOptions options;
   options.model.path = arguments[1];
   options.withTokenizer = false;
-  options.rows = columns[0].view.shape[1];
-  options.length = columns[0].view.shape[2];
+  options.rows = batches.rows();
+  options.length = batches.length();
   const auto rate = static_cast<float>(std::atof(arguments[3]));
   if (const int64_t rank = std::atoll(arguments[5]))
     options.lora = LoraConfig{.rank = rank,
@@ -68,10 +83,8 @@ Status run(char **arguments) {
                static_cast<double>(model->weightBytes()) / (1 << 20));
   if (options.lora)
     KF_RETURN_IF_ERROR(model->save(arguments[6]));
-  for (int64_t i = 0; i < columns[0].view.shape[0]; ++i) {
-    const TrainingBatch batch = {options.rows,       options.length,
-                                 columns[0].step(i), columns[1].step(i),
-                                 columns[2].step(i), columns[3].step(i)};
+  for (int64_t i = 0; i < batches.steps(); ++i) {
+    const TrainingBatch batch = batches.get(i);
     Stopwatch watch;
     KF_ASSIGN_OR_RETURN(const TrainingLoss loss,
                         model->accumulate(batch, nullptr));

@@ -19,7 +19,6 @@ import tempfile
 import time
 
 import torch
-from safetensors.torch import load_file, save_file
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
 ROOT = pathlib.Path(__file__).parents[3]
@@ -122,9 +121,14 @@ def main():
             model = model.to(torch.bfloat16)
         model.save_pretrained(folder)
         batches = make_batches(options)
-        save_file(batches, folder / "batches.safetensors")
+        sizes = torch.tensor([options.steps, options.rows, options.length],
+                             dtype=torch.int32)
+        columns = [batches[name].flatten()
+                   for name in ["ids", "positions", "examples", "labels"]]
+        path = folder / "batches"
+        path.write_bytes(torch.cat([sizes, *columns]).numpy().tobytes())
         found = subprocess.run(
-            [options.program, str(folder), str(folder / "batches.safetensors"),
+            [options.program, str(folder), str(path),
              str(options.rate), options.type, str(options.lora), str(folder / "first")],
             stdout=subprocess.PIPE, text=True, check=True)
         lines = [line.split() for line in found.stdout.splitlines()]
