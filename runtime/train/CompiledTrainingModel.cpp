@@ -342,6 +342,11 @@ Result<double> CompiledTrainingModel::update(const TrainingUpdate &update) try {
   return statusOfException();
 }
 
+void CompiledTrainingModel::setProfile(Profile *profile) {
+  gradient->runner->setProfile(profile);
+  optimizer->runner->setProfile(profile);
+}
+
 uint64_t CompiledTrainingModel::arenaBytes() const {
   uint64_t bytes = 0;
   for (const Program *program : {gradient.get(), loss.get(), optimizer.get()})

@@ -103,6 +103,9 @@ public:
   const std::vector<TrainedTensor> &trained() const { return tensors; }
   /// What has been added up since the last update, of trained()[i].
   Result<HostTensor> readGradient(size_t i);
+  /// Has every accumulate() and update() from now on measured, and added to
+  /// `profile`, which must outlive them; null: none.
+  void setProfile(Profile *profile);
   /// Bytes of what programs hand on within themselves, of all that were made,
   /// and of all frozen weights.
   uint64_t arenaBytes() const;
