@@ -18,6 +18,12 @@
 using namespace kf;
 using nlohmann::json;
 
+Status kf::unsupportedField(const std::string &name, std::string_view advice) {
+  return Status::error("'" + name +
+                           "' is not supported: " + std::string(advice),
+                       StatusCode::Unsupported);
+}
+
 Result<std::string> kf::findName(const ConfigReader &reader, FieldNames names) {
   const char *found = nullptr;
   for (const char *name : names) {

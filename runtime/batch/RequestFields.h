@@ -28,6 +28,10 @@
 
 namespace kf {
 
+/// An error, of type StatusCode::Unsupported, of the field `name`, which is
+/// known, and for which there is no code.
+Status unsupportedField(const std::string &name, std::string_view advice);
+
 /// The names of one field, its own first.
 using FieldNames = std::initializer_list<const char *>;
 

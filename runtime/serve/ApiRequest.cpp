@@ -11,6 +11,7 @@
 #include "runtime/batch/FormatFields.h"
 #include "runtime/batch/JsonSlice.h"
 #include "runtime/batch/LogProbFields.h"
+#include "runtime/batch/MessageFields.h"
 #include "runtime/batch/RequestFields.h"
 #include "runtime/batch/TemplateFields.h"
 #include "runtime/core/Exceptions.h"
@@ -26,6 +27,8 @@ using namespace kf;
 using nlohmann::json;
 
 namespace {
+
+constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
 /// A known field that is not supported, and values of it that ask for nothing.
 struct Unsupported {
@@ -119,12 +122,6 @@ const Unsupported kOfCompletions[] = {
     {"prompt", {"[]", R"("")"}, "a chat has 'messages'"},
 };
 
-Status unsupported(const std::string &name, std::string_view advice) {
-  return Status::error("'" + name +
-                           "' is not supported: " + std::string(advice),
-                       StatusCode::Unsupported);
-}
-
 Status checkUnsupported(const ConfigReader &reader,
                         std::span<const Unsupported> fields) {
   for (const Unsupported &field : fields) {
@@ -133,150 +130,9 @@ Status checkUnsupported(const ConfigReader &reader,
       continue;
     const std::string text = value->dump();
     if (std::ranges::find(field.neutral, text) == field.neutral.end())
-      return unsupported(field.name, field.advice);
+      return unsupportedField(field.name, field.advice);
   }
   return Status();
-}
-
-//===----------------------------------------------------------------------===//
-// Messages
-//===----------------------------------------------------------------------===//
-
-constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
-
-/// The texts of the elements of `array`, which is `text` as it was parsed.
-Result<std::vector<std::string_view>> textsOf(const json &array,
-                                              std::string_view text) {
-  std::vector<std::string_view> texts = elementTexts(text);
-  if (texts.size() != array.size())
-    return Status::error("an array of " + std::to_string(array.size()) +
-                             " elements was read as one of " +
-                             std::to_string(texts.size()),
-                         StatusCode::Internal);
-  return texts;
-}
-
-/// The JSON of `object`'s member `key`, as it stands in its text.
-std::string textOf(std::string_view object, std::string_view key) {
-  return std::string(memberText(object, key));
-}
-
-/// A call of a tool in a message, for the template: what OpenAI's clients send
-/// as a text, the arguments, is the object that they are.
-Result<std::string> readToolCall(const json &call, std::string_view text,
-                                 const std::string &name) {
-  if (!call.is_object())
-    return Status::error("'" + name + "' is " + shortDump(call) +
-                         ", but an object is expected");
-  const ConfigReader reader(call, name + ".");
-  KF_ASSIGN_OR_RETURN(const std::string id, reader.text("id", ""));
-  KF_ASSIGN_OR_RETURN(const std::string type, reader.text("type", "function"));
-  if (type != "function")
-    return reader.unexpected("type", "\"function\"");
-  const json *function = reader.find("function");
-  if (!function || !function->is_object())
-    return reader.unexpected("function", "an object of name and arguments");
-  const ConfigReader fields(*function, name + ".function.");
-  KF_ASSIGN_OR_RETURN(const std::string called, fields.text("name"));
-  const json *arguments = fields.find("arguments");
-  std::string json = "{}";
-  if (arguments && arguments->is_string()) {
-    const auto &given = arguments->get_ref<const std::string &>();
-    const Result<JsonDocument> parsed = parseJson(given);
-    if (parsed.status().code() == StatusCode::OutOfMemory)
-      return parsed.status();
-    const bool isObject = parsed.ok() && (*parsed)->is_object() &&
-                          !given.starts_with(kByteOrderMark);
-    json = isObject ? given : jsonText(given);
-  } else if (arguments && arguments->is_object()) {
-    json = textOf(memberText(text, "function"), "arguments");
-  } else if (arguments) {
-    return fields.unexpected("arguments", "a string");
-  }
-  return jsonObject({{"id", jsonText(id)},
-                     {"type", jsonText(type)},
-                     {"function", jsonObject({{"name", jsonText(called)},
-                                              {"arguments", json}})}});
-}
-
-Result<std::string> readToolCalls(const ConfigReader &reader,
-                                  std::string_view message,
-                                  const std::string &name) {
-  const json *value = reader.find("tool_calls");
-  if (!value->is_array())
-    return reader.unexpected("tool_calls", "an array");
-  KF_ASSIGN_OR_RETURN(const std::vector<std::string_view> texts,
-                      textsOf(*value, memberText(message, "tool_calls")));
-  std::vector<std::string> calls;
-  for (const json &call : *value) {
-    const size_t number = calls.size();
-    KF_ASSIGN_OR_RETURN(
-        std::string read,
-        readToolCall(call, texts[number],
-                     name + ".tool_calls[" + std::to_string(number) + "]"));
-    calls.push_back(std::move(read));
-  }
-  return jsonArray(calls, [](const std::string &call) { return call; });
-}
-
-Result<ChatMessage> readMessage(const json &object, std::string_view text,
-                                const std::string &name) {
-  if (!object.is_object())
-    return Status::error("'" + name + "' is " + shortDump(object) +
-                         ", but an object of role and content is expected");
-  const ConfigReader reader(object, name + ".");
-  ChatMessage message;
-  KF_ASSIGN_OR_RETURN(message.role, reader.text("role"));
-  constexpr std::string_view roles[] = {"system", "developer", "user",
-                                        "assistant", "tool"};
-  if (std::ranges::find(roles, message.role) == std::end(roles))
-    return reader.unexpected("role",
-                             "system, developer, user, assistant or tool");
-  const bool isAnswer = message.role == "assistant";
-  if (message.role == "developer")
-    message.role = "system"; // what templates call it
-  // An assistant's message may have calls alone.
-  if (reader.contains("content") || !isAnswer) {
-    KF_ASSIGN_OR_RETURN(message.content, readContent(reader, name));
-  }
-  for (const char *key : {"function_call", "audio", "refusal"})
-    if (reader.contains(key))
-      return unsupported(name + "." + key, "leave it out");
-  for (const char *key : {"name", "tool_call_id", "reasoning_content"})
-    if (reader.contains(key)) {
-      KF_ASSIGN_OR_RETURN(const std::string value, reader.text(key));
-      message.fields[key] = jsonText(value);
-    }
-  if (reader.contains("tool_calls")) {
-    if (!isAnswer)
-      return reader.unexpected("tool_calls", "none, in this role,");
-    KF_ASSIGN_OR_RETURN(const std::string calls,
-                        readToolCalls(reader, text, name));
-    if (calls != "[]")
-      message.fields["tool_calls"] = calls;
-  }
-  return message;
-}
-
-Result<std::vector<ChatMessage>> readMessages(const ConfigReader &reader,
-                                              std::string_view body) {
-  const json *value = reader.find("messages");
-  if (!value)
-    return Status::error("'messages' is missing");
-  if (!value->is_array() || value->empty())
-    return reader.unexpected("messages", "an array of messages, at least one,");
-  KF_ASSIGN_OR_RETURN(const std::vector<std::string_view> texts,
-                      textsOf(*value, memberText(body, "messages")));
-  std::vector<ChatMessage> messages;
-  for (const json &item : *value) {
-    const size_t number = messages.size();
-    KF_ASSIGN_OR_RETURN(
-        ChatMessage message,
-        readMessage(item, texts[number],
-                    "messages[" + std::to_string(number) + "]"));
-    messages.push_back(std::move(message));
-  }
-  return messages;
 }
 
 //===----------------------------------------------------------------------===//
@@ -307,12 +163,14 @@ Result<ToolSchema> readTool(const json &tool, std::string_view text,
     return fields.unexpected("parameters", "a JSON schema, an object,");
   KF_ASSIGN_OR_RETURN(const bool isStrict, fields.boolean("strict", false));
   if (isStrict && !isForced)
-    return unsupported(name + ".function.strict",
-                       "calls are held to their parameters where "
-                       "'tool_choice' is \"required\" or names a function");
+    return unsupportedField(
+        name + ".function.strict",
+        "calls are held to their parameters where "
+        "'tool_choice' is \"required\" or names a function");
   ToolSchema schema{.name = called, .parameters = {}};
   if (parameters)
-    schema.parameters = textOf(memberText(text, "function"), "parameters");
+    schema.parameters =
+        std::string(memberText(memberText(text, "function"), "parameters"));
   return schema;
 }
 
@@ -381,7 +239,7 @@ Status readTools(const ConfigReader &reader, std::string_view body,
     return Status();
   request.tools =
       std::make_shared<const std::vector<std::string>>(std::move(names));
-  request.chat->variables["tools"] = textOf(body, "tools");
+  request.chat->variables["tools"] = std::string(memberText(body, "tools"));
   return Status();
 }
 
@@ -429,8 +287,8 @@ Status readStream(const ConfigReader &reader, GenerationRequest &request) {
   KF_ASSIGN_OR_RETURN(const bool padded,
                       fields.boolean("include_obfuscation", false));
   if (padded)
-    return unsupported("stream_options.include_obfuscation",
-                       "chunks are as long as what they say");
+    return unsupportedField("stream_options.include_obfuscation",
+                            "chunks are as long as what they say");
   return Status();
 }
 
@@ -506,7 +364,7 @@ Status readCommon(const ConfigReader &reader, std::string_view body,
   KF_ASSIGN_OR_RETURN(const int64_t bestOf,
                       reader.integer("best_of", 1, INT64_MAX, 1));
   if (bestOf != 1 && bestOf != request.choices)
-    return unsupported("best_of", "use 'n'");
+    return unsupportedField("best_of", "use 'n'");
   return readStream(reader, request);
 }
 
@@ -593,7 +451,7 @@ Result<GenerationRequest> kf::parseChatRequest(std::string_view body) try {
   KF_RETURN_IF_ERROR(checkUnsupported(reader, kOfCompletions));
   KF_RETURN_IF_ERROR(checkUnsupported(reader, kOfLlama));
   KF_RETURN_IF_ERROR(readCommon(reader, body, request));
-  KF_ASSIGN_OR_RETURN(request.chat->messages, readMessages(reader, body));
+  KF_ASSIGN_OR_RETURN(request.chat->messages, readChatMessages(reader, body));
   KF_RETURN_IF_ERROR(readTemplateOptions(reader, body, request));
   KF_RETURN_IF_ERROR(readTools(reader, body, request));
   KF_ASSIGN_OR_RETURN(request.topLogProbs, readChatLogProbs(reader));
