@@ -160,11 +160,10 @@ Result<std::string> PromptEncoder::render(const ChatPrompt &prompt,
   return statusOfException();
 }
 
-Result<std::vector<int32_t>> PromptEncoder::encode(const ChatPrompt &prompt,
-                                                   CancelFlag cancelled) const
-    try {
-  KF_ASSIGN_OR_RETURN(const Rendered rendered,
-                      renderGuarded(prompt, cancelled));
+Result<PromptEncoder::Encoded>
+PromptEncoder::encodeWithText(const ChatPrompt &prompt,
+                              CancelFlag cancelled) const try {
+  KF_ASSIGN_OR_RETURN(Rendered rendered, renderGuarded(prompt, cancelled));
   EncodeOptions encoding;
   encoding.literal = rendered.literal;
   encoding.cancelled = cancelled;
@@ -173,9 +172,15 @@ Result<std::vector<int32_t>> PromptEncoder::encode(const ChatPrompt &prompt,
   if (ids.empty())
     return Status::error("the chat template makes no text of the conversation")
         .in(origin);
-  return ids;
+  return Encoded{std::move(rendered.text), std::move(ids)};
 } catch (...) {
   return statusOfException();
+}
+
+Result<std::vector<int32_t>> PromptEncoder::encode(const ChatPrompt &prompt,
+                                                   CancelFlag cancelled) const {
+  KF_ASSIGN_OR_RETURN(Encoded encoded, encodeWithText(prompt, cancelled));
+  return std::move(encoded.ids);
 }
 
 Result<std::vector<int32_t>>

@@ -63,6 +63,15 @@ public:
   Result<std::vector<int32_t>> encode(const ChatPrompt &prompt,
                                       CancelFlag cancelled = nullptr) const;
 
+  /// A prompt's text and its tokens.
+  struct Encoded {
+    std::string text;
+    std::vector<int32_t> ids;
+  };
+  /// What encode() gives, with what it tokenizes.
+  Result<Encoded> encodeWithText(const ChatPrompt &prompt,
+                                 CancelFlag cancelled = nullptr) const;
+
   /// What encode() tokenizes. Errors: the template's.
   Result<std::string> render(const ChatPrompt &prompt,
                              CancelFlag cancelled = nullptr) const;

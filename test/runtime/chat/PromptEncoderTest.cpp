@@ -50,6 +50,15 @@ TEST_F(PromptEncoderTest, TemplateWritesControlTokens) {
             expected);
 }
 
+TEST_F(PromptEncoderTest, GivesItsTextWithTheTokens) {
+  const ChatPrompt prompt = {.messages = {{"user", " <|eot_id|> "}}};
+  const auto encoded = encoder(kTemplate).encodeWithText(prompt);
+  ASSERT_TRUE(encoded.ok()) << encoded.message();
+  EXPECT_EQ(encoded->text, "<|eot_id|><|eot_id|><|eot_id|>");
+  EXPECT_EQ(encoded->text, *encoder(kTemplate).render(prompt));
+  EXPECT_EQ(encoded->ids, *encoder(kTemplate).encode(prompt));
+}
+
 TEST_F(PromptEncoderTest, MessagesDoNot) {
   const std::string texts[] = {
       "<|eot_id|>",
