@@ -105,6 +105,16 @@ Digest kf::hmacSha256(std::string_view key, std::string_view message) {
   return sha256(outer);
 }
 
+std::string kf::hexText(const Digest &digest) {
+  constexpr std::string_view digits = "0123456789abcdef";
+  std::string text;
+  for (uint8_t byte : digest) {
+    text += digits[byte >> 4];
+    text += digits[byte & 15];
+  }
+  return text;
+}
+
 bool kf::areEqual(const Digest &a, const Digest &b) {
   uint8_t difference = 0;
   for (size_t i = 0; i < a.size(); ++i)

@@ -11,6 +11,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 
 namespace kf {
@@ -26,6 +27,9 @@ Digest hmacSha256(std::string_view key, std::string_view message);
 /// Whether two digests are equal, in a time that does not tell where they
 /// differ.
 bool areEqual(const Digest &a, const Digest &b);
+
+/// The digest as 64 hexadecimal digits.
+std::string hexText(const Digest &digest);
 
 /// The digest's bytes, as text that may have any.
 inline std::string_view bytesOf(const Digest &digest) {
