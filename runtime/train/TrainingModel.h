@@ -90,7 +90,8 @@ public:
                                         CancelFlag cancelled = nullptr) = 0;
 
   /// All that a checkpoint keeps, in a fixed order: what is trained, and what
-  /// the optimizer has of it. Read between an update and the next batch.
+  /// the optimizer has of it, as the last update has left it, also where
+  /// batches have been read since, or one was cancelled.
   virtual std::vector<std::string> stateNames() const = 0;
   virtual Result<HostTensor> readState(const std::string &name) = 0;
   /// Errors: no such state, another type or shape.
