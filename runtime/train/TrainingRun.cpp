@@ -1,0 +1,201 @@
+//===- TrainingRun.cpp - A training from files to files -------------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/TrainingRun.h"
+
+#include "runtime/core/Exceptions.h"
+#include "runtime/core/JsonText.h"
+#include "runtime/core/Lines.h"
+#include "runtime/train/ModelDigest.h"
+
+#include <algorithm>
+
+using namespace kf;
+
+static std::string countText(int64_t count, const std::string &thing) {
+  return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
+}
+
+/// What became of the examples of a file, as one line.
+static std::string describe(const std::string &path, const TrainingData &data) {
+  std::string text =
+      quotePath(path) + ": " +
+      countText(static_cast<int64_t>(data.examples.size()), "example") + ", " +
+      countText(data.tokens(), "token") + ", of which " +
+      std::to_string(data.labels()) + " are to be learnt";
+  if (data.cut)
+    text += "; " + std::to_string(data.cut) + " longer than a row, and cut";
+  if (data.tooLong)
+    text += "; " + std::to_string(data.tooLong) +
+            " longer than a row, and left out";
+  if (data.empty)
+    text += "; " + std::to_string(data.empty) +
+            " without a token to learn, and left out";
+  return text;
+}
+
+void TrainingRun::note(const std::string &line) const {
+  if (options.observer)
+    options.observer->onNote(line);
+}
+
+TrainingBatches::Options TrainingRun::batchOptions() const {
+  return {.rows = options.batch,
+          .length = length,
+          .pack = options.pack,
+          .shuffle = options.shuffle,
+          .seed = options.seed,
+          .epochs = options.steps ? 0 : options.epochs.value_or(1)};
+}
+
+Status TrainingRun::findCheckpoint() {
+  const std::string output = quotePath(options.output);
+  if (!options.resume)
+    return checkpoints.steps().empty()
+               ? Status()
+               : Status::error(output +
+                               " has checkpoints of a training; --resume goes "
+                               "on from them, and another --output begins "
+                               "anew");
+  if (!options.resume->empty()) {
+    last = *options.resume;
+    KF_ASSIGN_OR_RETURN(begun, readCheckpointHead(last));
+    return Status();
+  }
+  begun = checkpoints.newest();
+  if (!begun)
+    return Status::error(output +
+                             " has no checkpoint to go on from; leave --resume "
+                             "out, or give another --output",
+                         StatusCode::NotFound);
+  last = checkpoints.pathOf(begun->step);
+  return Status();
+}
+
+Status TrainingRun::readData(const ModelFiles &files) {
+  constexpr int64_t usual = 512;
+  const int64_t most = files.config.maxPositions;
+  length = options.length.value_or(std::min(usual, most));
+  if (length > most)
+    return Status::error("--length " + std::to_string(length) +
+                         " is more than the " + std::to_string(most) +
+                         " positions of the model");
+  KF_ASSIGN_OR_RETURN(
+      const ExampleEncoder encoder,
+      ExampleEncoder::open(files, options.chatTemplate, options.trainOnPrompt));
+  const TrainingDataOptions reading = {.length = length,
+                                       .longExamples = options.longExamples,
+                                       .cancelled = options.cancelled,
+                                       .observer = options.observer};
+  KF_ASSIGN_OR_RETURN(data, readTrainingData(options.data, encoder, reading));
+  note(describe(options.data, data));
+  if (options.evalData) {
+    KF_ASSIGN_OR_RETURN(held,
+                        readTrainingData(*options.evalData, encoder, reading));
+    note(describe(*options.evalData, *held));
+  } else if (options.evalSplit) {
+    KF_ASSIGN_OR_RETURN(
+        held, splitTrainingData(data, *options.evalSplit, options.seed));
+    note(countText(static_cast<int64_t>(held->examples.size()), "example") +
+         " of these held out");
+  }
+  allSteps = options.steps.value_or(0);
+  if (!options.steps) {
+    const int64_t batches =
+        TrainingBatches(data.examples, batchOptions()).count();
+    allSteps = (batches + options.accumulate - 1) / options.accumulate;
+  }
+  return Status();
+}
+
+/// Sets `head` to all that a step depends on.
+Status TrainingRun::describeTraining(const ModelFiles &files) {
+  KF_ASSIGN_OR_RETURN(head.model, modelDigest(files));
+  head.data = data.digest();
+  head.options = options.modelOptions;
+  const LearningRate &rate = options.learningRate;
+  head.options["--batch"] = std::to_string(options.batch);
+  head.options["--length"] = std::to_string(length);
+  head.options["--accumulate"] = std::to_string(options.accumulate);
+  head.options["--seed"] = std::to_string(options.seed);
+  head.options["--learning-rate"] = jsonText(rate.peak);
+  head.options["--warmup"] = std::to_string(rate.warmup);
+  head.options["--schedule"] =
+      rate.decay == LearningRate::Decay::Constant ? "constant"
+      : rate.decay == LearningRate::Decay::Linear ? "linear"
+                                                  : "cosine";
+  // Where the rate stays, a training may be made longer.
+  if (rate.decay != LearningRate::Decay::Constant) {
+    head.options["--steps"] = std::to_string(allSteps);
+    head.options["--min-learning-rate"] = jsonText(rate.minimum);
+  }
+  if (options.evalSplit)
+    head.options["--eval-split"] = jsonText(*options.evalSplit);
+  if (options.longExamples == LongExamples::Drop)
+    head.options["--long"] = "drop";
+  for (const auto &[name, isGiven] :
+       {std::pair("--train-on-prompt", options.trainOnPrompt),
+        std::pair("--no-pack", !options.pack),
+        std::pair("--no-shuffle", !options.shuffle)})
+    if (isGiven)
+      head.options[name] = "";
+  return begun ? checkSameTraining(last, *begun, head) : Status();
+}
+
+Result<std::unique_ptr<TrainingRun>>
+TrainingRun::open(const ModelFiles &files, TrainingRunOptions options,
+                  const OpenTrainingModel &open) try {
+  KF_ASSIGN_OR_RETURN(
+      Checkpoints checkpoints,
+      Checkpoints::open(options.output, options.keep, options.observer));
+  std::unique_ptr<TrainingRun> run(
+      new TrainingRun(std::move(options), std::move(checkpoints)));
+  KF_RETURN_IF_ERROR(run->findCheckpoint());
+  KF_RETURN_IF_ERROR(run->readData(files));
+  KF_RETURN_IF_ERROR(run->describeTraining(files));
+  KF_ASSIGN_OR_RETURN(run->trained, open(run->options.batch, run->length));
+  if (run->begun) {
+    KF_RETURN_IF_ERROR(loadCheckpoint(run->last, *run->begun, *run->trained));
+    run->note("goes on from " + quotePath(run->last));
+  }
+  return run;
+} catch (...) {
+  return statusOfException();
+}
+
+Status TrainingRun::run(TrainingListener &listener) try {
+  TrainingBatches batches(data.examples, batchOptions());
+  std::optional<TrainingBatches> heldBatches;
+  if (held)
+    heldBatches.emplace(held->examples,
+                        TrainingBatches::Options{.rows = options.batch,
+                                                 .length = length,
+                                                 .shuffle = false,
+                                                 .epochs = 1});
+  TrainingLoopOptions loop = {.learningRate = options.learningRate,
+                              .accumulate = options.accumulate,
+                              .evaluateEvery = options.evalEvery,
+                              .saveEvery = options.saveEvery,
+                              .save =
+                                  [this](int64_t step, int64_t count) {
+                                    head.step = step;
+                                    head.batches = count;
+                                    KF_RETURN_IF_ERROR(
+                                        checkpoints.save(*trained, head));
+                                    last = checkpoints.pathOf(step);
+                                    return Status();
+                                  },
+                              .cancelled = options.cancelled};
+  loop.learningRate.steps = allSteps;
+  KF_RETURN_IF_ERROR(train(*trained, batches,
+                           heldBatches ? &*heldBatches : nullptr, loop,
+                           listener));
+  return trained->save(options.output);
+} catch (...) {
+  return statusOfException();
+}

@@ -1,0 +1,110 @@
+//===- TrainingRun.h - A training from files to files -----------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// What kf-run train does, for any program: reads examples, opens the model that
+// is trained, goes on from a checkpoint where it is to, trains, and writes the
+// result. Errors name options as kf-run has them.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_RUNTIME_TRAIN_TRAININGRUN_H
+#define KF_RUNTIME_TRAIN_TRAININGRUN_H
+
+#include "runtime/train/Checkpoints.h"
+#include "runtime/train/TrainingData.h"
+#include "runtime/train/TrainingLoop.h"
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace kf {
+
+struct TrainingRunOptions {
+  std::string data;   ///< a file of examples (TrainingData.h)
+  std::string output; ///< a folder, which is made where it is missing
+  // What is not learnt, one of them or none:
+  std::optional<std::string> evalData; ///< another file
+  std::optional<double> evalSplit;     ///< a share of `data`, above 0
+  /// A checkpoint to go on from; empty: the newest of `output`. Without it,
+  /// `output` has none.
+  std::optional<std::string> resume;
+
+  TemplateOptions chatTemplate;
+  bool trainOnPrompt = false;
+  LongExamples longExamples = LongExamples::Cut;
+  int64_t batch = 4;             ///< rows
+  std::optional<int64_t> length; ///< tokens of a row; nothing: 512 at most
+  bool pack = true, shuffle = true;
+  uint64_t seed = 0; ///< of the order of rows, and of what is held out
+  std::optional<int64_t> epochs; ///< 1 by default, unless there are `steps`
+  std::optional<int64_t> steps;  ///< in place of epochs
+  int64_t accumulate = 1;        ///< batches of a step
+  LearningRate learningRate;     ///< without its steps
+  int64_t evalEvery = 0, saveEvery = 0; ///< steps; 0: at the end alone
+  int64_t keep = 2;                     ///< checkpoints; 0: all
+
+  /// What the model is trained with besides, as it is typed: {"--lora", "16"}.
+  std::map<std::string, std::string> modelOptions;
+  CancelFlag cancelled = nullptr;
+  Observer *observer = nullptr; ///< may be null, and outlives the run
+};
+
+/// Opens the model that is trained, for batches of `rows` rows of `length`
+/// tokens.
+using OpenTrainingModel = std::function<Result<std::unique_ptr<TrainingModel>>(
+    int64_t rows, int64_t length)>;
+
+/// One thread.
+class TrainingRun {
+public:
+  /// Reads all examples with the tokenizer of `files`, then opens the model.
+  /// Errors: a folder that has checkpoints or none, against `resume`; a
+  /// checkpoint of another training; those of the files and of `open`;
+  /// Status::cancelled().
+  static Result<std::unique_ptr<TrainingRun>>
+  open(const ModelFiles &files, TrainingRunOptions options,
+       const OpenTrainingModel &open);
+
+  /// Steps in all, and those that were done when it was opened.
+  int64_t steps() const { return allSteps; }
+  int64_t firstStep() const { return begun ? begun->step : 0; }
+  /// The checkpoint that was written last, or gone on from; empty: none.
+  const std::string &lastCheckpoint() const { return last; }
+  TrainingModel &model() { return *trained; }
+
+  /// Trains, as train() does, and writes the result to `output`. Cancelled, it
+  /// has written a checkpoint of all whole steps.
+  Status run(TrainingListener &listener);
+
+private:
+  TrainingRun(TrainingRunOptions options, Checkpoints checkpoints)
+      : options(std::move(options)), checkpoints(std::move(checkpoints)) {}
+  Status findCheckpoint();
+  Status readData(const ModelFiles &files);
+  Status describeTraining(const ModelFiles &files);
+  TrainingBatches::Options batchOptions() const;
+  void note(const std::string &line) const;
+
+  TrainingRunOptions options;
+  Checkpoints checkpoints;
+  std::string last;
+  std::optional<CheckpointHead> begun; ///< what it goes on from
+  TrainingData data;
+  std::optional<TrainingData> held;
+  int64_t length = 0, allSteps = 0;
+  CheckpointHead head; ///< of all checkpoints, but for their steps
+  std::unique_ptr<TrainingModel> trained;
+};
+
+} // namespace kf
+
+#endif // KF_RUNTIME_TRAIN_TRAININGRUN_H

@@ -1,0 +1,209 @@
+//===- TrainingRunTest.cpp - A training from files to files ---------------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "runtime/train/TrainingRun.h"
+
+#include "../StatusAssertions.h"
+#include "../TempFile.h"
+#include "../TestFiles.h"
+#include "FakeTrainingModel.h"
+
+#include <gtest/gtest.h>
+
+using namespace kf;
+using namespace kf::test;
+
+namespace {
+
+class Listener : public TrainingListener {
+public:
+  Status onStep(const TrainingStep &step) override {
+    losses.push_back(step.loss.mean());
+    cancelled = step.step == stopAfter;
+    return Status();
+  }
+  Status onEvaluation(int64_t, const TrainingLoss &) override {
+    ++evaluations;
+    return Status();
+  }
+
+  std::vector<double> losses;
+  int64_t stopAfter = 0, evaluations = 0;
+  std::atomic<bool> cancelled = false;
+};
+
+class Notes : public Observer {
+public:
+  void onNote(const std::string &line) override { lines.push_back(line); }
+  std::vector<std::string> lines;
+};
+
+class TrainingRunTest : public testing::Test {
+protected:
+  TrainingRunTest() {
+    std::string lines;
+    for (const char *name : {"Kip", "Tam", "Bo", "Una", "Pim", "Rex"})
+      lines += R"({"text": "The fox was called )" + std::string(name) + "\"}\n";
+    folder.write("fox.jsonl", lines);
+  }
+
+  TrainingRunOptions optionsOf(Listener &listener) {
+    TrainingRunOptions options;
+    options.data = folder.path("fox.jsonl");
+    options.output = folder.path("out");
+    options.batch = 2;
+    options.length = 16;
+    options.epochs = 3;
+    options.learningRate = {
+        .peak = 2, .decay = LearningRate::Decay::Linear, .warmup = 1};
+    options.modelOptions = {{"--lora", "4"}};
+    options.cancelled = &listener.cancelled;
+    options.observer = &notes;
+    return options;
+  }
+  Result<std::unique_ptr<TrainingRun>> open(TrainingRunOptions options) {
+    return TrainingRun::open(
+        model, std::move(options),
+        [&](int64_t rows,
+            int64_t length) -> Result<std::unique_ptr<TrainingModel>> {
+          ++opened;
+          return std::unique_ptr<TrainingModel>(
+              std::make_unique<FakeTrainingModel>(
+                  rows, length, static_cast<size_t>(model.config.vocabSize)));
+        });
+  }
+  /// Runs it all; the states that come of it.
+  std::vector<float> statesOf(TrainingRunOptions options, Listener &listener) {
+    auto run = open(std::move(options));
+    EXPECT_TRUE(run.ok()) << run.message();
+    if (!run.ok())
+      return {};
+    EXPECT_TRUE(succeeds((*run)->run(listener)));
+    return static_cast<FakeTrainingModel &>((*run)->model()).momentum;
+  }
+
+  const TempFolder folder;
+  const ModelFiles model =
+      openModelFiles(testFile(KF_SOURCE_DIR "/models/kf-stories"), true).take();
+  Notes notes;
+  Listener listener;
+  int opened = 0;
+};
+
+TEST_F(TrainingRunTest, TrainsForEpochs) {
+  TrainingRunOptions options = optionsOf(listener);
+  options.evalSplit = 0.2;
+  auto run = open(options);
+  ASSERT_TRUE(run.ok()) << run.message();
+  EXPECT_EQ((*run)->firstStep(), 0);
+  EXPECT_EQ((*run)->lastCheckpoint(), "");
+  ASSERT_TRUE(succeeds((*run)->run(listener)));
+  EXPECT_EQ(static_cast<int64_t>(listener.losses.size()), (*run)->steps());
+  EXPECT_LT(listener.losses.back(), listener.losses.front());
+  EXPECT_EQ(listener.evaluations, 1);
+  EXPECT_EQ((*run)->lastCheckpoint(),
+            folder.path("out/checkpoint-") + std::to_string((*run)->steps()));
+  ASSERT_EQ(notes.lines.size(), 2u);
+  EXPECT_NE(notes.lines[0].find("fox.jsonl': 6 examples, "), std::string::npos)
+      << notes.lines[0];
+  EXPECT_EQ(notes.lines[1], "1 example of these held out");
+}
+
+TEST_F(TrainingRunTest, GoesOnToTheSameBits) {
+  const std::vector<float> whole = statesOf(optionsOf(listener), listener);
+  Listener first;
+  first.stopAfter = 2;
+  TrainingRunOptions options = optionsOf(first);
+  options.output = folder.path("other");
+  {
+    auto run = open(options);
+    ASSERT_TRUE(run.ok()) << run.message();
+    EXPECT_TRUE((*run)->run(first).isCancelled());
+    EXPECT_EQ((*run)->lastCheckpoint(), folder.path("other/checkpoint-2"));
+  }
+  Listener second;
+  options = optionsOf(second);
+  options.resume = folder.path("other/checkpoint-2");
+  options.output = folder.path("third");
+  EXPECT_EQ(statesOf(options, second), whole);
+  options.output = folder.path("other");
+  options.resume = "";
+  EXPECT_EQ(statesOf(options, second), whole);
+  EXPECT_EQ(notes.lines.back(),
+            "goes on from '" + folder.path("other/checkpoint-2") + "'");
+}
+
+TEST_F(TrainingRunTest, WhatDiffersIsNamedBeforeTheModelIsOpened) {
+  (void)statesOf(optionsOf(listener), listener);
+  EXPECT_EQ(opened, 1);
+  TrainingRunOptions options = optionsOf(listener);
+  EXPECT_TRUE(failsWith(open(options).status(),
+                        "has checkpoints of a training; --resume goes on from "
+                        "them"));
+  options.resume = "";
+  options.modelOptions["--lora"] = "8";
+  EXPECT_TRUE(failsWith(open(options).status(),
+                        "was made with --lora '4', and now it is '8'"));
+  options = optionsOf(listener);
+  options.resume = "";
+  options.epochs = 4;
+  EXPECT_TRUE(failsWith(open(options).status(), "was made with --steps "));
+  options.epochs = 3;
+  options.trainOnPrompt = true;
+  EXPECT_TRUE(
+      failsWith(open(options).status(), "was made without --train-on-prompt"));
+  options.trainOnPrompt = false;
+  folder.write("fox.jsonl", R"({"text": "The cat was called Kip"})"
+                            "\n"
+                            R"({"text": "The cat was called Bo"})");
+  options.steps = 100;
+  options.epochs.reset();
+  options.learningRate.decay = LearningRate::Decay::Constant;
+  EXPECT_TRUE(failsWith(open(options).status(), "was made with "));
+  options = optionsOf(listener);
+  options.resume = "";
+  options.output = folder.path("none");
+  EXPECT_TRUE(
+      failsWith(open(options).status(), "has no checkpoint to go on from"));
+  EXPECT_EQ(opened, 1);
+}
+
+TEST_F(TrainingRunTest, OtherDataAreNamed) {
+  TrainingRunOptions options = optionsOf(listener);
+  options.steps = 2;
+  options.epochs.reset();
+  (void)statesOf(options, listener);
+  folder.write("fox.jsonl", R"({"text": "The cat was called Kip"})");
+  options.resume = "";
+  EXPECT_TRUE(failsWith(open(options).status(), "was made with other data"));
+}
+
+TEST_F(TrainingRunTest, AtAConstantRateItMayBecomeLonger) {
+  TrainingRunOptions options = optionsOf(listener);
+  options.learningRate.decay = LearningRate::Decay::Constant;
+  options.steps = 5;
+  options.epochs.reset();
+  options.output = folder.path("whole");
+  const std::vector<float> whole = statesOf(options, listener);
+  options.output = folder.path("out");
+  options.steps = 2;
+  (void)statesOf(options, listener);
+  options.steps = 5;
+  options.resume = "";
+  EXPECT_EQ(statesOf(options, listener), whole);
+}
+
+TEST_F(TrainingRunTest, RowsThatTheModelHasNoPositionsFor) {
+  TrainingRunOptions options = optionsOf(listener);
+  options.length = 2000;
+  EXPECT_TRUE(
+      failsWith(open(options).status(),
+                "--length 2000 is more than the 1024 positions of the model"));
+}
+
+} // namespace
