@@ -22,7 +22,7 @@ static std::string countText(int64_t count, const std::string &thing) {
 }
 
 /// What became of the examples of a file, as one line.
-static std::string describe(const std::string &path, const TrainingData &data) {
+static std::string describeData(const std::string &path, const TrainingData &data) {
   std::string text =
       quotePath(path) + ": " +
       countText(static_cast<int64_t>(data.examples.size()), "example") + ", " +
@@ -93,11 +93,11 @@ Status TrainingRun::readData(const ModelFiles &files) {
                                        .cancelled = options.cancelled,
                                        .observer = options.observer};
   KF_ASSIGN_OR_RETURN(data, readTrainingData(options.data, encoder, reading));
-  note(describe(options.data, data));
+  note(describeData(options.data, data));
   if (options.evalData) {
     KF_ASSIGN_OR_RETURN(held,
                         readTrainingData(*options.evalData, encoder, reading));
-    note(describe(*options.evalData, *held));
+    note(describeData(*options.evalData, *held));
   } else if (options.evalSplit) {
     KF_ASSIGN_OR_RETURN(
         held, splitTrainingData(data, *options.evalSplit, options.seed));
@@ -145,6 +145,36 @@ Status TrainingRun::describeTraining(const ModelFiles &files) {
     if (isGiven)
       head.options[name] = "";
   return begun ? checkSameTraining(last, *begun, head) : Status();
+}
+
+std::map<std::string, std::string>
+kf::typedOptions(const std::optional<LoraConfig> &lora,
+                 const OptimizerOptions &optimizer) {
+  const bool isAdamW = optimizer.kind == OptimizerOptions::Kind::AdamW;
+  std::map<std::string, std::string> options = {
+      {"--optimizer", isAdamW ? "adamw" : "sgd"},
+      {"--weight-decay", jsonText(optimizer.weightDecay)},
+      {"--clip", jsonText(optimizer.clipNorm)}};
+  if (lora) {
+    std::string names;
+    for (const std::string &name : lora->targets)
+      names += (names.empty() ? "" : ",") + name;
+    options["--lora"] = std::to_string(lora->rank);
+    options["--lora-alpha"] = jsonText(lora->alpha);
+    options["--lora-targets"] = names;
+    if (lora->rankStabilized)
+      options["--rslora"] = "";
+  } else {
+    options["--full"] = "";
+  }
+  if (isAdamW) {
+    options["--beta1"] = jsonText(optimizer.beta1);
+    options["--beta2"] = jsonText(optimizer.beta2);
+    options["--epsilon"] = jsonText(optimizer.epsilon);
+  } else {
+    options["--momentum"] = jsonText(optimizer.momentum);
+  }
+  return options;
 }
 
 Result<std::unique_ptr<TrainingRun>>

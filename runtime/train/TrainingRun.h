@@ -15,6 +15,7 @@
 #ifndef KF_RUNTIME_TRAIN_TRAININGRUN_H
 #define KF_RUNTIME_TRAIN_TRAININGRUN_H
 
+#include "runtime/model/Training.h"
 #include "runtime/train/Checkpoints.h"
 #include "runtime/train/TrainingData.h"
 #include "runtime/train/TrainingLoop.h"
@@ -52,11 +53,16 @@ struct TrainingRunOptions {
   int64_t evalEvery = 0, saveEvery = 0; ///< steps; 0: at the end alone
   int64_t keep = 2;                     ///< checkpoints; 0: all
 
-  /// What the model is trained with besides, as it is typed: {"--lora", "16"}.
+  /// What the model is trained with besides: typedOptions().
   std::map<std::string, std::string> modelOptions;
   CancelFlag cancelled = nullptr;
   Observer *observer = nullptr; ///< may be null, and outlives the run
 };
+
+/// What `lora` and `optimizer` say, as it is typed: modelOptions.
+std::map<std::string, std::string>
+typedOptions(const std::optional<LoraConfig> &lora,
+             const OptimizerOptions &optimizer);
 
 /// Opens the model that is trained, for batches of `rows` rows of `length`
 /// tokens.

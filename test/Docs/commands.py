@@ -40,6 +40,11 @@ REQUESTS = """{"prompt": "Once upon a time", "n": 12}
 BATCH = """{"custom_id": "a", "method": "POST", "url": "/v1/completions", \
 "body": {"prompt": "Once upon a time", "max_tokens": 5}}
 """
+EXAMPLES = """{"text": "Kip the fox lived in a hollow tree."}
+{"prompt": "The fox was called", "completion": " Kip."}
+{"messages": [{"role": "user", "content": "Tell me a story."}, \
+{"role": "assistant", "content": "Once there was a fox named Kip."}]}
+"""
 KF = """#!/bin/sh
 # In place of the script that builds first.
 [ "$1" = run ] || exit 1
@@ -141,6 +146,7 @@ def prepare(source, folder, blocks):
     (folder / "prompt.txt").write_text("Once upon a time\n")
     (folder / "requests.jsonl").write_text(REQUESTS)
     (folder / "batch.jsonl").write_text(BATCH)
+    (folder / "examples.jsonl").write_text(EXAMPLES)
     write_npy(folder / "x.npy", 4, 100)
     (folder / "kf").write_text(KF)
     (folder / "kf").chmod(0o755)

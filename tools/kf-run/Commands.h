@@ -35,6 +35,7 @@ int runBench(Arguments arguments);
 int runDevices(Arguments arguments);
 int runCache(Arguments arguments);
 int runInspect(Arguments arguments);
+int runTrain(Arguments arguments);
 int runTune(Arguments arguments);
 
 /// chat where a person is to type and the model is made for it, else generate:

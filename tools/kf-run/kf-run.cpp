@@ -53,6 +53,7 @@ constexpr Command kCommands[] = {
     {"tokenize", "token ids and pieces of a text", runTokenize},
     {"inspect", "show what a model is made of", runInspect},
     {"quantize", "write a model as a GGUF file of another type", runQuantize},
+    {"train", "train an adapter for a model, or the model", runTrain},
     {"exec", "compile and run a function of kf ops", runExec},
     {"tune", "find the fastest schedules of a model's kernels", runTune},
     {"eval", "how near and how fast a device computes", runEval},

@@ -1,0 +1,71 @@
+//===- TrainFlags.h - Options of kf-run train -------------------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_TOOLS_KF_RUN_TRAINFLAGS_H
+#define KF_TOOLS_KF_RUN_TRAINFLAGS_H
+
+#include "DeviceFlags.h"
+#include "ModelArgument.h"
+#include "OptionParser.h"
+#include "TemplateFlags.h"
+#include "TuningFlags.h"
+
+#include "kf/Driver/CompiledTraining.h"
+#include "runtime/train/TrainingRun.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace kf {
+
+/// What the command line says of a training.
+struct TrainFlags {
+  std::string model;                ///< empty: the embedded one
+  std::optional<std::string> named; ///< the model, as an option says it
+  DummyFlags dummy;
+  DeviceFlags device;
+  Float8Flag float8;
+  TemplateFlags chatTemplate;
+  TuningFlags tuning;
+  bool noCache = false;
+  std::string targetCpu = "native";
+
+  TrainingRunOptions run; ///< once all arguments are read
+  std::optional<std::string> log;
+  int64_t printEvery = 10;
+
+  std::optional<LoraConfig> lora; ///< nothing: all weights
+  OptimizerOptions optimizer;
+
+  void addTo(OptionParser &parser);
+
+  ModelChoice modelChoice() const {
+    return {.path = model, .dummy = dummy, .float8 = float8.choice()};
+  }
+
+private:
+  void addDataTo(OptionParser &parser);
+  void addTrainedTo(OptionParser &parser);
+  void addStepsTo(OptionParser &parser);
+  void addOptimizerTo(OptionParser &parser);
+  Status complete();
+  Status readTargets();
+
+  // As they are typed.
+  std::optional<int64_t> rank;
+  std::optional<double> alpha, rate;
+  std::optional<uint64_t> seed;
+  std::string targets, schedule = "linear", optimizerName = "adamw",
+                       longName = "cut";
+  bool rankStabilized = false, full = false, noPack = false, noShuffle = false;
+};
+
+} // namespace kf
+
+#endif // KF_TOOLS_KF_RUN_TRAINFLAGS_H
