@@ -33,6 +33,7 @@ from ._model import (
     load,
 )
 from ._requests import Options
+from ._training import TrainingResult, TrainingStep, train
 
 __all__ = [
     "EMBEDDED",
@@ -52,11 +53,14 @@ __all__ = [
     "Stream",
     "TensorType",
     "TokenLogProbs",
+    "TrainingResult",
+    "TrainingStep",
     "UnavailableError",
     "UnsupportedError",
     "__version__",
     "compile",
     "load",
+    "train",
 ]
 
 for _name in __all__:

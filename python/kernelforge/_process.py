@@ -45,8 +45,13 @@ class Owner:
 
     def _tell(self) -> None:
         """Gives what the runtime has told to Python's log."""
-        for level, line in self._native.messages():
-            _log.log(getattr(logging, level), "%s", line)
+        tell(self._native.messages())
+
+
+def tell(messages: list[tuple[str, str]]) -> None:
+    """Gives lines with their levels to Python's log."""
+    for level, line in messages:
+        _log.log(getattr(logging, level), "%s", line)
 
 
 @atexit.register

@@ -16,6 +16,7 @@
 #include "Function.h"
 #include "Interrupts.h"
 #include "ServedModel.h"
+#include "Training.h"
 
 #include <nanobind/nanobind.h>
 #include <nanobind/stl/optional.h>
@@ -461,4 +462,5 @@ NB_MODULE(_kernelforge, m) {
        .onFatalError = [](const char *reason) { endProcess(reason); }});
   bindModel(m);
   bindFunction(m);
+  bindTraining(m);
 }

@@ -22,7 +22,8 @@ static std::string countText(int64_t count, const std::string &thing) {
 }
 
 /// What became of the examples of a file, as one line.
-static std::string describeData(const std::string &path, const TrainingData &data) {
+static std::string describeData(const std::string &path,
+                                const TrainingData &data) {
   std::string text =
       quotePath(path) + ": " +
       countText(static_cast<int64_t>(data.examples.size()), "example") + ", " +
