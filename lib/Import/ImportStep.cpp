@@ -85,6 +85,8 @@ private:
     pageTable = arguments[::kf::kStepPageTable];
     if (config.hasStates())
       states = arguments[::kf::kStepStates];
+    if (config.adapters.count > 0)
+      adapters = arguments[::kf::numberOf(::kf::kStepAdapters, config)];
     caches = arguments.take_back(cachePlaces.specs().size());
     return decode(arguments[::kf::kStepIds], arguments[::kf::kStepPositions]);
   }
@@ -142,6 +144,66 @@ private:
         {caches[place.cache], place.layer, positions, sequences, states});
   }
 
+  //===--- Adapters -------------------------------------------------------===//
+
+  bool isProductAlone(const Twine &name) override {
+    return config.adapters.rankOf(name.str()) > 0 ||
+           Decoder::isProductAlone(name);
+  }
+
+  /// A product's x W^T + bias, and what each row's adapter adds to it: [T, N].
+  Value linear(Value x, const Twine &name) override {
+    Value y = Decoder::linear(x, name);
+    const std::string product = name.str();
+    if (config.adapters.rankOf(product) == 0)
+      return y;
+    Value added = adapterProduct(adapterRow(x, product), [&](int64_t number) {
+      return ::kf::adapterKeyOfB(product, number);
+    });
+    return arith::AddFOp::create(b, loc, y, added);
+  }
+
+  /// What rows' adapters make of x first, for `product`, a layer's: [T, rank].
+  /// Of products that read one row, it is a part of the columns.
+  Value adapterRow(Value x, StringRef product) {
+    for (const ::kf::AdapterGroup &group : ::kf::adapterGroups(names)) {
+      const auto own =
+          llvm::find_if(group.products, [&](std::string_view part) {
+            return product.ends_with(("." + Twine(part)).str());
+          });
+      if (own == group.products.end())
+        continue;
+      const std::string at = product.drop_back(own->size()).str();
+      int64_t first = 0, all = 0;
+      for (std::string_view other : group.products) {
+        if (other == *own)
+          first = all;
+        all += config.adapters.rankOf(at + std::string(other));
+      }
+      const std::string whole = at + std::string(group.name);
+      Value &rows = adapterRows[whole];
+      if (!rows)
+        rows = adapterProduct(x, [&](int64_t number) {
+          return ::kf::adapterKeyOfA(whole, number);
+        });
+      const int64_t rank = config.adapters.rankOf(product.str());
+      return rank == all ? rows : columns(rows, first, rank);
+    }
+    llvm_unreachable("adapters add to products of groups");
+  }
+
+  /// The products of x's rows with the matrices of their adapters, whose keys
+  /// `keyOf` says: [T, N].
+  Value adapterProduct(Value x, function_ref<std::string(int64_t)> keyOf) {
+    SmallVector<std::string> keys;
+    for (int64_t i = 0; i <= config.adapters.count; ++i)
+      keys.push_back(keyOf(i));
+    Value w = stack({keys});
+    return fromHeads(ExpertMatmulOp::create(b, loc, x, adapters, w,
+                                            /*bias=*/Value(),
+                                            ActivationKindAttr()));
+  }
+
   //===--- Shapes ---------------------------------------------------------===//
 
   /// The types of tensors that the step takes or gives.
@@ -186,6 +248,9 @@ private:
   Value sequences;   ///< [T] of i32
   Value pageTable;   ///< [S, P] of i32
   Value states;      ///< [S] of i32; null where no layer has any
+  Value adapters;    ///< [T, 1] of i32; null where there are none
+  /// What adapters make of rows first, [T, ranks], by layer and group.
+  llvm::StringMap<Value> adapterRows;
   ValueRange caches; ///< in the order of cachePlaces
 };
 

@@ -129,14 +129,21 @@ Engine::create(Model &model, const EngineOptions &wanted) try {
     slots = cachedStates(model.config(), options.pages);
   }
   KF_ASSIGN_OR_RETURN(std::unique_ptr<PagePool> pool,
-                      PagePool::create(options.pages, slots));
+                      PagePool::create(options.pages, slots,
+                                       model.config().adapters.count + 1));
   return std::unique_ptr<Engine>(new Engine(model, options, std::move(pool)));
 } catch (...) {
   return statusOfException();
 }
 
-Result<std::unique_ptr<Sequence>> Engine::createSequence() try {
-  return std::unique_ptr<Sequence>(new Sequence(*this, PagedSequence(*pool)));
+Result<std::unique_ptr<Sequence>> Engine::createSequence(int64_t adapter) try {
+  if (const int64_t count = decoder.config().adapters.count;
+      adapter < 0 || adapter > count)
+    return Status::error("there is no adapter " + std::to_string(adapter) +
+                         "; the model was opened with " +
+                         std::to_string(count));
+  return std::unique_ptr<Sequence>(
+      new Sequence(*this, PagedSequence(*pool, static_cast<int32_t>(adapter))));
 } catch (...) {
   return statusOfException();
 }

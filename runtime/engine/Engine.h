@@ -154,8 +154,10 @@ public:
   Engine(const Engine &) = delete;
   Engine &operator=(const Engine &) = delete;
 
-  /// A sequence without tokens.
-  Result<std::unique_ptr<Sequence>> createSequence();
+  /// A sequence without tokens, all of whose rows have the adapter of this
+  /// number; 0: none. It shares pages with those of the same alone. Error: the
+  /// model was opened with fewer.
+  Result<std::unique_ptr<Sequence>> createSequence(int64_t adapter = 0);
   /// Runs one step of what there is to read, and tells sequences what came of
   /// it; returns whether there is more to read. What fails ends readings.
   bool step();

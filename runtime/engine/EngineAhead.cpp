@@ -93,7 +93,7 @@ Status Engine::planAhead(Ahead &next, StepExecutor::Source &source) {
     source.rows.push_back(read);
     KF_RETURN_IF_ERROR(sequence.pages.reserve(1, next.plan.batch.copies));
     batch.pages.push_back(sequence.pages.pages());
-    batch.addRow(/*id=*/0, position);
+    batch.addRow(/*id=*/0, position, sequence.adapter());
     batch.want();
     next.expected.push_back(std::move(expected));
   }

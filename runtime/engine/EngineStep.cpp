@@ -150,7 +150,7 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
   }
   for (size_t i = 0; i < piece.count; ++i) {
     batch.addRow(sequence.ids[sequence.next + i],
-                 position + static_cast<int64_t>(i));
+                 position + static_cast<int64_t>(i), sequence.adapter());
     if (i + piece.logits >= piece.count)
       batch.wantLogits();
     if (i + piece.embedded >= piece.count)

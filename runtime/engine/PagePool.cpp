@@ -21,31 +21,34 @@ using namespace kf;
 // PagePool
 //===----------------------------------------------------------------------===//
 
-Result<std::unique_ptr<PagePool>> PagePool::create(int64_t pages,
-                                                   int64_t slots) {
+Result<std::unique_ptr<PagePool>> PagePool::create(int64_t pages, int64_t slots,
+                                                   int64_t kinds) {
   constexpr int64_t most = std::numeric_limits<int32_t>::max() - 1;
-  if (pages < 1 || pages > most)
+  assert(kinds >= 1 && kinds <= most && "sequences are of some kind");
+  if (pages < 1 || pages > most - kinds)
     return Status::error("a KV cache of " + std::to_string(pages) +
                          " pages; it has from 1 to " + std::to_string(most));
   return catchExceptions([&]() -> Result<std::unique_ptr<PagePool>> {
-    return std::unique_ptr<PagePool>(new PagePool(pages, slots));
+    return std::unique_ptr<PagePool>(new PagePool(pages, slots, kinds));
   });
 }
 
-PagePool::PagePool(int64_t count, int64_t slots)
-    : pages(count + 1), root(static_cast<int32_t>(count)),
+PagePool::PagePool(int64_t count, int64_t slots, int64_t kinds)
+    : pages(count + kinds), count(static_cast<int32_t>(count)),
       allSlots(static_cast<size_t>(slots)) {
-  for (int32_t page = root; page-- > 0;)
+  for (int32_t page = this->count; page-- > 0;)
     makeFree(page);
-  pages[root].filled = kCachePage;
-  pages[root].listed = true;
+  for (int32_t kind = 0; kind < kinds; ++kind) {
+    pages[rootOf(kind)].filled = kCachePage;
+    pages[rootOf(kind)].listed = true;
+  }
 }
 
 PagePool::~PagePool() {
   assert(usedCount == 0 && "the pool's sequences have to go first");
 }
 
-PagePool::Match PagePool::find(std::span<const int32_t> ids) {
+PagePool::Match PagePool::find(int32_t root, std::span<const int32_t> ids) {
   Match best;
   // Several pages may hold the same tokens, each with others that follow it:
   // go on from all of them.
@@ -180,7 +183,7 @@ void PagePool::makeFree(int32_t number) {
 //===----------------------------------------------------------------------===//
 
 PagedSequence::PagedSequence(PagedSequence &&other) noexcept
-    : pool(other.pool), tokens(std::move(other.tokens)),
+    : pool(other.pool), ownKind(other.ownKind), tokens(std::move(other.tokens)),
       held(std::move(other.held)), reserved(other.reserved), found(other.found),
       findable(other.findable) {
   takeSlotOf(other);
@@ -194,6 +197,7 @@ PagedSequence &PagedSequence::operator=(PagedSequence &&other) noexcept {
   giveBackSlot();
   giveBack(0);
   pool = other.pool;
+  ownKind = other.ownKind;
   tokens = std::move(other.tokens);
   held = std::move(other.held);
   reserved = other.reserved;
@@ -278,7 +282,8 @@ Result<int64_t> PagedSequence::reusePrefix(std::span<const int32_t> ids) {
   if (ids.empty())
     return 0;
   return catchExceptions([&]() -> Result<int64_t> {
-    const PagePool::Match match = pool->find(ids.first(ids.size() - 1));
+    const PagePool::Match match =
+        pool->find(pool->rootOf(ownKind), ids.first(ids.size() - 1));
     const size_t count = cachePagesOf(match.tokens);
     std::vector<int32_t> path(count);
     tokens.reserve(count * kCachePage);
@@ -389,7 +394,7 @@ void PagedSequence::commit(std::span<const int32_t> ids) {
     assert(page.filled == filled && "another sequence wrote there");
     std::copy(added.begin(), added.end(), page.ids.begin() + filled);
     page.filled += static_cast<int32_t>(added.size());
-    const int32_t before = index == 0 ? pool->root : held[index - 1];
+    const int32_t before = index == 0 ? pool->rootOf(ownKind) : held[index - 1];
     if (filled == 0 && findable && pool->pages[before].listed)
       pool->list(held[index], before);
     tokens.insert(tokens.end(), added.begin(), added.end());
@@ -420,7 +425,7 @@ void PagedSequence::revoke(int64_t length) {
 
 Result<PagedSequence> PagedSequence::fork() const {
   return catchExceptions([&]() -> Result<PagedSequence> {
-    PagedSequence other(*pool);
+    PagedSequence other(*pool, ownKind);
     other.tokens = tokens;
     if (pool->slots() > 0)
       return other;
@@ -450,10 +455,10 @@ Status PagePool::check(std::span<const PagedSequence *const> living) const {
     return Status::error("page " + std::to_string(page) + ": " + what);
   };
 
-  std::vector<int64_t> users(root);
+  std::vector<int64_t> users(count);
   for (const PagedSequence *sequence : living) {
     const int64_t length = sequence->length();
-    int32_t before = root;
+    int32_t before = rootOf(sequence->kind());
     for (size_t i = 0; i < sequence->held.size(); ++i) {
       const int32_t number = sequence->held[i];
       const Page &page = pages[number];
@@ -475,7 +480,7 @@ Status PagePool::check(std::span<const PagedSequence *const> living) const {
   }
 
   // Where a page is in the order of eviction; 0: nowhere.
-  std::vector<int64_t> turn(root);
+  std::vector<int64_t> turn(count);
   int64_t cachedPages = 0;
   int32_t older = kNone;
   for (int32_t number = oldest; number != kNone;
@@ -487,7 +492,7 @@ Status PagePool::check(std::span<const PagedSequence *const> living) const {
   if (older != newest || cachedPages != cachedCount)
     return Status::error("cached pages are miscounted");
 
-  std::vector<bool> isFree(root);
+  std::vector<bool> isFree(count);
   int64_t freePages = 0;
   for (int32_t number = firstFree; number != kNone;
        number = pages[number].newer) {
@@ -502,7 +507,8 @@ Status PagePool::check(std::span<const PagedSequence *const> living) const {
   int64_t usedPages = 0;
   int64_t children = 0;
   int64_t listedPages = 0;
-  for (int32_t number = 0; number <= root; ++number) {
+  for (int32_t number = 0; number < static_cast<int32_t>(pages.size());
+       ++number) {
     const Page &page = pages[number];
     int32_t previous = kNone;
     for (int32_t child = page.child; child != kNone;
@@ -512,13 +518,13 @@ Status PagePool::check(std::span<const PagedSequence *const> living) const {
       if (!pages[child].listed || pages[child].parent != number ||
           pages[child].previousSibling != previous)
         return wrong(child, "links of the tree are broken");
-      if (number != root && turn[number] != 0 &&
+      if (!isRoot(number) && turn[number] != 0 &&
           (turn[child] == 0 || turn[child] > turn[number]))
         return wrong(number, "evicted before one that follows it");
-      if (++children > root)
+      if (++children > count)
         return Status::error("the tree has a circle");
     }
-    if (number == root)
+    if (isRoot(number))
       continue;
     listedPages += page.listed;
     usedPages += page.users != 0;

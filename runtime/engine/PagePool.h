@@ -66,14 +66,15 @@ public:
   /// A pool of 1 to 2^31 - 2 pages. All that it will ever need itself is
   /// allocated here, about 300 bytes for each page.
   /// With `slots` for states, each sequence needs one (PagedSequence).
-  static Result<std::unique_ptr<PagePool>> create(int64_t pages,
-                                                  int64_t slots = 0);
+  /// Sequences are of `kinds` kinds, and share nothing with those of another.
+  static Result<std::unique_ptr<PagePool>>
+  create(int64_t pages, int64_t slots = 0, int64_t kinds = 1);
   ~PagePool();
   PagePool(const PagePool &) = delete;
   PagePool &operator=(const PagePool &) = delete;
 
   /// total() == used() + cached() + free().
-  int64_t total() const { return root; }
+  int64_t total() const { return count; }
   /// Pages that living sequences have; a shared one counts once.
   int64_t used() const { return usedCount; }
   /// Pages that no sequence has, kept for those whose tokens begin alike.
@@ -99,10 +100,10 @@ private:
   /// No page.
   static constexpr int32_t kNone = -1;
 
-  /// What is known of a page. Listed pages form a tree, in which a page follows
-  /// the one with the positions before its own: the tokens from the root to a
-  /// page are those that its keys and values come from. What follows a page
-  /// follows all of its kCachePage tokens.
+  /// What is known of a page. Listed pages form a tree for each kind of
+  /// sequences, in which a page follows the one with the positions before its
+  /// own: the tokens from the root to a page are those that its keys and values
+  /// come from. What follows a page follows all of its kCachePage tokens.
   struct Page {
     std::array<int32_t, kCachePage> ids; ///< the tokens, `filled` of them
     int32_t filled = 0;                  ///< positions that hold something
@@ -130,10 +131,13 @@ private:
     uint64_t used = 0;              ///< later ones are larger
   };
 
-  PagePool(int64_t count, int64_t slots);
+  PagePool(int64_t count, int64_t slots, int64_t kinds);
 
-  /// The longest run of the beginning of `ids` that listed pages hold.
-  Match find(std::span<const int32_t> ids);
+  int32_t rootOf(int32_t kind) const { return count + kind; }
+  bool isRoot(int32_t page) const { return page >= count; }
+  /// The longest run of the beginning of `ids` that listed pages behind `root`
+  /// hold.
+  Match find(int32_t root, std::span<const int32_t> ids);
   /// An empty page for a sequence; available() is not 0.
   int32_t take();
   void share(int32_t page);
@@ -148,8 +152,8 @@ private:
   void removeFromCached(int32_t page);
   void makeFree(int32_t page);
 
-  std::vector<Page> pages; ///< and the root of the tree as the last one
-  int32_t root;
+  std::vector<Page> pages; ///< and the roots of the trees behind them
+  int32_t count;           ///< of pages
   int64_t usedCount = 0;
   int64_t cachedCount = 0;
   int32_t firstFree = kNone;
@@ -166,11 +170,14 @@ private:
 /// was moved from can be destroyed or assigned to.
 class PagedSequence {
 public:
-  explicit PagedSequence(PagePool &pool) : pool(&pool) {}
+  /// `kind` is from 0 to the pool's number of kinds, less 1.
+  explicit PagedSequence(PagePool &pool, int32_t kind = 0)
+      : pool(&pool), ownKind(kind) {}
   PagedSequence(PagedSequence &&other) noexcept;
   PagedSequence &operator=(PagedSequence &&other) noexcept;
   ~PagedSequence();
 
+  int32_t kind() const { return ownKind; }
   /// Positions with keys and values; the next token is at this one.
   int64_t length() const { return static_cast<int64_t>(tokens.size()); }
   /// [length()]
@@ -179,7 +186,7 @@ public:
   /// committed or reserved.
   std::span<const int32_t> pages() const { return held; }
 
-  /// Takes over what other sequences, living and ended, have computed of the
+  /// Takes over what others of its kind, living and ended, have computed of the
   /// beginning of `ids`: as much as there is, but not the last one of `ids`,
   /// whose logits the caller wants. Returns how many tokens that are. Takes no
   /// page from those available other than cached ones that it uses. length() is
@@ -257,6 +264,7 @@ private:
   void useSlot();
 
   PagePool *pool;
+  int32_t ownKind = 0;
   std::vector<int32_t> tokens;
   std::vector<int32_t> held;
   int64_t reserved = 0; ///< positions that commit() may be told of

@@ -114,7 +114,7 @@ bool Scheduler::waitsForPrefix(const ScheduledReading &reading) const {
     return false;
   const std::span<const int32_t> ids = reading.beginning();
   return std::ranges::any_of(readings, [&](const ScheduledReading *other) {
-    if (!other->hasBegun)
+    if (!other->hasBegun || other->pages.kind() != reading.pages.kind())
       return false;
     const std::span<const int32_t> read = other->pages.ids();
     const std::span<const int32_t> coming =

@@ -130,6 +130,8 @@ public:
   void cancel();
 
   Engine &engine() const { return owner; }
+  /// What Engine::createSequence() was given.
+  int32_t adapter() const { return pages.kind(); }
   /// EngineOptions::contextLength.
   int64_t contextLength() const;
   /// How many tokens were read, and which.

@@ -83,7 +83,7 @@ Status StepExecutor::bind(const StepShape &shape) {
 /// same from token to token. In pieces that need not be waited for.
 Status StepExecutor::write(Part &part, StepInput input,
                            std::span<const std::byte> bytes) {
-  const size_t number = numberOf(input);
+  const size_t number = numberOf(input, model.config());
   std::vector<std::byte> &known = part.written[number];
   for (size_t at = 0, end; at < bytes.size(); at = end) {
     end = std::min<size_t>(bytes.size(), at + Stream::smallUpload);
@@ -189,6 +189,9 @@ Result<uint64_t> StepExecutor::submit(const StepPlan &plan, int64_t body,
            "each sequence of a step has a slot");
     KF_RETURN_IF_ERROR(write(layers, kStepStates, plan.columns[kStepStates]));
   }
+  if (hasInput(model.config(), kStepAdapters))
+    KF_RETURN_IF_ERROR(
+        write(layers, kStepAdapters, plan.columns[kStepAdapters]));
   KF_RETURN_IF_ERROR(run(layers, counts, cancelled));
   Slot &slot = slotOf(started);
   slot.choice = nullptr;

@@ -20,10 +20,11 @@ StepCounts StepPlan::counts() const {
   return counts;
 }
 
-void StepPlan::addRow(int32_t id, int64_t position) {
+void StepPlan::addRow(int32_t id, int64_t position, int32_t adapter) {
   add(kStepIds, id);
   add(kStepPositions, static_cast<int32_t>(position));
   add(kStepSequences, static_cast<int32_t>(pages.size()) - 1);
+  add(kStepAdapters, adapter);
 }
 
 void StepPlan::choose(const SampleSettings &settings,

@@ -45,8 +45,8 @@ struct StepPlan {
 
   /// Says which slot has the state of the last of `pages`, of models with any.
   void useSlot(int32_t slot) { add(kStepStates, slot); }
-  /// Adds a row of the last of `pages`.
-  void addRow(int32_t id, int64_t position);
+  /// Adds a row of the last of `pages`, which has this adapter; 0: none.
+  void addRow(int32_t id, int64_t position, int32_t adapter = 0);
   /// Asks for the logits behind the last row.
   void wantLogits() { logitRows.push_back(lastRow()); }
   /// Asks for the embedding of the last row.

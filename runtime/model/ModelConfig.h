@@ -23,6 +23,8 @@
 #include "runtime/core/Tensor.h"
 
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -230,6 +232,22 @@ struct LinearAttentionConfig {
   bool operator==(const LinearAttentionConfig &) const = default;
 };
 
+/// What rows' adapters add to products: y = W x + B (A x), A and B being those
+/// of the row's adapter, and B with its factor (LoraConfig.h).
+struct AdaptersConfig {
+  int64_t count = 0; ///< 0: rows have none; else they have one from 0 to count,
+                     ///< of which 0 adds nothing
+  /// Lines of A of the products that are added to, as many as the adapter with
+  /// the most has: by ListedTensor::key without ".weight".
+  std::map<std::string, int64_t, std::less<>> ranks = {};
+
+  int64_t rankOf(std::string_view product) const {
+    const auto it = ranks.find(product);
+    return it == ranks.end() ? 0 : it->second;
+  }
+  bool operator==(const AdaptersConfig &) const = default;
+};
+
 /// What a layer does that others of its model may do otherwise.
 struct LayerConfig {
   int64_t window = 0;   ///< how many positions back it attends; 0: all
@@ -315,6 +333,8 @@ struct ModelConfig {
   /// How many layers checkpoints have behind these, which guess further tokens,
   /// and which nothing reads.
   int64_t guessingLayers = 0;
+
+  AdaptersConfig adapters; ///< that the model was opened with
 
   /// How many ranks run the model together. With more than one, heads, kvHeads,
   /// intermediateSize and widths of experts, also of layers, are what one of

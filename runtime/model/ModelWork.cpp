@@ -45,8 +45,11 @@ Result<ModelWork> ModelWork::of(const ModelConfig &config,
     KF_ASSIGN_OR_RETURN(const TensorView view, source.describe(tensor.name));
     const double count = elementsOf(view);
     const double bytes = static_cast<double>(view.bytes);
-    work.elements += static_cast<uint64_t>(count);
     work.bytes += view.bytes;
+    // Of adapters a step reads those of its rows: little, beside the others.
+    if (tensor.role == ListedTensor::Role::Adapter)
+      continue;
+    work.elements += static_cast<uint64_t>(count);
     const bool isHead =
         isCalled(tensor, config.tiedEmbeddings ? names.embedding : names.head);
     if (tensor.isTable)

@@ -99,6 +99,17 @@ size_t kf::numberOf(StepInput input) {
   return input - firstInput(part);
 }
 
+bool kf::hasInput(const ModelConfig &model, StepInput input) {
+  if (input == kStepStates)
+    return model.hasStates();
+  return input != kStepAdapters || model.adapters.count > 0;
+}
+
+size_t kf::numberOf(StepInput input, const ModelConfig &model) {
+  const bool lacksStates = input == kStepAdapters && !model.hasStates();
+  return numberOf(input) - (lacksStates ? 1 : 0);
+}
+
 int64_t kf::mostAdjustments(int64_t vocabulary, int64_t wanted) {
   // The product is formed only where it is below the limit.
   const int64_t all = vocabulary > kSharedAdjustments / wanted
@@ -116,7 +127,7 @@ StepColumn kf::columnOf(StepInput input) {
         all[input] = {type, rows};
     };
     are(StepSize::Tokens, DataType::I32,
-        {kStepIds, kStepPositions, kStepSequences});
+        {kStepIds, kStepPositions, kStepSequences, kStepAdapters});
     are(StepSize::Sequences, DataType::I32, {kStepPageTable, kStepStates});
     are(StepSize::Wanted, DataType::I32,
         {kStepWanted, kStepTopK, kStepCounter, kStepFirst, kStepCount,
@@ -140,6 +151,8 @@ static int64_t widthOf(StepInput input, const ModelConfig &model) {
   switch (input) {
   case kStepPageTable:
     return cachePagesOf(model.maxPositions);
+  case kStepAdapters:
+    return 1; // as kf.expert_matmul takes them
   case kStepHidden:
     return model.hiddenSize;
   case kStepLogits:
@@ -182,7 +195,7 @@ StepSignature kf::stepSignature(const StepShape &shape,
   StepSignature signature;
   for (size_t input = firstInput(shape.part); input < endOfInputs(shape.part);
        ++input)
-    if (input != kStepStates || model.hasStates())
+    if (hasInput(model, static_cast<StepInput>(input)))
       signature.inputs.push_back(specOf(static_cast<StepInput>(input)));
   switch (shape.part) {
   case StepPart::Body:
@@ -217,7 +230,8 @@ Result<StepShape> kf::stepShapeOf(const Executable &executable) {
     const size_t all = endOfInputs(part) - firstInput(part);
     const bool fits =
         executable.inputs.size() == all ||
-        (part == StepPart::Body && executable.inputs.size() + 1 == all);
+        (part == StepPart::Body && executable.inputs.size() < all &&
+         executable.inputs.size() + 2 >= all);
     if (!fits || executable.outputs.size() != 1 || executable.maxTokens < 1)
       continue;
     const bool embeds = part == StepPart::Head && isEmbedding(executable);

@@ -17,6 +17,8 @@
 //     ids, positions, sequences  [T] i32
 //     page table                 [S, P] i32    pages of the step's sequences
 //     states                     [S] i32       their slots, of models with any
+//     adapters                   [T, 1] i32    of models opened with any; 0:
+//     none
 //     -> hidden rows             [T, D] f32    before the final norm
 //
 //   head: the final norm and the output matrix, of the wanted rows alone
@@ -92,7 +94,7 @@ struct StepShape {
 std::string nameOf(const StepShape &shape);
 
 /// The inputs of a step, those of each part in their order, of which a body's
-/// last one may be missing; caches are not counted, and an embedding has the
+/// last two may be missing; caches are not counted, and an embedding has the
 /// head's. Those of `choose` are in the order of kf.sample's operands.
 enum StepInput : size_t {
   // Of the body.
@@ -100,7 +102,8 @@ enum StepInput : size_t {
   kStepPositions,
   kStepSequences,
   kStepPageTable,
-  kStepStates, ///< of models with states alone
+  kStepStates,   ///< of models with states alone
+  kStepAdapters, ///< of models with adapters alone
   // Of the head.
   kStepHidden,
   kStepWanted,
@@ -128,8 +131,12 @@ enum StepInput : size_t {
 /// The first input of a part, and the one behind its last.
 StepInput firstInput(StepPart part);
 StepInput endOfInputs(StepPart part);
-/// The number of an input among those of its part's program.
+/// Whether programs of `model` have it.
+bool hasInput(const ModelConfig &model, StepInput input);
+/// The number of an input, which `model` has, among those of its part's
+/// program; without a model, of one that has all of them.
 size_t numberOf(StepInput input);
+size_t numberOf(StepInput input, const ModelConfig &model);
 
 /// What there are as many of as an input has rows.
 enum class StepSize { Tokens, Sequences, Wanted, Adjustments, Masks };

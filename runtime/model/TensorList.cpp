@@ -371,8 +371,14 @@ public:
       for (std::string_view part : {names.streamProjections, names.streamEnds})
         addLinear(TensorNames::ofStream(part, i), hidden, hidden,
                   /*bias=*/false);
-    for (int64_t i = 0; i < config.layers; ++i)
-      addLayer(std::string(names.layer) + "." + std::to_string(i) + ".", i);
+    for (int64_t i = 0; i < config.layers; ++i) {
+      const std::string layer =
+          std::string(names.layer) + "." + std::to_string(i) + ".";
+      const size_t first = tensors.size();
+      addLayer(layer, i);
+      if (config.adapters.count > 0)
+        addAdapters(layer, first);
+    }
     addNorm(std::string(names.finalNorm), hidden);
     const auto layer =
         std::ranges::find_if(config.layerConfigs, [](const LayerConfig &layer) {
@@ -574,6 +580,39 @@ private:
           Role::Router);
   }
 
+  /// Of the layer whose tensors begin with number `first`. Under the same names
+  /// wherever the others have a prefix or not: no checkpoint has them.
+  void addAdapters(const std::string &layer, size_t first) {
+    const size_t end = tensors.size();
+    auto shapeOf = [&](const std::string &product) {
+      for (size_t i = first; i < end; ++i)
+        if (tensors[i].key == product + ".weight")
+          return tensors[i].shape;
+      return std::vector<int64_t>();
+    };
+    auto addMatrix = [&](const std::string &key, int64_t rows,
+                         int64_t columns) {
+      add(key, {rows, columns}, Role::Adapter);
+      tensors.back().name = tensors.back().key;
+    };
+    for (const AdapterGroup &group : adapterGroups(names)) {
+      int64_t lines = 0, in = 0;
+      for (std::string_view part : group.products) {
+        const std::string product = layer + std::string(part);
+        const std::vector<int64_t> shape = shapeOf(product);
+        const int64_t rank = config.adapters.rankOf(product);
+        if (rank == 0 || shape.empty())
+          continue;
+        lines += rank;
+        in = shape[1];
+        for (int64_t i = 0; i <= config.adapters.count; ++i)
+          addMatrix(adapterKeyOfB(product, i), shape[0], rank);
+      }
+      for (int64_t i = 0; lines > 0 && i <= config.adapters.count; ++i)
+        addMatrix(adapterKeyOfA(layer + std::string(group.name), i), lines, in);
+    }
+  }
+
   void addTable(std::string_view name, int64_t rows, int64_t columns) {
     add(std::string(name) + ".weight", {rows, columns});
     tensors.back().isTable = true;
@@ -683,6 +722,28 @@ std::string TensorNames::ofExpert(std::string_view part, int64_t expert) const {
 
 std::string TensorNames::ggufStack(std::string_view part) {
   return std::string(part) + "_exps";
+}
+
+std::vector<AdapterGroup> kf::adapterGroups(const TensorNames &names) {
+  std::vector<AdapterGroup> groups;
+  auto add = [&](std::vector<std::string_view> products) {
+    std::erase(products, std::string_view());
+    if (!products.empty())
+      groups.push_back({products.front(), products});
+  };
+  add({names.fusedQkv, names.query, names.key, names.value});
+  add({names.output});
+  add({names.gate, names.up});
+  add({names.down});
+  return groups;
+}
+
+std::string kf::adapterKeyOfA(std::string_view group, int64_t number) {
+  return std::string(group) + ".lora_A." + std::to_string(number);
+}
+
+std::string kf::adapterKeyOfB(std::string_view product, int64_t number) {
+  return std::string(product) + ".lora_B." + std::to_string(number);
 }
 
 std::vector<int64_t> ListedTensor::storedShape() const {

@@ -111,20 +111,35 @@ struct TensorNames {
   static std::string ggufStack(std::string_view part);
 };
 
+/// Products of a layer that read one row. What adapters make of it first is one
+/// matrix for all of them, with the lines of each in this order.
+struct AdapterGroup {
+  std::string_view name; ///< of the first product
+  std::vector<std::string_view> products;
+};
+std::vector<AdapterGroup> adapterGroups(const TensorNames &names);
+/// The keys of the matrices of adapter `number`, from 0 on, which a model has
+/// for config.adapters: A [sum of ranks, in] of the group that is called
+/// "<layer><group>", and B [out, rank] of the product "<layer><product>".
+std::string adapterKeyOfA(std::string_view group, int64_t number);
+std::string adapterKeyOfB(std::string_view product, int64_t number);
+
 /// The names in checkpoints of config.naming.
 const TensorNames &tensorNames(const ModelConfig &config);
 
 /// A tensor that a model implies.
 struct ListedTensor {
   /// Router: a matrix of few rows whose products choose, or weigh, experts.
-  /// Convolution: weights of each channel's rows.
+  /// Convolution: weights of each channel's rows. Adapter: what is added to
+  /// products.
   enum class Role {
     Matrix,
     Router,
     NormWeight,
     Bias,
     RopeFactors,
-    Convolution
+    Convolution,
+    Adapter
   };
   std::string
       key; ///< its name without the prefix: "layers.0.mlp.up_proj.weight"

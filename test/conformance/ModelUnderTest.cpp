@@ -11,6 +11,7 @@
 #include "kf/Import/Import.h"
 #include "kf/Pipelines/Compiler.h"
 #include "kf/Pipelines/Registration.h"
+#include "runtime/adapter/AdapterWeights.h"
 #include "runtime/engine/ModelFiles.h"
 #include "runtime/io/Gguf.h"
 #include "runtime/model/DummyWeights.h"
@@ -127,6 +128,39 @@ std::unique_ptr<ModelUnderTest> ModelUnderTest::open(
                options, group);
 }
 
+std::unique_ptr<ModelUnderTest> ModelUnderTest::openAdapted(
+    const std::string &path, const std::vector<std::string> &adapters,
+    const std::string &device, unsigned threads,
+    const std::function<void(std::unique_ptr<WeightSource> &)> &change,
+    const std::string &changed) {
+  auto model = std::make_unique<ModelUnderTest>();
+  model->path = path;
+  const Status status = [&]() -> Status {
+    KF_RETURN_IF_ERROR(model->readModel());
+    if (change)
+      change(model->weights);
+    std::vector<PeftAdapter> opened;
+    for (const std::string &adapter : adapters) {
+      KF_ASSIGN_OR_RETURN(PeftAdapter own,
+                          PeftAdapter::open(adapter, model->modelConfig));
+      opened.push_back(std::move(own));
+      model->path += " " + adapter;
+    }
+    KF_ASSIGN_OR_RETURN(model->weights,
+                        AdapterWeights::create(model->modelConfig,
+                                               std::move(model->weights),
+                                               std::move(opened)));
+    return Status();
+  }();
+  if (!status.ok()) {
+    ADD_FAILURE() << status.message();
+    return nullptr;
+  }
+  model->path += " " + changed;
+  return start(std::move(model), threads == 2 ? device + "2" : device,
+               {.parallel = 4, .reusesPrefixes = false}, /*group=*/nullptr);
+}
+
 std::unique_ptr<ModelUnderTest>
 ModelUnderTest::openRandom(const ModelConfig &config, DataType type,
                            const std::string &device,
@@ -174,8 +208,8 @@ ModelUnderTest::start(std::unique_ptr<ModelUnderTest> model,
   return model;
 }
 
-std::unique_ptr<Sequence> ModelUnderTest::sequence() {
-  return running->createSequence().take();
+std::unique_ptr<Sequence> ModelUnderTest::sequence(int64_t adapter) {
+  return running->createSequence(adapter).take();
 }
 
 std::vector<int32_t>

@@ -112,6 +112,13 @@ public:
        const std::string &cpu = "native", const EngineOptions &options = {},
        const std::function<void(std::unique_ptr<WeightSource> &)> &change = {},
        Group *group = nullptr);
+  /// The same with adapters, whose folders `adapters` are, in their order.
+  /// `changed` says what `change` does.
+  static std::unique_ptr<ModelUnderTest> openAdapted(
+      const std::string &path, const std::vector<std::string> &adapters,
+      const std::string &device, unsigned threads,
+      const std::function<void(std::unique_ptr<WeightSource> &)> &change = {},
+      const std::string &changed = {});
   /// The same with random weights of `type`, on a device of this name.
   static std::unique_ptr<ModelUnderTest>
   openRandom(const ModelConfig &config, DataType type,
@@ -120,7 +127,7 @@ public:
   Engine &engine() { return *running; }
   const ModelConfig &config() const { return modelConfig; }
   /// A sequence without tokens.
-  std::unique_ptr<Sequence> sequence();
+  std::unique_ptr<Sequence> sequence(int64_t adapter = 0);
   /// What follows `prompt` if the most likely token is always taken: `count`
   /// tokens, or fewer, up to one of `stops`, which is the last then. Fails the
   /// current test on an error.

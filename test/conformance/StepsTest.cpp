@@ -129,7 +129,7 @@ private:
     const auto scalars = stepScalars(shape, plan.counts());
     std::vector<HostTensor> inputs;
     for (size_t i = firstInput(shape.part); i < endOfInputs(shape.part); ++i) {
-      if (i == kStepStates && !model.config().hasStates())
+      if (!hasInput(model.config(), static_cast<StepInput>(i)))
         continue;
       const TensorSpec &spec = signature.inputs[inputs.size()];
       HostTensor &input = inputs.emplace_back(

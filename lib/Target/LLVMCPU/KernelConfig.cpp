@@ -246,7 +246,9 @@ private:
   /// Of one token, a workgroup has columns of one of its experts. Of more, it
   /// has columns of all experts of all tokens: each expert's weight is read
   /// once, for those of its rows that there are. These are taken as many at a
-  /// time as an expert has if all have as many, four times over.
+  /// time as an expert has if all have as many, four times over. Where columns
+  /// are too few for all workers, as an adapter's lines are, these share the
+  /// tokens, too.
   VectorScheduleAttr selectExperts(ExpertMatmulOp op, int64_t tokens) {
     auto chosen = cast<RankedTensorType>(op.getExperts().getType());
     auto w = cast<RankedTensorType>(op.getW().getType());
@@ -273,10 +275,16 @@ private:
         std::clamp<int64_t>(llvm::divideCeil(panels, fewestPanels), 1,
                             std::max<int64_t>(wanted, 1));
     const int64_t ofGroup = llvm::divideCeil(panels, columnGroups) * panel;
-    if (rows == 1)
+    if (rows == 1) {
       draft.workgroup = {1, 1, ofGroup};
-    else
-      draft.workgroup = {rows, 0, ofGroup};
+      return draft.get(context);
+    }
+    const int64_t worthwhile =
+        llvm::divideCeil(extent * ofGroup * groups * rows * top, workPerGroup);
+    const int64_t rowGroups = std::clamp<int64_t>(wanted / columnGroups, 1,
+                                                  std::min(worthwhile, rows));
+    const int64_t groupRows = llvm::divideCeil(rows, rowGroups);
+    draft.workgroup = {groupRows, 0, ofGroup};
     return draft.get(context);
   }
 

@@ -56,14 +56,15 @@ inline ModelConfig statefulConfig(int64_t maxPositions = 1200) {
 
 /// What the fake model does; tests change it at any time.
 struct FakeBehavior {
-  std::function<void()> onRun; ///< called by each body's run; may be empty
-  bool varies = false;         ///< logits are as good as random
-  uint64_t errs = 0;           ///< of 1024 texts, those with others' logits
-  int32_t poison = -1;         ///< a token behind which logits are NaN
-  Status failure;              ///< what runs end with
-  int runs = 0;                ///< of all bodies
-  int64_t rows = 0;            ///< in them
-  std::vector<int32_t> ids;    ///< of these rows
+  std::function<void()> onRun;   ///< called by each body's run; may be empty
+  bool varies = false;           ///< logits are as good as random
+  uint64_t errs = 0;             ///< of 1024 texts, those with others' logits
+  int32_t poison = -1;           ///< a token behind which logits are NaN
+  Status failure;                ///< what runs end with
+  int runs = 0;                  ///< of all bodies
+  int64_t rows = 0;              ///< in them
+  std::vector<int32_t> ids;      ///< of these rows
+  std::vector<int32_t> adapters; ///< likewise, of models with any
 };
 
 /// What all logits behind `tokens` depend on: the hidden row begins with it.
@@ -180,6 +181,8 @@ private:
         return Status::error("a page that there is not");
       token(row, position) = static_cast<float>(ints(kStepIds)[row]);
       behavior.ids.push_back(ints(kStepIds)[row]);
+      if (hasAdapters())
+        behavior.adapters.push_back(of<int32_t>(table.inputs.back())[row]);
     }
     for (int64_t row = 0; row < rows; ++row) {
       std::vector<int32_t> tokens;
@@ -191,6 +194,8 @@ private:
     return Status();
   }
   bool hasStates() { return program().caches.size() > 1; }
+  /// Of models without states.
+  bool hasAdapters() { return program().inputs.size() > kStepStates; }
   /// The same of states: how many tokens there were, and their sum.
   Status runStates(int64_t poolPages) {
     const CacheSpec &spec = program().caches[1];

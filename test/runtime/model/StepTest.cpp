@@ -188,6 +188,17 @@ TEST(Step, SizesHaveTheSlotsOfTheirOrder) {
   const StepSignature more = stepSignature({StepPart::Body, 8}, stateful);
   ASSERT_EQ(more.inputs.size(), kStepStates + 1u);
   EXPECT_EQ(more.inputs[kStepStates], (TensorSpec{DataType::I32, {first}}));
+  // Rows' adapters, likewise, behind these.
+  ModelConfig adapted = model;
+  adapted.adapters.count = 2;
+  const StepSignature last = stepSignature({StepPart::Body, 8}, adapted);
+  ASSERT_EQ(last.inputs.size(), kStepStates + 1u);
+  EXPECT_EQ(last.inputs.back(), (TensorSpec{DataType::I32, {own, 1}}));
+  EXPECT_EQ(numberOf(kStepAdapters, adapted), size_t(kStepStates));
+  adapted.linear.keyHeads = 1;
+  EXPECT_EQ(stepSignature({StepPart::Body, 8}, adapted).inputs.size(),
+            kStepStates + 2u);
+  EXPECT_EQ(numberOf(kStepAdapters, adapted), size_t(kStepAdapters));
   const StepSignature head = stepSignature({StepPart::Head, 4}, model);
   EXPECT_EQ(head.inputs[numberOf(kStepHidden)],
             (TensorSpec{DataType::F32, {first, 12}}));
