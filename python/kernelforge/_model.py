@@ -408,6 +408,7 @@ def load(
     cache_memory: int | None = None,
     parallel: int = 8,
     chat_template: str | os.PathLike[str] | None = None,
+    adapters: Mapping[str, str | os.PathLike[str]] | None = None,
 ) -> Model:
     """Opens a model: a folder as Hugging Face lays it out, or a GGUF file.
 
@@ -423,7 +424,14 @@ def load(
     ``cache_memory``: bytes of the KV cache at most.
     ``parallel``: how many texts are generated at once; others wait.
     ``chat_template``: a file (Jinja), in place of the model's own template.
+    ``adapters``: folders in PEFT's format, by the names that texts choose them by
+    (``adapter``).
     """
+    if adapters is not None and not isinstance(adapters, Mapping):
+        raise TypeError(
+            f"'adapters' is of type {type(adapters).__name__}, but a mapping of names "
+            "to folders is expected"
+        )
     path = b"" if model is None else _process.path_of(model, "model")
     if path == EMBEDDED.encode() and not os.path.exists(path):
         path = b""
@@ -448,6 +456,13 @@ def load(
                 if chat_template is None
                 else _process.path_of(chat_template, "chat_template")
             ),
+            [
+                (
+                    _process.text_of(name, "adapters"),
+                    _process.path_of(folder, f"adapters[{name!r}]"),
+                )
+                for name, folder in (adapters or {}).items()
+            ],
         )
     except ValueError as error:
         # What is at a path is an error of the path's where nothing is.

@@ -52,6 +52,8 @@ class Options(TypedDict, total=False):
     """How many of the last tokens count as seen; -1: all."""
     logit_bias: Mapping[int, float] | None
     """Added to the logits of tokens by id; -inf excludes a token."""
+    adapter: str | None
+    """The name of one of the adapters that ``load()`` was given; by default none."""
     logprobs: int | None
     """Tells how likely the model finds each token, and this many of the likeliest in
     its place: 0 to 20."""
@@ -128,7 +130,9 @@ def _request(options: Mapping[str, Any], *, is_chat: bool) -> dict[str, Any]:
             )
         if value is None:
             continue
-        if name == "logit_bias":
+        if name == "adapter":
+            request["model"] = _process.text_of(value, name)
+        elif name == "logit_bias":
             request[name] = _biases(value)
         elif name == "stop_token_ids":
             request[name] = ids_of(value, name)

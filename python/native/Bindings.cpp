@@ -242,9 +242,12 @@ std::unique_ptr<ServedModel>
 load(const nb::bytes &path, const std::string &device, int64_t threads,
      std::optional<int64_t> context, const std::string &cacheType,
      const std::string &activationType, uint64_t cacheMemory, int64_t parallel,
-     const nb::bytes &templateFile) {
+     const nb::bytes &templateFile,
+     const std::vector<std::tuple<std::string, nb::bytes>> &adapters) {
   ServedModelOptions options;
   options.session.model.path = textOf(path);
+  for (const auto &[name, folder] : adapters)
+    options.session.model.adapters.push_back({name, textOf(folder)});
   options.session.device = {.device = device, .threads = threads};
   options.session.context = context.value_or(0);
   options.session.wholeContext = context == 0;
@@ -361,7 +364,7 @@ void bindModel(nb::module_ &m) {
   m.def("load", &load, "path"_a, "device"_a, "threads"_a.noconvert(),
         "context"_a.none().noconvert(), "cache_type"_a, "activation_type"_a,
         "cache_memory"_a.noconvert(), "parallel"_a.noconvert(),
-        "chat_template"_a);
+        "chat_template"_a, "adapters"_a);
 }
 
 //===----------------------------------------------------------------------===//

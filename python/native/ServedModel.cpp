@@ -153,6 +153,7 @@ Result<TextRequest> ServedModel::readRequest(std::string_view json, bool isChat,
                              : parseCompletionRequest(json));
   const ModelFiles &files = session->files();
   TextRequest text;
+  KF_ASSIGN_OR_RETURN(text.adapter, findAdapter(files, request.model));
   if (isChat) {
     if (!encoder)
       return noEncoder;

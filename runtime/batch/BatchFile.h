@@ -28,10 +28,11 @@
 //   id          a text, a number, true or false, to be handed through
 //
 // Requests of OpenAI's API are read, too: max_tokens and max_completion_tokens
-// are n, temperature is temp, a content may be an array of texts; model says
-// nothing, for the command names it, and stream has to be false. What else such
-// requests have is an error that says so. Lines of OpenAI's batches are of
-// another form (OpenAiBatch.h).
+// are n, temperature is temp, a content may be an array of texts; model names
+// an adapter, alone or behind a colon, and else says nothing, for the command
+// names the model, and stream has to be false. What else such requests have is
+// an error that says so. Lines of OpenAI's batches are of another form
+// (OpenAiBatch.h).
 //
 // null counts as absent. Lines without anything are skipped, and so are the
 // byte order mark of a file and the carriage return of a line.
@@ -73,7 +74,8 @@ struct BatchRequest {
   /// How many likely tokens are told beside each; nothing: no
   /// log-probabilities.
   std::optional<size_t> topLogProbs;
-  std::string id; ///< as JSON; empty where there is none
+  std::string model; ///< empty: not said
+  std::string id;    ///< as JSON; empty where there is none
 };
 
 /// An error for a line that is too long to be read.

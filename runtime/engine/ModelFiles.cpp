@@ -10,6 +10,7 @@
 
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/MappedFile.h"
+#include "runtime/core/Quote.h"
 #include "runtime/core/SystemError.h"
 #include "runtime/io/Gguf.h"
 #include "runtime/io/Safetensors.h"
@@ -183,6 +184,22 @@ Result<bool> kf::findTokenizer(const std::string &path) {
   }
   return access((path + "/tokenizer.json").c_str(), F_OK) == 0 ||
          access((path + "/tokenizer.model").c_str(), F_OK) == 0;
+}
+
+Result<int64_t> kf::findAdapter(const ModelFiles &model,
+                                std::string_view name) {
+  if (name.empty())
+    return 0;
+  const auto found = std::ranges::find(model.adapters, name);
+  if (found != model.adapters.end())
+    return found - model.adapters.begin() + 1;
+  std::string known;
+  for (const std::string &each : model.adapters)
+    known += (known.empty() ? "" : ", ") + inQuotes(each);
+  return Status::error(
+      "there is no adapter " + inQuotes(name) + "; " +
+          (known.empty() ? "the model has none" : "the model has " + known),
+      StatusCode::NotFound);
 }
 
 std::string kf::signatureOf(const ModelFiles &model) {

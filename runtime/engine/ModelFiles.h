@@ -44,11 +44,18 @@ struct ModelFiles {
   std::string configText;
   std::unique_ptr<WeightSource> weights;
   PoolingConfig pooling; ///< of embeddings
+  /// Names of the adapters that the model was opened with, of numbers from 1
+  /// on.
+  std::vector<std::string> adapters;
 
   // Where the tokenizer was asked for:
   std::optional<Tokenizer> tokenizer;
   ChatConfig chat; ///< empty where the model has none
 };
+
+/// The number of the adapter `name`, 0 for an empty one. Error: the model was
+/// opened without it, with the names that there are.
+Result<int64_t> findAdapter(const ModelFiles &model, std::string_view name);
 
 /// Opens the model at `path`. Weights are mapped, not read. Errors name the
 /// file; what the configuration warns of is in `config.warnings`.

@@ -376,13 +376,19 @@ HttpResponse Api::metrics() const {
   return response;
 }
 
-std::string Api::modelJson() const {
+/// Of an adapter, or of the model without one, 0.
+std::string Api::modelJson(int64_t adapter) const {
   const ModelConfig &config = served.files->config;
+  const std::string &model = options.names.front();
   return jsonObject(
-      {{"id", jsonText(options.names.front())},
+      {{"id",
+        jsonText(adapter > 0
+                     ? served.files->adapters[static_cast<size_t>(adapter - 1)]
+                     : model)},
        {"object", jsonText("model")},
        {"created", jsonText(created)},
        {"owned_by", jsonText("kernelforge")},
+       {"parent", adapter > 0 ? jsonText(model) : "null"},
        {"max_model_len", jsonText(served.service->contextLength())},
        {"meta", jsonObject({{"n_vocab", jsonText(config.vocabSize)},
                             {"n_ctx_train", jsonText(config.maxPositions)},
@@ -390,14 +396,18 @@ std::string Api::modelJson() const {
 }
 
 HttpResponse Api::models() const {
-  return {.body = jsonObject({{"object", jsonText("list")},
-                              {"data", "[" + modelJson() + "]"}})};
+  std::string list = modelJson(0);
+  for (size_t i = 1; i <= served.files->adapters.size(); ++i)
+    list += "," + modelJson(static_cast<int64_t>(i));
+  return {.body = jsonObject(
+              {{"object", jsonText("list")}, {"data", "[" + list + "]"}})};
 }
 
 HttpResponse Api::model(std::string_view name) const {
-  if (std::optional<ApiError> error = checkModel(std::string(name)))
+  int64_t adapter = 0;
+  if (std::optional<ApiError> error = findModel(std::string(name), adapter))
     return error->response();
-  return {.body = modelJson()};
+  return {.body = modelJson(adapter)};
 }
 
 HttpResponse Api::props() const {

@@ -102,7 +102,8 @@ private:
                                     const std::function<void()> &onNews,
                                     CancelFlag cancelled);
 
-  std::optional<ApiError> checkModel(const std::string &name) const;
+  std::optional<ApiError> findModel(const std::string &name,
+                                    int64_t &adapter) const;
   std::optional<ApiError> checkLength(size_t tokens, const char *field) const;
   ApiError refusedBy(const Status &status) const;
   Status checkChoices(const GenerationRequest &request) const;
@@ -123,7 +124,7 @@ private:
   AnswerText::Options textOptions(const GenerationRequest &request,
                                   std::span<const int32_t> prompt) const;
   AnswerHead headFor(Form form, const GenerationRequest &request);
-  std::string modelJson() const;
+  std::string modelJson(int64_t adapter) const;
   /// Letters and digits by chance.
   std::string randomText(size_t length);
 

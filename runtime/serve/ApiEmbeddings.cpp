@@ -38,7 +38,8 @@ std::unique_ptr<HttpAnswer> Api::embed(std::string_view body,
   const Result<EmbeddingRequest> request = parseEmbeddingRequest(body);
   if (!request.ok())
     return answerNow(ApiError::of(request.status()).response());
-  if (std::optional<ApiError> error = checkModel(request->model))
+  int64_t adapter = 0;
+  if (std::optional<ApiError> error = findModel(request->model, adapter))
     return answerNow(error->response());
   const Result<EmbeddingOptions> embedding = embeddingOf(*request);
   if (!embedding.ok())
@@ -56,6 +57,7 @@ std::unique_ptr<HttpAnswer> Api::embed(std::string_view body,
     TextRequest &text = texts.emplace_back();
     text.prompt = ids.take();
     text.embedding = *embedding;
+    text.adapter = adapter;
   }
   std::vector<std::unique_ptr<TextHandle>> handles;
   for (TextRequest &text : texts) {

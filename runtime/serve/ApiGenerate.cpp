@@ -72,14 +72,32 @@ HttpResponse Api::applyTemplate(std::string_view body,
   return {.body = jsonObject({{"prompt", jsonText(*text)}})};
 }
 
-std::optional<ApiError> Api::checkModel(const std::string &name) const {
-  if (name.empty() ||
-      std::ranges::find(options.names, name) != options.names.end())
+/// Sets `adapter` to the number of the one that a request calls its model: by
+/// its name, or behind one of the model's and a colon.
+std::optional<ApiError> Api::findModel(const std::string &name,
+                                       int64_t &adapter) const {
+  adapter = 0;
+  auto isModel = [&](std::string_view text) {
+    return std::ranges::find(options.names, text) != options.names.end();
+  };
+  if (name.empty() || isModel(name))
     return std::nullopt;
+  const size_t colon = name.rfind(':');
+  const bool isBehindModel =
+      colon != std::string::npos && isModel(name.substr(0, colon));
+  if (const Result<int64_t> found = findAdapter(
+          *served.files, isBehindModel ? name.substr(colon + 1) : name);
+      found.ok() && *found > 0) {
+    adapter = *found;
+    return std::nullopt;
+  }
+  std::string others;
+  for (const std::string &each : served.files->adapters)
+    others += (others.empty() ? ", with the adapters " : ", ") + inQuotes(each);
   return ApiError{404,
                   "there is no model " + inQuotes(name) +
                       " here; this one is " + inQuotes(options.names.front()) +
-                      ", and --alias gives it other names",
+                      others + ", and --alias gives it other names",
                   "invalid_request_error", "model_not_found", "model"};
 }
 
@@ -274,7 +292,8 @@ std::unique_ptr<HttpAnswer> Api::generate(Form form, std::string_view body,
   if (!parsed.ok())
     return answerNow(errorOf(parsed.status()));
   const GenerationRequest &request = *parsed;
-  if (std::optional<ApiError> error = checkModel(request.model))
+  TextRequest text;
+  if (std::optional<ApiError> error = findModel(request.model, text.adapter))
     return answerNow(error->response());
   if (options.mostTokens && request.maxTokens.value_or(-1) > options.mostTokens)
     return answerNow(errorOf(
@@ -293,7 +312,6 @@ std::unique_ptr<HttpAnswer> Api::generate(Form form, std::string_view body,
             prompt.size(), form == Form::Chat ? "messages" : "prompt"))
       return answerNow(error->response());
 
-  TextRequest text;
   // As OpenAI has it, a completion that does not say is short.
   const int64_t unsaid = form == Form::Completion ? 16 : -1;
   text.maxTokens = request.maxTokens.value_or(unsaid);

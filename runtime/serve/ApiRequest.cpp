@@ -82,7 +82,7 @@ const Unsupported kUnsupported[] = {
     {"t_max_predict_ms", {"0"}, "close the connection to end an answer"},
     {"cache_prompt", {"true"}, "what prompts have in common is computed once"},
     {"id_slot", {"-1"}, "requests take what is free"},
-    {"lora", {"[]"}, "merge adapters into the model before"},
+    {"lora", {"[]"}, "'model' names an adapter, which --lora adds"},
     {"response_fields", {"[]"}, "answers have all fields"},
     {"chat_template", {}, "the server's is used"},
     {"documents", {"[]"}, "put them into a message"},

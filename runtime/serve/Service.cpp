@@ -244,7 +244,7 @@ void Service::Loop::beginQueued() {
 Status Service::Loop::begin(Job &job) {
   const TextRequest &request = job.stream->request;
   KF_ASSIGN_OR_RETURN(job.sampler, Sampler::create(request.sampling));
-  KF_ASSIGN_OR_RETURN(job.sequence, engine.createSequence());
+  KF_ASSIGN_OR_RETURN(job.sequence, engine.createSequence(request.adapter));
   GenerationOptions wanted;
   // Where the cache has fewer positions than the context, it is the limit.
   const int64_t room =

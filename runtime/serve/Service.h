@@ -52,6 +52,8 @@ struct TextRequest {
   /// What is continued: ids of the vocabulary, at least one, and no more than
   /// Service::contextLength().
   std::vector<int32_t> prompt;
+  /// Engine::createSequence()'s.
+  int64_t adapter = 0;
   /// OpenAI's penalties are those without SamplerOptions::penalizesPrompt.
   SamplerOptions sampling;
   /// The most tokens to generate; 0 reads the prompt alone. More than the

@@ -8,8 +8,10 @@
 
 #include "runtime/session/OpenModel.h"
 
+#include "runtime/adapter/AdapterWeights.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Lines.h"
+#include "runtime/core/Quote.h"
 #include "runtime/io/Gguf.h"
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/NamedConfigs.h"
@@ -88,6 +90,33 @@ static Status apply(Float8Weights float8, ModelFiles &model) {
                                         none + "; leave it out"));
 }
 
+/// Opens the adapters of a model, and has its weights show theirs.
+static Status addAdapters(const std::vector<AdapterChoice> &choices,
+                          ModelFiles &model) {
+  if (choices.empty())
+    return Status();
+  std::vector<PeftAdapter> adapters;
+  for (const AdapterChoice &choice : choices) {
+    if (choice.name.empty() || choice.name.find(':') != std::string::npos)
+      return Status::error("an adapter cannot be called " +
+                           inQuotes(choice.name) +
+                           "; give it a name without ':'");
+    if (std::ranges::find(model.adapters, choice.name) != model.adapters.end())
+      return Status::error("two adapters are called " + inQuotes(choice.name) +
+                           "; give them names of their own");
+    KF_ASSIGN_OR_RETURN(PeftAdapter adapter,
+                        PeftAdapter::open(choice.path, model.config));
+    adapters.push_back(std::move(adapter));
+    model.adapters.push_back(choice.name);
+  }
+  Result<std::unique_ptr<AdapterWeights>> weights = AdapterWeights::create(
+      model.config, std::move(model.weights), std::move(adapters));
+  if (!weights.ok())
+    return nameModel(model, weights.status());
+  model.weights = weights.take();
+  return Status();
+}
+
 static Result<ModelFiles> openAnyModel(const ModelChoice &choice,
                                        bool withTokenizer,
                                        const OpenEmbedded &openEmbedded,
@@ -115,6 +144,7 @@ Result<ModelFiles> kf::openModel(const ModelChoice &choice, bool withTokenizer,
   KF_ASSIGN_OR_RETURN(ModelFiles model, openAnyModel(choice, withTokenizer,
                                                      openEmbedded, observer));
   KF_RETURN_IF_ERROR(apply(choice.float8, model));
+  KF_RETURN_IF_ERROR(addAdapters(choice.adapters, model));
   return model;
 } catch (...) {
   return statusOfException();

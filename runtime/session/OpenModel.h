@@ -32,6 +32,12 @@ enum class Float8Weights {
   KeptIfAny ///< as they are stored, if there are any
 };
 
+/// An adapter in PEFT's format that a model is opened with.
+struct AdapterChoice {
+  std::string name; ///< of requests for it: not empty, without ':'
+  std::string path; ///< a folder
+};
+
 /// A model, and how its weights are taken.
 struct ModelChoice {
   /// A GGUF file, or a folder with config.json, model.safetensors (or its
@@ -40,6 +46,8 @@ struct ModelChoice {
   std::string path;
   DummyChoice dummy = {};
   Float8Weights float8 = Float8Weights::Rounded;
+  /// ModelFiles::adapters are these.
+  std::vector<AdapterChoice> adapters = {};
 };
 
 /// Opens the model that a program carries (EmbeddedModel.h); null: it carries

@@ -189,6 +189,12 @@ Status Session::startRanks(RankSetup setup, const SessionSources &sources) {
 Status Session::openAll(const SessionSources &sources) {
   KF_ASSIGN_OR_RETURN(opened, openModel(options.model, options.withTokenizer,
                                         sources.embedded, options.observer));
+  KF_ASSIGN_OR_RETURN(adapter, findAdapter(opened, options.adapter));
+  if (options.ranks > 1 && !opened.adapters.empty())
+    return Status::error(
+        "adapters are for one rank; leave --tensor-parallel or "
+        "--lora out",
+        StatusCode::Unsupported);
   if (options.wholeContext)
     options.context = opened.config.maxPositions;
   mostContext = settleContext(opened.config, options.context ? options.context
@@ -340,6 +346,10 @@ Status Session::start(const StartOptions &needs) try {
   return Status();
 } catch (...) {
   return statusOfException();
+}
+
+Result<std::unique_ptr<Sequence>> Session::createSequence() {
+  return running->createSequence(adapter);
 }
 
 Status Session::checkFits(std::span<const int32_t> prompt) const try {

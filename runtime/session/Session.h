@@ -74,6 +74,8 @@ struct SessionOptions {
   /// nor, without it, than LongRoPE's original context of 4096 or more.
   int64_t context = 0;
   bool wholeContext = false; ///< as many positions as the model has
+  /// The adapter of Session::createSequence(); empty: none.
+  std::string adapter = {};
   /// Bytes of the KV cache at most, of all ranks together; 0: what all
   /// sequences need.
   uint64_t cacheMemory = 0;
@@ -142,6 +144,8 @@ public:
   /// weights that the device has no room for, steps that it cannot load.
   Status start(const StartOptions &needs);
 
+  /// After start(): one of the engine's, with SessionOptions::adapter.
+  Result<std::unique_ptr<Sequence>> createSequence();
   /// After start(): an error if the context has no room for a prompt.
   Status checkFits(std::span<const int32_t> prompt) const;
   /// The tokens that generation continues (ModelFiles.h). Of a session with a
@@ -193,6 +197,7 @@ private:
   std::unique_ptr<ThreadPool> pool; ///< packs weights; null for none
   ModelFiles opened;
   std::optional<ModelFiles> shared; ///< rank 0's part of several
+  int64_t adapter = 0;              ///< number of SessionOptions::adapter
   int64_t mostContext = 0; ///< positions that its configuration is right for
   SessionSteps steps;
   std::unique_ptr<Model> model;

@@ -44,7 +44,7 @@ Status kf::addLoss(Session &session, std::span<const int32_t> ids, size_t first,
   if (ids.size() <= first)
     return Status();
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> sequence,
-                      session.engine().createSequence());
+                      session.createSequence());
   const Model &model = session.engine().model();
   return model.explain(
       readLogits(*sequence, ids.first(ids.size() - 1),

@@ -80,6 +80,7 @@ int runGenerate(Arguments arguments) {
                "wrote it, and again for others");
   options.addTo(parser);
   session.addTo(parser, /*withEmbedded=*/false);
+  session.lora.addOneTo(parser);
   parser.addCheck([&] {
     return programs.empty() ? Status::error("--program is missing") : Status();
   });

@@ -58,6 +58,7 @@ void BatchOptions::addTo(OptionParser &parser) {
   model.addTo(parser);
   model.addRanksTo(parser);
   model.addDraftsTo(parser);
+  model.lora.addTo(parser);
 }
 
 namespace {
@@ -67,6 +68,7 @@ struct Job {
   size_t line = 0;
   std::string id; ///< as JSON; empty where there is none
   std::vector<int32_t> prompt;
+  int64_t adapter = 0; ///< number
   GenerationOptions settings;
   std::optional<Sampler> sampler;
   std::shared_ptr<TokenConstraintSource> constraint; ///< null: none
@@ -250,6 +252,7 @@ private:
                        files.config.sampling, ModelSampling::WhenDrawing);
     KF_RETURN_IF_ERROR(sampling.options.validateIds(files.config.vocabSize));
     KF_ASSIGN_OR_RETURN(job.sampler, Sampler::create(sampling.options));
+    KF_ASSIGN_OR_RETURN(job.adapter, adapterOf(request.model));
     const int64_t tokens =
         request.tokens.value_or(options.tokens.value_or(kUnsaidTokens));
     job.settings.maxTokens =
@@ -278,6 +281,19 @@ private:
     if (request.format || format)
       return prepareFormat(request.format ? *request.format : *format, job);
     return Status();
+  }
+
+  /// The adapter that a request names as its model, alone or behind a colon.
+  /// Other names are the model's own.
+  Result<int64_t> adapterOf(const std::string &name) const {
+    const ModelFiles &files = model->files();
+    const size_t colon = name.rfind(':');
+    if (files.adapters.empty() ||
+        (colon == std::string::npos &&
+         std::ranges::find(files.adapters, name) == files.adapters.end()))
+      return 0;
+    return findAdapter(
+        files, colon == std::string::npos ? name : name.substr(colon + 1));
   }
 
   Status prepareFormat(const OutputFormat &wanted, Job &job) {
@@ -359,7 +375,7 @@ private:
       if (job.constraint) {
         KF_ASSIGN_OR_RETURN(job.settings.constraint, job.constraint->begin());
       }
-      KF_ASSIGN_OR_RETURN(job.sequence, engine().createSequence());
+      KF_ASSIGN_OR_RETURN(job.sequence, engine().createSequence(job.adapter));
       job.generation = std::make_unique<Generation>(
           *job.sequence, *job.sampler, tokenizer ? &*tokenizer : nullptr,
           job.settings);

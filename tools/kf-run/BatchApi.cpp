@@ -106,8 +106,9 @@ public:
     // Who wrote the file meant another program's model, perhaps.
     std::vector<std::string> names = {"model"};
     for (const Job &job : jobs)
-      if (!job.request.model.empty())
-        names.push_back(job.request.model);
+      if (const std::string model = withoutAdapter(job.request.model);
+          !model.empty())
+        names.push_back(model);
     std::ranges::sort(names.begin() + 1, names.end());
     names.erase(std::unique(names.begin() + 1, names.end()), names.end());
     const size_t mostTexts = std::ranges::any_of(jobs, isOfEmbeddings)
@@ -216,6 +217,19 @@ private:
     if (!options.json.empty() || pending.empty())
       return Status();
     return writeStdout(std::exchange(pending, {}));
+  }
+
+  /// What a request calls the model, which may have an adapter's name behind
+  /// it; empty where there is no other name.
+  std::string withoutAdapter(const std::string &model) const {
+    const size_t colon = model.rfind(':');
+    const std::string last =
+        colon == std::string::npos ? model : model.substr(colon + 1);
+    const std::vector<AdapterChoice> &adapters = options.model.lora.choices;
+    if (std::ranges::find(adapters, last, &AdapterChoice::name) ==
+        adapters.end())
+      return model;
+    return colon == std::string::npos ? "" : model.substr(0, colon);
   }
 
   const BatchOptions &options;

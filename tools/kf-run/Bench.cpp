@@ -88,6 +88,7 @@ struct BenchOptions {
                   "md (the default), json, jsonl (an object a line) or csv");
     model.addTo(parser, /*withThreads=*/false);
     model.addRanksTo(parser);
+    model.lora.addTo(parser);
     parser.addCheck([this] { return complete(); });
   }
 

@@ -91,9 +91,12 @@ Status BenchRunner::runOnce(int64_t generated) {
 }
 
 Status BenchRunner::prepare() {
+  // Sequences take adapters in turns, where the model has any.
+  const int64_t adapters = engine.model().config().adapters.count;
   for (int64_t i = 0; i < test.sequences; ++i) {
-    KF_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> sequence,
-                        engine.createSequence());
+    KF_ASSIGN_OR_RETURN(
+        std::unique_ptr<Sequence> sequence,
+        engine.createSequence(adapters > 0 ? 1 + i % adapters : 0));
     KF_ASSIGN_OR_RETURN(Sampler sampler, Sampler::create({}));
     readers.push_back({std::move(sequence), std::move(sampler), 0, Status()});
   }

@@ -337,6 +337,7 @@ int kf::runChat(Arguments arguments) {
   options.model.addTo(parser);
   options.model.addRanksTo(parser);
   options.model.addDraftsTo(parser);
+  options.model.lora.addOneTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
   Result<std::unique_ptr<ChatSession>> chat = ChatSession::open(options);

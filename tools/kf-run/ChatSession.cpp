@@ -173,7 +173,7 @@ Result<StopReason> ChatSession::generateAnswer(std::span<const int32_t> ids,
                                                const OnText &onText) {
   // Gives its pages back, where the new one finds them.
   sequence.reset();
-  KF_ASSIGN_OR_RETURN(sequence, run->engine().createSequence());
+  KF_ASSIGN_OR_RETURN(sequence, run->createSequence());
   SamplerOptions sampling = chosen.options;
   sampling.seed = seed();
   KF_ASSIGN_OR_RETURN(Sampler sampler, Sampler::create(sampling));

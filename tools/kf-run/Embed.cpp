@@ -50,6 +50,7 @@ struct EmbedOptions {
                       "by one");
     model.addTo(parser);
     model.addRanksTo(parser);
+    model.lora.addOneTo(parser);
     parser.addCheck([this] {
       return text && !file.empty()
                  ? Status::error("--prompt and --file exclude each other")
@@ -176,7 +177,7 @@ private:
   Status begin(Job &job) {
     KF_RETURN_IF_ERROR(run->checkFits(job.ids));
     KF_ASSIGN_OR_RETURN(job.sampler, Sampler::create({}));
-    KF_ASSIGN_OR_RETURN(job.sequence, run->engine().createSequence());
+    KF_ASSIGN_OR_RETURN(job.sequence, run->createSequence());
     GenerationOptions wanted;
     wanted.embedding = embedding;
     job.generation = std::make_unique<Generation>(*job.sequence, *job.sampler,

@@ -31,6 +31,7 @@ struct EmitOptions {
   TuningFlags tuning;
   DummyFlags dummy;
   Float8Flag float8;
+  AdapterFlags lora;
 
   bool isTraining() const {
     return part == "loss" || part == "gradient" || part == "update";
@@ -71,6 +72,7 @@ struct EmitOptions {
                   {"f32", "f16", "bf16"},
                   "elements of what a model's kernels hand on; f32 by default");
     float8.addTo(parser);
+    lora.addTo(parser);
     parser.text({"function", 0, "NAME"}, function,
                 "which function of a file; all by default");
     parser.text({"kernel", 0, "NAME"}, kernel,
@@ -126,8 +128,12 @@ Result<CompilerModule> openSource(const EmitOptions &options,
   KF_ASSIGN_OR_RETURN(ModelFiles model,
                       openModel({.path = options.source,
                                  .dummy = options.dummy,
-                                 .float8 = options.float8.choice()},
+                                 .float8 = options.float8.choice(),
+                                 .adapters = options.lora.choices},
                                 false));
+  if (options.ranks > 1 && !model.adapters.empty())
+    return Status::error("adapters are for one rank; leave --ranks or --lora "
+                         "out");
   if (options.ranks > 1) {
     // All ranks run the same programs.
     auto shard = shardModel(model.config, std::move(model.weights), /*rank=*/0,

@@ -58,6 +58,7 @@ constexpr ForeignFlag kFlags[] = {
     {"--tensor-parallel-size -tp", "", Same, Value, "tensor-parallel"},
     {"-md --model-draft", "", Same, Value, "draft-model"},
     {"--draft --draft-n --draft-max", "", Same, Value, "draft-tokens"},
+    {"--lora-modules", "", Same, Value, "lora"},
     {"--model-name-or-path --model-path --pretrained", "", Same, Value,
      "model"},
     {"-cnv --conversation -i --interactive -if --interactive-first", "", Same,
@@ -316,12 +317,20 @@ constexpr ForeignFlag kFlags[] = {
      "-lcd --lookup-cache-dynamic --speculative-config",
      "", Refused, Value, kOtherDrafts},
     {"--spec-type", "", Refused, Value, kOtherDrafts, "none"},
-    {"--lora --lora-scaled --control-vector --control-vector-scaled "
-     "--control-vector-layer-range --lora-modules",
+    {"--control-vector --control-vector-scaled --control-vector-layer-range",
      "", Refused, Value,
-     "is not supported: merge adapters into the model before"},
-    {"--lora-init-without-apply --enable-lora", "", Refused, Nothing,
-     "is not supported: merge adapters into the model before"},
+     "is not supported: a model is changed by adapters, --lora NAME=PATH"},
+    {"--lora-scaled", "", Refused, Value,
+     "is not supported: an adapter's factor is lora_alpha of its "
+     "adapter_config.json; --lora NAME=PATH adds it"},
+    {"--lora --lora-modules", "", Refused, Value,
+     "is of commands that run a model: generate, chat, batch, bench, logits, "
+     "perplexity, embed and serve"},
+    {"--lora-init-without-apply", "serve", Refused, Nothing,
+     "is not needed: requests name an adapter as their model, and without one "
+     "have none"},
+    {"--enable-lora", "", Already, Nothing, ""},
+    {"--max-loras --max-lora-rank --max-cpu-loras", "", Already, Value, ""},
     {"--grammar --grammar-file -j --json-schema -jf --json-schema-file "
      "--guided-json",
      "serve", Refused, Value,

@@ -207,7 +207,7 @@ Status generateText(const GenerateOptions &options, const SessionFlags &flags,
     settings.onText(prompt);
   const double started = watch.seconds();
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> sequence,
-                      run->engine().createSequence());
+                      run->createSequence());
   Result<GenerationResult> generated = generate(
       *sequence, sampler, tokenizer ? &*tokenizer : nullptr, ids, settings);
   if (!generated.ok())

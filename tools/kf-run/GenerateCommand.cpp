@@ -76,6 +76,7 @@ void CommandOptions::addTo(OptionParser &parser) {
   model.addTo(parser);
   model.addRanksTo(parser);
   model.addDraftsTo(parser);
+  model.lora.addOneTo(parser);
   parser.texts({"program", 0, "FILE"}, programs,
                "a step of the model, as 'emit-mlir --compile-to=binary' wrote "
                "it, and again for others: these run, and nothing is compiled");

@@ -61,7 +61,7 @@ Result<Scores> score(const ModelFlags &options, std::span<const int32_t> ids) {
   catchFirstInterrupt();
   Scores scores;
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Sequence> sequence,
-                      run->engine().createSequence());
+                      run->createSequence());
   const Model &model = run->engine().model();
   KF_RETURN_IF_ERROR(model.explain(readLogits(
       *sequence, ids, [&](size_t index, std::span<const float> logits) {
@@ -91,6 +91,7 @@ int kf::runLogits(Arguments arguments) {
                     "\"last_logits\" of the last one, nothing rounded");
   options.addTo(parser);
   options.addRanksTo(parser);
+  options.lora.addOneTo(parser);
   if (std::optional<int> code = parser.parse(arguments))
     return *code;
   if (idsText.empty())

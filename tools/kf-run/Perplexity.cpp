@@ -63,6 +63,7 @@ struct PerplexityOptions {
                       "standard errors of the first two, and the convention");
     model.addTo(parser);
     model.addRanksTo(parser);
+    model.lora.addOneTo(parser);
     parser.addCheck([this] { return complete(); });
   }
 

@@ -90,6 +90,7 @@ struct ServeOptions {
     model.addTo(parser);
     model.addRanksTo(parser);
     model.addDraftsTo(parser);
+    model.lora.addTo(parser);
   }
 };
 

@@ -84,6 +84,7 @@ void SessionFlags::addDraftsTo(OptionParser &parser) {
 SessionOptions SessionFlags::options(bool withTokenizer) const {
   SessionOptions options;
   options.model = modelChoice();
+  options.adapter = lora.adapter;
   options.withTokenizer = withTokenizer;
   options.device = device;
   options.ranks = ranks;

@@ -9,6 +9,7 @@
 #ifndef KF_TOOLS_KF_RUN_SESSIONFLAGS_H
 #define KF_TOOLS_KF_RUN_SESSIONFLAGS_H
 
+#include "AdapterFlags.h"
 #include "DeviceFlags.h"
 #include "ModelArgument.h"
 #include "OptionParser.h"
@@ -35,6 +36,7 @@ struct SessionFlags {
   ProfileFlags profile;
   int64_t ranks = 1; ///< that run the model together: those of a launcher, or
                      ///< threads
+  AdapterFlags lora;
   std::optional<int64_t> ngram; ///< last tokens that drafts are made from
   std::optional<std::string> draftModel;      ///< what drafts
   std::optional<std::string> draftWeightType; ///< of its random weights
@@ -50,7 +52,10 @@ struct SessionFlags {
 
   /// What they say of the model.
   ModelChoice modelChoice() const {
-    return {.path = model, .dummy = dummy, .float8 = float8.choice()};
+    return {.path = model,
+            .dummy = dummy,
+            .float8 = float8.choice(),
+            .adapters = lora.choices};
   }
   /// The session that they ask for, which an interrupt ends (Interrupt.h) and
   /// the terminal is told of.

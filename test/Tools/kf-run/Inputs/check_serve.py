@@ -1026,6 +1026,73 @@ def embeddings():
     said_by_files()
 
 
+def write_adapter(folder, value):
+    """An adapter of kf-stories' last down_proj: rank 1, all numbers alike."""
+    os.makedirs(folder)
+    name = "base_model.model.model.layers.7.mlp.down_proj.lora_%s.weight"
+    shapes = {name % "A": [1, 704], name % "B": [256, 1]}
+    header, data = {}, b""
+    for tensor, shape in shapes.items():
+        begin = len(data)
+        data += struct.pack("<f", value) * math.prod(shape)
+        header[tensor] = {"dtype": "F32", "shape": shape,
+                          "data_offsets": [begin, len(data)]}
+    text = json.dumps(header).encode()
+    with open(f"{folder}/adapter_model.safetensors", "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+    with open(f"{folder}/adapter_config.json", "w") as file:
+        json.dump({"peft_type": "LORA", "r": 1, "lora_alpha": 1,
+                   "target_modules": ["layers.7.mlp.down_proj"]}, file)
+
+
+def adapters():
+    """Requests name adapters as their model."""
+    write_adapter("zeros", 0)
+    write_adapter("half", 0.5)
+    whole = {"prompt": "Once upon a time", "max_tokens": 30, "temperature": 0}
+    said = ["generate", "-p", whole["prompt"], "-n", "30", "--quiet", *OPTIONS]
+    alone = generated(*said).removesuffix("\n")
+    other = generated(*said, "--lora", "half").removesuffix("\n")
+    assert alone != other, alone
+    with Server("--lora", "zeros", "--lora", "h=half", "-a", "stories", "-a", "other",
+                *OPTIONS) as s:
+        models = s.get("/v1/models")["data"]
+        assert [m["id"] for m in models] == ["stories", "zeros", "h"], models
+        assert [m["parent"] for m in models] == [None, "stories", "stories"], models
+        assert s.get("/v1/models/h")["id"] == s.get("/v1/models/stories:h")["id"] == "h"
+        expected = {"stories": alone, "other": alone, "zeros": alone, "h": other,
+                    "stories:h": other, "other:h": other, "other:zeros": alone}
+        answers = {}
+
+        def ask(name):
+            answers[name] = s.post("/v1/completions", model=name, **whole)
+
+        threads = [threading.Thread(target=ask, args=(name,)) for name in expected]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for name, text in expected.items():
+            assert answers[name]["model"] == name
+            assert answers[name]["choices"][0]["text"] == text, (name, answers[name])
+        assert s.post("/v1/completions", **whole)["choices"][0]["text"] == alone
+        # One is not told of what another has computed.
+        again = s.post("/v1/completions", model="h", **whole)
+        assert again["choices"][0]["text"] == other
+        for name in "none", "stories:none", "none:h", "h:h", ":h":
+            error = s.error("/v1/completions", 404, {"model": name, **whole})
+            assert error["code"] == "model_not_found", error
+            assert "'zeros', 'h'" in error["message"], error
+        s.error("/v1/models/none", 404, None, method="GET")
+        # Of embeddings and chats, too.
+        rows = [s.post("/v1/embeddings", input="Once", model=m)["data"][0]["embedding"]
+                for m in ("stories", "zeros", "h")]
+        near(rows[0], rows[1])
+        assert length([a - b for a, b in zip(rows[0], rows[2])]) > 1e-3
+        chat = [{"role": "user", "content": "Hello"}]
+        s.post("/v1/chat/completions", model="h", messages=chat, max_tokens=2)
+
+
 def said_by_files():
     models = os.environ["KF_MODELS"]
     shutil.copytree(os.path.join(models, "kf-stories"), "model")

@@ -110,7 +110,9 @@ COMMANDS = f"""
 2 kf-run generate --version | is of no command: 'kf-run --version'
 1 kf-run -m {model} -p Hi -md draft.gguf | draft.gguf
 0 kf-run -m {model} -p Once -n 4 -md {model} --draft-max 2 | decode 3 tokens
-2 kf-run -m {model} -p Hi --lora x.gguf | merge adapters
+1 kf-run -m {model} -p Hi --lora x.gguf | adapter 'x.gguf': it is no folder
+2 kf-run -m {model} -p Hi --lora-scaled x.gguf:0.5 | an adapter's factor is lora_alpha
+2 kf-run tune -m {model} --lora x | is of commands that run a model
 2 kf-run -m {model} -p Hi -sm row | a model is computed by one device
 2 kf-run llama-cli -m {model} | 'kf-run generate MODEL -p TEXT' continues a text
 2 kf-run server -m {model} --port 8080 | 'kf-run serve MODEL' answers requests of OpenAI's API
@@ -156,7 +158,7 @@ COMMANDS = f"""
 2 kf-run serve -m absent --ssl-key-file k.pem --ssl-cert-file c.pem | a reverse proxy has the certificate
 2 kf-run serve -m absent --path public | a reverse proxy serves files
 2 kf-run serve -m absent --slot-save-path slots | keys and values are not kept in files
-2 kf-run serve -m absent --lora-init-without-apply | merge adapters
+2 kf-run serve -m absent --lora-init-without-apply | requests name an adapter as their model
 2 kf-run serve -m absent --model-draft d.gguf --ngram 2 | --ngram and --draft-model both draft tokens
 2 kf-run serve -m absent -ngld 9 | on the device and in the context of the other one
 2 kf-run serve -m absent --mmproj-url x | prompts are text alone
