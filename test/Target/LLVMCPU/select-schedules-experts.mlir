@@ -27,8 +27,16 @@ kf.kernel @blocks(%x: tensor<?x8x768xf32>, %e: tensor<?x8xi32>, %w: tensor<1x128
 
 // So many tokens are divided, and their rows taken in turns.
 // CHECK-LABEL: kf.kernel @tokens(
-// CHECK-SAME:    schedule = #kf.vector<workgroup = [8192, 0, 32], tile = [14, 32, 8204]
+// CHECK-SAME:    schedule = #kf.vector<workgroup = [256, 0, 32], tile = [14, 32, 4354]
 kf.kernel @tokens(%x: tensor<1000000x8xf32>, %e: tensor<1000000x17xi32>, %w: tensor<1x2x32x8xf32>) -> tensor<1000000x17x32xf32> {
   %0 = kf.expert_matmul %x experts(%e), %w : tensor<1000000x8xf32>, tensor<1000000x17xi32>, tensor<1x2x32x8xf32>
   kf.yield %0 : tensor<1000000x17x32xf32>
+}
+
+// Where columns are few, as the lines of an adapter are, workers share the tokens.
+// CHECK-LABEL: kf.kernel @adapters(
+// CHECK-SAME:    schedule = #kf.vector<workgroup = [16, 0, 32], tile = [14, 32, 28]
+kf.kernel @adapters(%x: tensor<?x2048xf32>, %e: tensor<?x1xi32>, %w: tensor<1x9x16x2048xbf16>) -> tensor<?x1x16xf32> {
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x2048xf32>, tensor<?x1xi32>, tensor<1x9x16x2048xbf16>
+  kf.yield %0 : tensor<?x1x16xf32>
 }
