@@ -9,9 +9,37 @@ import unittest
 import numpy as np
 
 import kernelforge
-from support import MODELS, PROMPT, ModelTest, kf_run
+from support import MODELS, PROMPT, SOURCE, ModelTest, kf_run
 
 MESSAGES = [{"role": "user", "content": "Tell me a story."}]
+
+
+class Adapters(unittest.TestCase):
+    def test_are_named_by_texts(self):
+        golden = SOURCE / "test" / "golden"
+        folders = {
+            "two": golden / "adapters" / "llama-two-targets",
+            "all": golden / "adapters" / "llama-all-linear",
+        }
+        base = golden / "llama3-gqa-scaled"
+        plain = ["generate", base, "--ids", "5,9,13", "-n", 8, "--quiet"]
+        with kernelforge.load(base, adapters=folders) as model:
+            for name, flags in (
+                (None, []),
+                ("two", ["--lora", folders["two"]]),
+                ("all", ["--lora", folders["all"]]),
+            ):
+                done = model.generate([5, 9, 13], max_tokens=8, adapter=name)
+                ids = [int(word) for word in kf_run(*plain, *flags).split(",")]
+                self.assertEqual(done.ids, ids, name)
+            with self.assertRaisesRegex(kernelforge.NotFoundError, "'none'"):
+                model.generate([5], adapter="none")
+
+    def test_are_folders_by_name(self):
+        with self.assertRaisesRegex(TypeError, "'adapters'"):
+            kernelforge.load(adapters=["a"])
+        with self.assertRaisesRegex(kernelforge.NotFoundError, "it is no folder"):
+            kernelforge.load(adapters={"a": "/nowhere"})
 
 
 class Generate(ModelTest):

@@ -128,8 +128,7 @@ class Docs(unittest.TestCase):
 
     def test_examples(self):
         for name in ("README.md", "docs/Python.md"):
-            text = (SOURCE / name).read_text()
-            examples = self.EXAMPLE.findall(text)
+            examples = self.EXAMPLE.findall((SOURCE / name).read_text())
             self.assertTrue(examples, name)
             with self.subTest(name), tempfile.TemporaryDirectory() as folder:
                 to = pathlib.Path(folder) / "path" / "to"
@@ -141,6 +140,12 @@ class Docs(unittest.TestCase):
                     to / "model.gguf",
                     "--type",
                     "q8_0",
+                )
+                text = to / "text.txt"
+                text.write_text("Once upon a time there was a fox.")
+                kf_run(
+                    *("train", MODELS / "kf-stories", "--data", text),
+                    *("--lora", "2", "--steps", "1", "--output", to / "adapter"),
                 )
                 before = os.getcwd()
                 os.chdir(folder)

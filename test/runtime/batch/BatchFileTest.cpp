@@ -134,6 +134,7 @@ TEST(BatchFile, WhatOpenAiCallsThem) {
             [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}],
           "model": "x", "max_tokens": 5, "temperature": 0.5, "stream": false,
           "repetition_penalty": 1.5})");
+  EXPECT_EQ(request.model, "x");
   EXPECT_EQ(request.tokens, 5);
   EXPECT_EQ(request.sampling.temperature, 0.5);
   EXPECT_EQ(request.sampling.repetitionPenalty, 1.5);
