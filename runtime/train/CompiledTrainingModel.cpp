@@ -8,6 +8,7 @@
 
 #include "runtime/train/CompiledTrainingModel.h"
 
+#include "runtime/adapter/PeftAdapter.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Quote.h"
 #include "runtime/core/SamplingMath.h"
@@ -16,8 +17,6 @@
 #include "runtime/model/RopeFactors.h"
 #include "runtime/model/TensorList.h"
 #include "runtime/session/PackingProgress.h"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -421,41 +420,18 @@ Result<HostTensor> CompiledTrainingModel::readGradient(size_t i) {
 //===----------------------------------------------------------------------===//
 
 Status CompiledTrainingModel::save(const std::string &path) try {
-  std::error_code error;
-  std::filesystem::create_directories(path, error);
-  if (error)
-    return Status::error(path + ": " + error.message());
   return options.lora ? saveAdapter(path) : saveModel(path);
 } catch (...) {
   return statusOfException();
 }
 
-/// adapter_config.json and adapter_model.safetensors, as PEFT reads them.
 Status CompiledTrainingModel::saveAdapter(const std::string &path) {
   std::map<std::string, HostTensor> written;
   for (size_t i = 0; i < tensors.size(); ++i) {
     KF_ASSIGN_OR_RETURN(written[tensors[i].name], read(*values[i], tensors[i]));
   }
-  KF_RETURN_IF_ERROR(writeSafetensors(path + "/adapter_model.safetensors",
-                                      written,
-                                      {.metadata = {{"format", "pt"}}}));
-  const LoraConfig &lora = *options.lora;
-  nlohmann::ordered_json config;
-  config["peft_type"] = "LORA";
-  config["task_type"] = "CAUSAL_LM";
-  config["base_model_name_or_path"] = options.model.path;
-  config["r"] = lora.rank;
-  config["lora_alpha"] = lora.alpha;
-  config["lora_dropout"] = lora.dropout;
-  config["use_rslora"] = lora.rankStabilized;
-  config["bias"] = "none";
-  config["fan_in_fan_out"] = tensorNames(model.config).transposed;
-  config["inference_mode"] = true;
-  if (lora.targets.size() == 1 && lora.targets.front() == kAllLinear)
-    config["target_modules"] = lora.targets.front();
-  else
-    config["target_modules"] = lora.targets;
-  return writeFile(path + "/adapter_config.json", config.dump(2) + "\n");
+  return writePeftAdapter(path, *options.lora, model.config, options.model.path,
+                          written);
 }
 
 /// model.safetensors in f32, and what else the model's folder has beside its
@@ -464,6 +440,11 @@ Status CompiledTrainingModel::saveModel(const std::string &path) {
   if (model.config.naming != TensorNaming::HuggingFace)
     return Status::error("a model of a GGUF file is not saved with new "
                          "weights; train one from a folder");
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error)
+    return Status::error("cannot make the folder '" + path +
+                         "': " + error.message());
   std::map<std::string, bool> isTransposed;
   for (const ListedTensor &listed : listTensors(model.config))
     isTransposed[listed.key] = listed.transposed;
@@ -481,7 +462,6 @@ Status CompiledTrainingModel::saveModel(const std::string &path) {
          {"generation_config.json", "tokenizer.json", "tokenizer_config.json",
           "tokenizer.model", "special_tokens_map.json", "added_tokens.json",
           "vocab.json", "merges.txt", "chat_template.jinja"}) {
-      std::error_code error;
       const fs::path from = fs::path(options.model.path) / name;
       const fs::path to = fs::path(path) / name;
       if (!fs::exists(from, error) || fs::equivalent(from, to, error))

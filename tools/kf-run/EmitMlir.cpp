@@ -26,7 +26,7 @@ namespace {
 struct EmitOptions {
   std::string source, phase = "lowered", function, kernel, part, out = "-";
   std::string cacheType; ///< empty: defaultCacheType()
-  int64_t maxTokens = 0, ranks = 1, lora = 0;
+  int64_t maxTokens = 0, ranks = 1, loraRank = 0;
   CompilerOptions compiler;
   TuningFlags tuning;
   DummyFlags dummy;
@@ -42,9 +42,9 @@ struct EmitOptions {
                  : part == "update" ? TrainingPart::Update
                                     : TrainingPart::Gradient;
     shape.length = std::max<int64_t>(maxTokens, 1);
-    if (lora)
-      shape.lora = LoraConfig{.rank = lora,
-                              .alpha = 2 * static_cast<double>(lora),
+    if (loraRank)
+      shape.lora = LoraConfig{.rank = loraRank,
+                              .alpha = 2 * static_cast<double>(loraRank),
                               .targets = {std::string(kAllLinear)}};
     return shape;
   }
@@ -87,7 +87,7 @@ struct EmitOptions {
         "to embeddings; or of its training, by one row of --max-tokens: loss; "
         "gradient, the same with derivatives; update, what AdamW makes of "
         "them");
-    parser.integer({"lora", 0, "R"}, lora, 1, int64_t(1) << 16,
+    parser.integer({"lora-rank", 0, "R"}, loraRank, 1, int64_t(1) << 16,
                    "of training: adapters of rank R for all products of its "
                    "layers; all weights by default");
     parser.integer(
@@ -218,9 +218,12 @@ int kf::runEmitMlir(Arguments arguments) {
   if (file && options.ranks > 1)
     return parser.usageError("--ranks shares out models; a file says itself "
                              "for how many it is, in kf.ranks");
-  if (options.lora && !options.isTraining())
-    return parser.usageError("--lora is for parts of training: --part=loss, "
-                             "gradient or update");
+  if (options.loraRank && !options.isTraining())
+    return parser.usageError("--lora-rank is for parts of training: "
+                             "--part=loss, gradient or update");
+  if (!options.lora.choices.empty() && options.isTraining())
+    return parser.usageError("--lora adds adapters to steps; training's have "
+                             "--lora-rank");
   if (file && !options.part.empty())
     return parser.usageError("--part is for models; a function of a file is "
                              "whole");
