@@ -245,10 +245,10 @@ private:
   ::kf::StepSignature signature;
   ::kf::LayerCaches cachePlaces;
   Type cacheElement;
-  Value sequences;   ///< [T] of i32
-  Value pageTable;   ///< [S, P] of i32
-  Value states;      ///< [S] of i32; null where no layer has any
-  Value adapters;    ///< [T, 1] of i32; null where there are none
+  Value sequences; ///< [T] of i32
+  Value pageTable; ///< [S, P] of i32
+  Value states;    ///< [S] of i32; null where no layer has any
+  Value adapters;  ///< [T, 1] of i32; null where there are none
   /// What adapters make of rows first, [T, ranks], by layer and group.
   llvm::StringMap<Value> adapterRows;
   ValueRange caches; ///< in the order of cachePlaces

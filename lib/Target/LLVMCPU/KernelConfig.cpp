@@ -285,8 +285,8 @@ private:
                                                   std::min(worthwhile, rows));
     const int64_t groupRows = llvm::divideCeil(rows, rowGroups);
     draft.workgroup = {groupRows, 0, ofGroup};
-    draft.tile[2] =
-        std::min(draft.tile[2], static_cast<int64_t>(llvm::alignTo(groupRows * top, tileRows)));
+    draft.tile[2] = std::min(draft.tile[2], static_cast<int64_t>(llvm::alignTo(
+                                                groupRows * top, tileRows)));
     return draft.get(context);
   }
 
