@@ -16,7 +16,7 @@
 // RUN: kf-opt %s --kf-set-target=target=vulkan:h200 | FileCheck %s --check-prefix=H200
 // RUN: kf-opt %s --kf-set-target=target=reference | FileCheck %s --check-prefix=REFERENCE
 
-// CPU:       kf.target = #kf.cpu_target<cpu = "znver4", int8_dot = true, bf16_dot = true>
+// CPU:       kf.target = #kf.cpu_target<cpu = "znver4", int8_dot = true, bf16_dot = true, prefetch = hardware>
 // SLOW-BF16: kf.target = #kf.cpu_target<cpu = "cooperlake", int8_dot = true>
 // WORKERS:   kf.target = #kf.cpu_target<cpu = "x86-64-v3", lanes = 8, int8_dot = true, byte_dot = pmaddubsw, workers = 3>
 // SSE2:      kf.target = #kf.cpu_target<cpu = "x86-64", lanes = 4, int8_dot = true, byte_dot = pmaddwd>

@@ -325,9 +325,22 @@ private:
 
   /// The groups of several rows, one after the other, are parts of one tile.
   void prefetchBehind(Value p, RegisterTile tile, Value group, Value u) {
-    int64_t units = extent / unit;
-    prefetchMeanwhile(p, tile, e.add(u, e.mul(group, e.index(units))),
-                      units * groups);
+    auto prefetch = [&] {
+      int64_t units = extent / unit;
+      prefetchMeanwhile(p, tile, e.add(u, e.mul(group, e.index(units))),
+                        units * groups);
+    };
+    if (!isLeftToHardware() || unpacks() || !waitsForMemory(tile))
+      return prefetch();
+    // A tile beside others has its part in what they prefetch.
+    e.ifThen(e.isLess(e.index(tile.rows), rows), prefetch);
+  }
+
+  /// Whether a weight comes more slowly than a tile's rows are multiplied with
+  /// it, and in one stream: low and high bits of codes are two
+  /// (docs/decisions/weight-prefetch.md).
+  bool waitsForMemory(RegisterTile tile) const {
+    return !format.high.bits && 2 * tile.rows <= format.codeBits();
   }
 
   //===--- Few rows -------------------------------------------------------===//

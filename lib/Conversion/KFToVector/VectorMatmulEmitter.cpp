@@ -42,9 +42,15 @@ ArrayRef<WeightPrefetch> VectorMatmulEmitter::prefetches() const {
   bool isSmall = bits < 8 * getMachine(op).caches.second;
   if (isSmall || prefetchesMeanwhile())
     return kNearPrefetch;
-  if (e.schedule.getPrefetch() == PrefetchKind::Once)
+  switch (e.schedule.getPrefetch()) {
+  case PrefetchKind::Twice:
+    return kTwoPrefetches;
+  case PrefetchKind::Once:
     return kOnePrefetch;
-  return kTwoPrefetches;
+  case PrefetchKind::Hardware:
+    return {};
+  }
+  llvm_unreachable("unknown kind of prefetch");
 }
 
 void VectorMatmulEmitter::computePanels(Value firstPanel, Value panels) {

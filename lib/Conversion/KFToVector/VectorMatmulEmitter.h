@@ -68,7 +68,13 @@ protected:
             function_ref<SmallVector<Value>(int64_t group)> sumsOf);
   /// Whether prefetchMeanwhile() is called: where a panel is read for several
   /// tiles.
-  virtual bool prefetchesMeanwhile() const { return mostTiles > 1; }
+  virtual bool prefetchesMeanwhile() const {
+    return mostTiles > 1 && !(isLeftToHardware() && hasFewRows());
+  }
+  /// Whether the CPU's prefetchers are faster alone where memory is waited for.
+  bool isLeftToHardware() const {
+    return e.schedule.getPrefetch() == PrefetchKind::Hardware;
+  }
   /// Whether it prefetches what a register tile writes, too; else that is asked
   /// for at once, before.
   virtual bool prefetchesTileByTheWay() const { return true; }

@@ -29,6 +29,7 @@
 #include "mlir/Target/LLVMIR/Export.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/MCSubtargetInfo.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -228,8 +229,10 @@ bool mlir::kf::hasBF16Dot(const llvm::TargetMachine &machine) {
 
 /// Measured on these alone (docs/decisions/weight-prefetch.md).
 PrefetchKind mlir::kf::prefetchOf(const llvm::TargetMachine &machine) {
-  return machine.getTargetCPU() == "znver5" ? PrefetchKind::Once
-                                            : PrefetchKind::Twice;
+  return llvm::StringSwitch<PrefetchKind>(machine.getTargetCPU())
+      .Case("znver4", PrefetchKind::Hardware)
+      .Case("znver5", PrefetchKind::Once)
+      .Default(PrefetchKind::Twice);
 }
 
 void mlir::kf::buildCpuCodegenPipeline(OpPassManager &passes) {

@@ -67,6 +67,38 @@ kf.kernel @once(%x: tensor<1x1024xf32>, %w: tensor<2x2048x1024x!kf.quant<q4_0>, 
 
 // -----
 
+// Or not at all: the CPU's prefetchers see one stream of lines.
+// CHECK-LABEL: func.func @hardware(
+// CHECK-SAME:    %{{.*}}: memref<1x1024xf32>, %[[W:.*]]: memref<64x2x32x576xi8>
+// CHECK-NOT:     memref.prefetch %[[W]]
+kf.kernel @hardware(%x: tensor<1x1024xf32>, %w: tensor<2x2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<1x2048xf32>
+    attributes {schedule = #kf.vector<workgroup = [1, 2048], tile = [1, 32], lanes = 16, dot = i8, prefetch = hardware>} {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<1x1024xf32>, tensor<2x2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<1x2048xf32>
+}
+
+// -----
+
+// So it is for two rows, which are multiplied as fast as q4_0 comes. With three
+// rows, and where two are beside others, a share of the next panel is asked for.
+// CHECK-LABEL: func.func @hardware_rows(
+// CHECK-SAME:    memref<?x1024xf32>, %[[W:.*]]: memref<64x1x32x576xi8>
+// CHECK:         memref.prefetch %[[W]]
+// CHECK-COUNT-48:  kf.dp4a
+// CHECK-NOT:     memref.prefetch
+// CHECK:         %[[ARE_MORE:.*]] = arith.cmpi ugt, %{{.*}}, %c2 : index
+// CHECK-NEXT:    scf.if %[[ARE_MORE]] {
+// CHECK:           memref.prefetch %[[W]]
+kf.kernel @hardware_rows(%x: tensor<?x1024xf32>, %w: tensor<2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<?x2048xf32>
+    attributes {max_tokens = 4 : i64, schedule = #kf.vector<workgroup = [4, 2048], tile = [3, 32], lanes = 16, dot = i8, prefetch = hardware>} {
+  %0 = kf.matmul %x, %w : tensor<?x1024xf32>, tensor<2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x2048xf32>
+}
+
+// -----
+
 // Groups of several rows that are multiplied in f32 are read side by side:
 // behind the end of one, at 32 * 576 bytes, comes the same one of the next
 // panel.

@@ -47,7 +47,8 @@ def KF_DotKind
 
 def KF_PrefetchKind : KF_I32Enum<"PrefetchKind", "how lines are prefetched",
                                  [I32EnumAttrCase<"Twice", 0, "twice">,
-                                  I32EnumAttrCase<"Once", 1, "once">]>;
+                                  I32EnumAttrCase<"Once", 1, "once">,
+                                  I32EnumAttrCase<"Hardware", 2, "hardware">]>;
 
 def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
   let summary = "vector code for one thread a workgroup (CPUs)";
@@ -75,8 +76,9 @@ def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
       among the weights becomes a NaN. `bf16_pairs`, on CPUs with `bf16_dot`,
       takes weights of bf16 with an even K, and rounds x to bf16.
     - `prefetch`: how lines of a weight that a matmul reads once are asked for:
-      `twice`, early into the second-level cache and later into the nearest, or
-      `once`, into the nearest.
+      `twice`, early into the second-level cache and later into the nearest,
+      `once`, into the nearest, or by the CPU's own prefetchers alone
+      (`hardware`).
 
     Register tiles are at most 65536, other sizes 2^31 - 1.
 
