@@ -34,15 +34,29 @@ std::string right(const std::string &text, size_t width) {
 constexpr size_t kNameWidth = 40, kNumberWidth = 11, kChangeWidth = 13;
 constexpr char kIndent[] = "    ";
 
-/// A row of a table of schedules: two lines, of which the second one has the
-/// schedule, and another one that says why it is out.
+/// A schedule as lines of a table, its parameters apart where one is too long.
+std::string scheduleLines(std::string schedule) {
+  constexpr size_t most = 100 - (sizeof(kIndent) - 1);
+  std::string text;
+  while (schedule.size() > most) {
+    const size_t comma = schedule.rfind(", ", most - 1);
+    if (comma == std::string::npos)
+      break;
+    text += kIndent + schedule.substr(0, comma + 1) + "\n";
+    schedule = "  " + schedule.substr(comma + 2);
+  }
+  return text + kIndent + schedule + "\n";
+}
+
+/// A row of a table of schedules: its numbers, the schedule below them, and
+/// another line that says why it is out.
 std::string row(const std::string &name, const std::string &predicted,
                 const std::string &measured, const std::string &error,
                 const std::string &verdict, const std::string &schedule,
                 const std::string &rejected = {}) {
   return left(name, kNameWidth) + right(predicted, kNumberWidth) +
          right(measured, kNumberWidth) + right(error, kNumberWidth) + "  " +
-         verdict + "\n" + kIndent + schedule + "\n" +
+         verdict + "\n" + scheduleLines(schedule) +
          (rejected.empty() ? "" : kIndent + rejected + "\n");
 }
 
