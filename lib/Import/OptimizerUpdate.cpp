@@ -13,6 +13,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::kf;
 using ::kf::OptimizerOptions;
@@ -106,8 +108,8 @@ private:
 
   /// Sets what gradients are multiplied by, so that they are those of the mean
   /// and no longer than they may be (Pascanu et al., "On the difficulty of
-  /// training recurrent neural networks", 2013). Returns their norm before
-  /// that, [].
+  /// training recurrent neural networks", 2013): a number below 0 where their
+  /// norm is not finite. Returns their norm before that, [].
   Value limitNorm(ArrayRef<Value> gradients, Value share) {
     Value sum;
     for (Value gradient : gradients) {
@@ -122,7 +124,23 @@ private:
       factor = build.mul(share, build.make<arith::MinimumFOp>(
                                     limit, build.constant(vector(1), 1.0)));
     }
+    Value isFinite = build.compare(
+        arith::CmpFPredicate::OLT, norm,
+        build.constant(vector(1), std::numeric_limits<float>::infinity()));
+    factor = build.select(isFinite, factor, build.constant(vector(1), -1.0));
     return build.reduce(ReduceKind::Sum, norm, {0}, /*keepDims=*/false);
+  }
+
+  /// `next`, or where gradients have no finite norm `old`, which they would
+  /// otherwise have spoilt once and for all.
+  Value replaced(Value old, Value next) {
+    Value counts =
+        build.compare(arith::CmpFPredicate::OGE, spread(factor, old),
+                      build.constant(TensorBuilder::typeOf(old), 0.0));
+    // Each kernel compares by itself: equal ops would be a mask in memory.
+    counts.getDefiningOp()->setAttr(kRecomputedAttrName,
+                                    b.getI64IntegerAttr(++comparisons));
+    return build.select(counts, next, old);
   }
 
   /// Takes apart what the moments of step t are divided by.
@@ -145,14 +163,17 @@ private:
     return build.add(old, build.mul(build.sub(next, old), share));
   }
 
-  /// With g the gradient, of weights and both moments `olds`:
+  /// With g the gradient, of weights and both moments `olds`, unless they stay
+  /// as they are:
   ///   m = b1 m + (1 - b1) g,  v = b2 v + (1 - b2) g^2,
   ///   w = (1 - rate decay) w - rate m / c1 / (sqrt(v / c2) + eps).
   SmallVector<Value> adamW(Value gradient, ArrayRef<Value> olds, double decay) {
-    Value first = mix(olds[1], limited(gradient), 1 - options.beta1);
+    Value first =
+        replaced(olds[1], mix(olds[1], limited(gradient), 1 - options.beta1));
     Value g = limited(gradient, /*again=*/true);
-    Value second = build.add(build.mul(olds[2], options.beta2),
-                             build.mul(build.mul(g, g), 1 - options.beta2));
+    Value second = replaced(
+        olds[2], build.add(build.mul(olds[2], options.beta2),
+                           build.mul(build.mul(g, g), 1 - options.beta2)));
     Value root = build.mul(build.make<math::SqrtOp>(second),
                            spread(rootCorrection, second));
     Value change = build.mul(build.div(first, build.add(root, options.epsilon)),
@@ -160,16 +181,18 @@ private:
     Value w = olds[0];
     if (decay != 0)
       w = build.mul(w, spread(build.sub(1.0, build.mul(rate, decay)), w));
-    return {build.sub(w, change), first, second};
+    return {replaced(olds[0], build.sub(w, change)), first, second};
   }
 
-  /// m = momentum m + g + decay w, w = w - rate m.
+  /// m = momentum m + g + decay w, w = w - rate m, unless they stay.
   SmallVector<Value> sgd(Value gradient, ArrayRef<Value> olds, double decay) {
     Value g = limited(gradient);
     if (decay != 0)
       g = build.add(g, build.mul(olds[0], decay));
-    Value first = build.add(build.mul(olds[1], options.momentum), g);
-    return {build.sub(olds[0], build.mul(first, spread(rate, first))), first};
+    Value first =
+        replaced(olds[1], build.add(build.mul(olds[1], options.momentum), g));
+    Value w = build.sub(olds[0], build.mul(first, spread(rate, first)));
+    return {replaced(olds[0], w), first};
   }
 
   OpBuilder b;
@@ -179,6 +202,7 @@ private:
   ArrayRef<TrainedTensor> trained;
   Value rate, factor;             ///< [1]
   Value stepSize, rootCorrection; ///< [1]
+  int64_t comparisons = 0;        ///< of factor with 0
 };
 
 } // namespace

@@ -32,7 +32,8 @@
 //     M1 .. MP                           the first moments, updated
 //     V1 .. VP                           the second ones, of AdamW, updated
 //     -> norm                            []         of all gradients * share
-//     -> W1 .. WP, M1 .. MP, V1 .. VP    each in the place of its argument
+//     -> W1 .. WP, M1 .. MP, V1 .. VP    each in the place of its argument;
+//                                        unchanged where norm is not finite
 //
 //===----------------------------------------------------------------------===//
 

@@ -312,6 +312,10 @@ Result<double> CompiledTrainingModel::update(const TrainingUpdate &update) try {
   if (update.labels < 1)
     return Status::error("an update of " + std::to_string(update.labels) +
                          " labels; 1 or more are expected");
+  if (!std::isfinite(update.learningRate))
+    return Status::error("an update with learning rate " +
+                         spellNumber(update.learningRate) +
+                         "; a finite number is expected");
   ProgramRunner &runner = *optimizer->runner;
   const float rate = update.learningRate;
   const auto share = static_cast<float>(1 / static_cast<double>(update.labels));
@@ -327,7 +331,6 @@ Result<double> CompiledTrainingModel::update(const TrainingUpdate &update) try {
     KF_RETURN_IF_ERROR(runner.write(2, step, sizeof(step)));
   }
   KF_RETURN_IF_ERROR(runner.execute(StepSizes(1)));
-  ++count;
   for (const std::unique_ptr<Buffer> &buffer : gradients)
     KF_RETURN_IF_ERROR(stream->fill(*buffer, 0, buffer->size() / 4 * 4, 0));
   KF_RETURN_IF_ERROR(stream->synchronize());
@@ -336,6 +339,7 @@ Result<double> CompiledTrainingModel::update(const TrainingUpdate &update) try {
   if (!std::isfinite(result))
     return Status::error("the norm of the gradients is not finite; lower the "
                          "learning rate");
+  ++count;
   return result;
 } catch (...) {
   return statusOfException();

@@ -83,7 +83,9 @@ public:
   virtual Result<TrainingLoss> accumulate(const TrainingBatch &batch,
                                           CancelFlag cancelled = nullptr) = 0;
   /// Changes the weights, clears the gradients, and gives their global norm
-  /// before clipping (of the mean over labels).
+  /// before clipping (of the mean over labels). Errors: no labels, a rate that
+  /// is not finite, and a norm that is not: then nothing is changed, and the
+  /// update does not count.
   virtual Result<double> update(const TrainingUpdate &update) = 0;
   /// The loss of a batch, which changes nothing.
   virtual Result<TrainingLoss> evaluate(const TrainingBatch &batch,
@@ -97,7 +99,7 @@ public:
   /// Errors: no such state, another type or shape.
   virtual Status writeState(const std::string &name,
                             const HostTensor &value) = 0;
-  /// How often update() has been called, which a checkpoint keeps as well.
+  /// How often update() has changed weights, which a checkpoint keeps as well.
   virtual int64_t updates() const = 0;
   virtual void setUpdates(int64_t count) = 0;
 

@@ -414,6 +414,53 @@ TEST(Training, OverfitsOneBatch) {
   }
 }
 
+TEST(Training, GradientsWithoutAFiniteNormChangeNothing) {
+  for (const auto kind :
+       {OptimizerOptions::Kind::AdamW, OptimizerOptions::Kind::Sgd}) {
+    TrainingOptions options = smallOptions(1, 16);
+    options.optimizer.kind = kind;
+    Model model = openOrFail(options, openSmall());
+    ASSERT_TRUE(model);
+    TrainingBatch batch;
+    batch.length = 16;
+    addRow(batch, {16}, 8, 0, kSmallVocabulary);
+    const TrainingUpdate update = {.learningRate = 1e-2f,
+                                   .labels = labelsOf(batch)};
+    ASSERT_TRUE(succeeds(model->accumulate(batch, nullptr).status()));
+    ASSERT_TRUE(succeeds(model->update(update).status()));
+    // Losses and gradients are finite, the squares of these are not.
+    auto head = model->readState("lm_head.weight");
+    ASSERT_TRUE(head.ok()) << head.message();
+    const HostTensor usual = *head;
+    for (int64_t i = 0; i < head->elementCount(); ++i)
+      head->data<float>()[i] *= 1e25f;
+    ASSERT_TRUE(succeeds(model->writeState("lm_head.weight", *head)));
+    auto states = [&] {
+      std::map<std::string, std::vector<float>> all;
+      for (const std::string &name : model->stateNames()) {
+        auto state = model->readState(name);
+        EXPECT_TRUE(state.ok()) << state.message();
+        if (state.ok())
+          all[name] = toFloats(*state);
+      }
+      return all;
+    };
+    const auto before = states();
+    ASSERT_TRUE(succeeds(model->accumulate(batch, nullptr).status()));
+    EXPECT_TRUE(failsWith(model->update(update).status(), "is not finite"));
+    EXPECT_EQ(states(), before);
+    EXPECT_EQ(model->updates(), 1);
+    ASSERT_TRUE(succeeds(model->writeState("lm_head.weight", usual)));
+    EXPECT_TRUE(
+        failsWith(model->update({.learningRate = NAN, .labels = 1}).status(),
+                  "an update with learning rate nan"));
+    // What could not be used is gone.
+    ASSERT_TRUE(succeeds(model->accumulate(batch, nullptr).status()));
+    EXPECT_TRUE(succeeds(model->update(update).status()));
+    EXPECT_EQ(model->updates(), 2);
+  }
+}
+
 TEST(Training, AdaptersBesideBlocksAreThoseBesideTheirNumbers) {
   TrainingBatch batch;
   batch.length = 16;
