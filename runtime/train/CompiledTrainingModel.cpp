@@ -52,6 +52,9 @@ TrainingShape CompiledTrainingModel::shapeOf(TrainingPart part) const {
 }
 
 Status CompiledTrainingModel::openAll(const TrainingSources &sources) {
+  if (!options.lora && options.model.float8 != Float8Weights::Rounded)
+    return Status::error("weights that are kept in 8 bits (--float8=f8) cannot "
+                         "be trained; leave it out, or train an adapter");
   KF_ASSIGN_OR_RETURN(model, openModel(options.model, options.withTokenizer,
                                        sources.embedded, options.observer));
   settleContext(model.config, options.length);

@@ -565,8 +565,15 @@ TEST(Training, SaysWhatIsWrong) {
   options.lora->dropout = 0;
   options.lora->targets = {"x_proj"};
   expectError("'x_proj'");
+  options.lora.reset();
+  for (const auto kept : {Float8Weights::Kept, Float8Weights::KeptIfAny}) {
+    options.model.float8 = kept;
+    expectError("weights that are kept in 8 bits (--float8=f8) cannot be "
+                "trained");
+  }
+  options.model.float8 = Float8Weights::Rounded;
 
-  options.lora->targets = {"q_proj"};
+  options.lora = LoraConfig{.rank = 8, .alpha = 1, .targets = {"q_proj"}};
   Model model = openOrFail(options, openSmall());
   ASSERT_TRUE(model);
   TrainingBatch batch;
