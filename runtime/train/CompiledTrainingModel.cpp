@@ -13,10 +13,13 @@
 #include "runtime/core/Quote.h"
 #include "runtime/core/SamplingMath.h"
 #include "runtime/core/UsableThreads.h"
+#include "runtime/io/Safetensors.h"
 #include "runtime/io/SafetensorsWriter.h"
 #include "runtime/model/RopeFactors.h"
 #include "runtime/model/TensorList.h"
 #include "runtime/session/PackingProgress.h"
+
+#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cmath>
@@ -65,6 +68,7 @@ Status CompiledTrainingModel::openAll(const TrainingSources &sources) {
   if (!listed.ok())
     return nameModel(model, listed.status());
   tensors = listed.take();
+  KF_RETURN_IF_ERROR(checkStoredNames());
   KF_ASSIGN_OR_RETURN(target, sources.device(options.device, options.observer));
   const int64_t threads =
       options.device.threads
@@ -84,6 +88,28 @@ Status CompiledTrainingModel::openAll(const TrainingSources &sources) {
   KF_ASSIGN_OR_RETURN(gradient, make(TrainingPart::Gradient));
   KF_ASSIGN_OR_RETURN(optimizer, make(TrainingPart::Update));
   return initialize();
+}
+
+/// Files of all weights have the names that a model lists: an error where the
+/// checkpoint has others, by which alone they would be found again.
+Status CompiledTrainingModel::checkStoredNames() const {
+  if (options.lora || options.model.dummy.used())
+    return Status();
+  KF_ASSIGN_OR_RETURN(const ModelKind kind, findModelKind(options.model.path));
+  if (kind != ModelKind::Folder)
+    return Status();
+  KF_ASSIGN_OR_RETURN(const std::unique_ptr<WeightSource> stored,
+                      openSafetensors(options.model.path));
+  KF_ASSIGN_OR_RETURN(const std::vector<ListedTensor> found,
+                      findTensors(model.config, *model.weights));
+  for (const ListedTensor &tensor : found)
+    if (!stored->describe(tensor.name).ok())
+      return nameModel(
+          model, Status::error("its checkpoint has " + inQuotes(tensor.name) +
+                               " under another name or within another tensor, "
+                               "as which it would not be saved; train an "
+                               "adapter"));
+  return Status();
 }
 
 Status CompiledTrainingModel::allocate() {
@@ -441,6 +467,23 @@ Status CompiledTrainingModel::saveAdapter(const std::string &path) {
                           written);
 }
 
+/// config.json of weights that are all f32, and that share an output matrix
+/// with the embeddings where `isTied`.
+static Result<std::string> configOfFloats(const std::string &text,
+                                          bool isTied) {
+  auto config = nlohmann::ordered_json::parse(text, nullptr,
+                                              /*allow_exceptions=*/false);
+  if (!config.is_object())
+    return Status::error("the model's configuration is no JSON object, so that "
+                         "no config.json can be written");
+  config.erase("quantization_config");
+  config.erase("compression_config");
+  config.erase("dtype");
+  config["torch_dtype"] = "float32";
+  config["tie_word_embeddings"] = isTied;
+  return config.dump(2) + "\n";
+}
+
 /// model.safetensors in f32, and what else the model's folder has beside its
 /// weights.
 Status CompiledTrainingModel::saveModel(const std::string &path) {
@@ -452,6 +495,9 @@ Status CompiledTrainingModel::saveModel(const std::string &path) {
   if (error)
     return Status::error("cannot make the folder '" + path +
                          "': " + error.message());
+  KF_ASSIGN_OR_RETURN(
+      const std::string config,
+      configOfFloats(model.configText, model.config.tiedEmbeddings));
   std::map<std::string, bool> isTransposed;
   for (const ListedTensor &listed : listTensors(model.config))
     isTransposed[listed.key] = listed.transposed;
@@ -477,5 +523,5 @@ Status CompiledTrainingModel::saveModel(const std::string &path) {
       if (error)
         return Status::error(to.string() + ": " + error.message());
     }
-  return writeFile(path + "/config.json", model.configText);
+  return writeFile(path + "/config.json", config);
 }

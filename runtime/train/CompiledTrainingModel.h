@@ -79,7 +79,8 @@ public:
   /// Opens the model and the device, gets the programs of gradients and
   /// updates, packs what is frozen, and gives what is trained its first values:
   /// all moments are 0. Errors: those of openModel(), checkTrains() and
-  /// listTrained(), the provider's, and a device without room.
+  /// listTrained(), the provider's, a device without room, and for all weights:
+  /// some that are kept in 8 bits, or that the checkpoint has by other names.
   static Result<std::unique_ptr<CompiledTrainingModel>>
   open(TrainingOptions options, const TrainingSources &sources);
   ~CompiledTrainingModel() override;
@@ -122,6 +123,7 @@ private:
   explicit CompiledTrainingModel(TrainingOptions options)
       : options(std::move(options)) {}
   Status openAll(const TrainingSources &sources);
+  Status checkStoredNames() const;
   Status allocate();
   Status initialize();
   Status initializeAdapters();

@@ -18,6 +18,7 @@
 
 #include "runtime/core/BlockFormat.h"
 #include "runtime/io/Safetensors.h"
+#include "runtime/io/SafetensorsWriter.h"
 #include "runtime/model/DummyWeights.h"
 #include "test/runtime/StatusAssertions.h"
 #include "test/runtime/TempFile.h"
@@ -546,6 +547,70 @@ TEST(Training, WeightsAreSavedAsAModel) {
   EXPECT_TRUE(again->files().tokenizer);
   EXPECT_EQ(again->evaluate(batch, nullptr)->sum,
             model->evaluate(batch, nullptr)->sum);
+}
+
+TEST(Training, TheConfigurationOfSavedWeightsIsTheirs) {
+  const OpenEmbedded open = [](bool withTokenizer) -> Result<ModelFiles> {
+    KF_ASSIGN_OR_RETURN(ModelFiles files, openSmall()(withTokenizer));
+    auto config = nlohmann::ordered_json::parse(files.configText);
+    config.erase("tie_word_embeddings");
+    config["dtype"] = "bfloat16";
+    config["quantization_config"] = {{"quant_method", "fp8"}};
+    files.configText = config.dump();
+    return files;
+  };
+  Model model = openOrFail(smallOptions(1, 16), open);
+  ASSERT_TRUE(model);
+  const TempFolder folder;
+  ASSERT_TRUE(succeeds(model->save(folder.path())));
+  std::ifstream stream(folder.path() + "/config.json");
+  const auto config = nlohmann::json::parse(stream);
+  EXPECT_EQ(config["torch_dtype"], "float32");
+  EXPECT_EQ(config["tie_word_embeddings"], false);
+  EXPECT_FALSE(config.contains("dtype"));
+  EXPECT_FALSE(config.contains("quantization_config"));
+  EXPECT_EQ(config["hidden_size"], 256);
+}
+
+TEST(Training, RefusesWeightsThatAreStoredInOthers) {
+  auto config = nlohmann::json::parse(kSmallConfig);
+  config["model_type"] = "phi3";
+  config.erase("head_dim");
+  auto parsed = parseModelConfig(config.dump());
+  ASSERT_TRUE(parsed.ok()) << parsed.message();
+  const auto random =
+      DummyWeights::create(*parsed, DataType::F32, /*seed=*/1).take();
+  std::map<std::string, HostTensor> stored = widened(*random)->tensors;
+  // As Phi-3's checkpoints have them.
+  auto join = [&](const std::string &layer, const std::string &whole,
+                  const std::vector<std::string> &parts) {
+    HostTensor &joined = stored[layer + whole];
+    for (const std::string &part : parts) {
+      const HostTensor own = stored.extract(layer + part).mapped();
+      if (joined.shape.empty())
+        joined = HostTensor{own.type, {0, own.shape[1]}, {}};
+      joined.shape[0] += own.shape[0];
+      joined.bytes.insert(joined.bytes.end(), own.bytes.begin(),
+                          own.bytes.end());
+    }
+  };
+  for (const std::string layer : {"model.layers.0.", "model.layers.1."}) {
+    join(layer, "self_attn.qkv_proj.weight",
+         {"self_attn.q_proj.weight", "self_attn.k_proj.weight",
+          "self_attn.v_proj.weight"});
+    join(layer, "mlp.gate_up_proj.weight",
+         {"mlp.gate_proj.weight", "mlp.up_proj.weight"});
+  }
+  const TempFolder folder;
+  ASSERT_TRUE(succeeds(
+      writeSafetensors(folder.path() + "/model.safetensors", stored, {})));
+  std::ofstream(folder.path() + "/config.json") << config.dump();
+  TrainingOptions options = smallOptions(1, 16);
+  options.model.path = folder.path();
+  EXPECT_TRUE(failsWith(openTraining(options, {}).status(),
+                        "under another name or within another tensor"));
+  options.lora = allLinear();
+  EXPECT_TRUE(openOrFail(options));
 }
 
 TEST(Training, SaysWhatIsWrong) {
