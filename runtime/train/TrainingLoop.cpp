@@ -41,10 +41,11 @@ public:
 private:
   int64_t steps() const { return options.learningRate.steps; }
   Status runSteps();
-  Status runStep(int64_t number);
+  Result<TrainingStep> runStep(int64_t number);
+  Status evaluate();
   Status save();
-  /// The error of step `step`, with what there is to go on from.
-  Status failed(const Status &status, int64_t step) const;
+  /// `status`, with what there is to go on from.
+  Status withSaved(const Status &status) const;
   /// Whether something is due behind step `step`, the last one apart.
   bool isDue(int64_t step, int64_t every) const {
     return every > 0 && step % every == 0 && step != steps();
@@ -56,14 +57,18 @@ private:
   const TrainingLoopOptions &options;
   TrainingListener &listener;
   int64_t saved; ///< the step that was saved last, or begun from
+  bool isSound = true; ///< whether the model may be saved, and can be
 };
 
-Status Loop::failed(const Status &status, int64_t step) const {
-  const std::string place = "step " + std::to_string(step);
+static std::string stepText(int64_t step) {
+  return "step " + std::to_string(step);
+}
+
+Status Loop::withSaved(const Status &status) const {
   if (saved == 0)
-    return status.in(place);
-  return Status::error(place + ": " + status.message() + "; step " +
-                           std::to_string(saved) + " was saved last",
+    return status;
+  return Status::error(status.message() + "; " + stepText(saved) +
+                           " was saved last",
                        status.code());
 }
 
@@ -71,12 +76,14 @@ Status Loop::save() {
   const int64_t step = model.updates();
   if (step == saved)
     return Status();
+  isSound = false; // not once more where it fails
   KF_RETURN_IF_ERROR(options.save(step, step * options.accumulate));
+  isSound = true;
   saved = step;
   return Status();
 }
 
-Status Loop::runStep(int64_t number) {
+Result<TrainingStep> Loop::runStep(int64_t number) {
   const Stopwatch watch;
   TrainingStep step;
   step.step = number + 1;
@@ -105,37 +112,47 @@ Status Loop::runStep(int64_t number) {
   if (!std::isfinite(step.gradientNorm))
     return notFinite("norm of the gradient", step.gradientNorm);
   step.seconds = watch.seconds();
-  return listener.onStep(step);
+  return step;
+}
+
+/// Nothing where nothing is held out.
+Status Loop::evaluate() {
+  if (!held)
+    return Status();
+  KF_ASSIGN_OR_RETURN(const TrainingLoss loss,
+                      evaluateLoss(model, *held, listener, options.cancelled));
+  return listener.onEvaluation(model.updates(), loss)
+      .in("evaluation behind " + stepText(model.updates()));
 }
 
 Status Loop::runSteps() {
   while (model.updates() < steps()) {
     const int64_t number = model.updates();
-    const Status status = runStep(number);
-    if (!status.ok())
-      return status.isCancelled() ? status : failed(status, number + 1);
-    if (held && isDue(number + 1, options.evaluateEvery)) {
-      KF_ASSIGN_OR_RETURN(
-          const TrainingLoss loss,
-          evaluateLoss(model, *held, listener, options.cancelled));
-      KF_RETURN_IF_ERROR(listener.onEvaluation(number + 1, loss));
+    Result<TrainingStep> step = runStep(number);
+    if (!step.ok()) {
+      isSound = step.status().isCancelled();
+      return isSound ? step.status()
+                     : step.status().in(stepText(number + 1));
     }
+    KF_RETURN_IF_ERROR(listener.onStep(*step).in(stepText(number + 1)));
+    if (isDue(number + 1, options.evaluateEvery))
+      KF_RETURN_IF_ERROR(evaluate());
     if (isDue(number + 1, options.saveEvery))
       KF_RETURN_IF_ERROR(save());
   }
-  return Status();
+  KF_RETURN_IF_ERROR(save());
+  return evaluate();
 }
 
 Status Loop::run() {
   const Status status = runSteps();
-  if (!status.ok() && !status.isCancelled())
+  if (status.ok())
     return status;
-  KF_RETURN_IF_ERROR(save());
-  if (!status.ok() || !held)
-    return status;
-  KF_ASSIGN_OR_RETURN(const TrainingLoss loss,
-                      evaluateLoss(model, *held, listener, options.cancelled));
-  return listener.onEvaluation(steps(), loss);
+  // What steps have come to is not lost where something else fails.
+  const Status kept = isSound ? save() : Status();
+  if (status.isCancelled())
+    return kept.ok() ? status : kept;
+  return withSaved(status);
 }
 
 } // namespace

@@ -63,9 +63,10 @@ struct TrainingLoopOptions {
 /// the batches of `data`, which has as many; evaluates it on those of `held`,
 /// which may be null. It is saved at the end, too, and where it is cancelled:
 /// then what was read since the last update is forgotten, and
-/// Status::cancelled() is returned. Errors name the step: the model's and the
-/// listener's, and a loss or a gradient that is not finite, behind which
-/// nothing is saved.
+/// Status::cancelled() is returned. Errors name the step, and the last one that
+/// is saved: the model's, and a loss or a gradient that is not finite, behind
+/// which nothing is saved; an evaluation's and the listener's, behind which the
+/// model is saved first.
 Status train(TrainingModel &model, TrainingBatches &data, TrainingBatches *held,
              const TrainingLoopOptions &options, TrainingListener &listener);
 

@@ -45,6 +45,7 @@ public:
                                 CancelFlag cancelled) override {
     if (isCancelled(cancelled))
       return Status::cancelled();
+    KF_RETURN_IF_ERROR(evaluation);
     return run(batch, nullptr);
   }
   Result<double> update(const TrainingUpdate &update) override {
@@ -84,6 +85,7 @@ public:
   Status save(const std::string &) override { return Status(); }
 
   std::function<void()> onAccumulate; ///< before each batch, if it is set
+  Status evaluation;                  ///< what evaluations fail with
   double lossFactor = 1;              ///< of what is reported
   double normFactor = 1;              ///< likewise
   int64_t accumulated = 0;            ///< batches

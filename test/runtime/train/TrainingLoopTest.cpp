@@ -49,8 +49,9 @@ public:
     return failAt == step.step ? Status::error("the log is full") : Status();
   }
   Status onEvaluation(int64_t step, const TrainingLoss &loss) override {
-    evaluations[step] = loss.mean();
-    return Status();
+    EXPECT_TRUE(evaluations.emplace(step, loss.mean()).second);
+    return failEvaluationAt == step ? Status::error("the log is full")
+                                    : Status();
   }
   Status save(int64_t step, int64_t batches) {
     saved.push_back(step);
@@ -70,7 +71,7 @@ public:
   std::vector<TrainingStep> steps;
   std::map<int64_t, double> evaluations;
   std::vector<int64_t> saved;
-  int64_t stopAfter = 0, failAt = 0;
+  int64_t stopAfter = 0, failAt = 0, failEvaluationAt = 0;
   std::atomic<bool> cancelled = false;
   TrainingModel *model = nullptr;
   Checkpoints *checkpoints = nullptr;
@@ -231,12 +232,43 @@ TEST_F(TrainingLoopTest, AGradientThatIsNotFinite) {
   EXPECT_TRUE(recorder.saved.empty());
 }
 
-TEST_F(TrainingLoopTest, AnErrorOfTheListenerNamesTheStep) {
+TEST_F(TrainingLoopTest, AnErrorOfTheListenerLosesNoStep) {
   TrainingBatches data = batches();
   recorder.failAt = 2;
   EXPECT_TRUE(
       failsWith(train(model, data, nullptr, optionsOf(recorder, 17), recorder),
-                "step 2: the log is full"));
+                "step 2: the log is full; step 2 was saved last"));
+  EXPECT_EQ(recorder.saved, std::vector<int64_t>{2});
+}
+
+TEST_F(TrainingLoopTest, AnErrorOfAnEvaluationLosesNoStep) {
+  TrainingBatches data = batches(), other = heldOut();
+  recorder.failEvaluationAt = 8;
+  EXPECT_TRUE(
+      failsWith(train(model, data, &other, optionsOf(recorder, 17), recorder),
+                "evaluation behind step 8: the log is full; step 8 was saved "
+                "last"));
+  EXPECT_EQ(recorder.saved, (std::vector<int64_t>{5, 8}));
+
+  model.evaluation = Status::error("the device is lost");
+  EXPECT_TRUE(
+      failsWith(train(model, data, &other, optionsOf(recorder, 17), recorder),
+                "evaluation behind step 16: the device is lost; step 16 was "
+                "saved last"));
+  EXPECT_EQ(recorder.saved, (std::vector<int64_t>{5, 8, 10, 15, 16}));
+}
+
+TEST_F(TrainingLoopTest, WhatCannotBeSavedIsTriedOnce) {
+  TrainingBatches data = batches();
+  TrainingLoopOptions options = optionsOf(recorder, 17);
+  int tries = 0;
+  options.save = [&](int64_t, int64_t) {
+    ++tries;
+    return Status::error("the disk is full");
+  };
+  EXPECT_TRUE(failsWith(train(model, data, nullptr, options, recorder),
+                        "the disk is full"));
+  EXPECT_EQ(tries, 1);
 }
 
 TEST_F(TrainingLoopTest, ATrainingThatIsOverDoesNothing) {
