@@ -119,23 +119,29 @@ Status ExampleEncoder::encodeConversation(const ConversationExample &source,
       continue;
     KF_ASSIGN_OR_RETURN(PromptEncoder::Encoded answered, encode(i + 1, false));
     KF_RETURN_IF_ERROR(checkVocabulary(answered.ids));
-    size_t first = 0;
-    if (i > 0) {
-      KF_ASSIGN_OR_RETURN(const PromptEncoder::Encoded prompt, encode(i, true));
-      first = sharedTokens(prompt.ids, answered.ids);
+    const Result<PromptEncoder::Encoded> prompt = encode(i, true);
+    if (!prompt.ok() && (i > 0 || prompt.status().isCancelled()))
+      return prompt.status();
+    if (!prompt.ok() || !answered.text.starts_with(prompt->text)) {
+      if (i == 0)
+        return Status::error(
+            "messages[0] is the assistant's, and the chat template does not "
+            "tell what is before it" +
+            (prompt.ok() ? std::string() : ": " + prompt.message()) +
+            "; put a message in front, or have all tokens count with "
+            "--train-on-prompt");
       // An answer may begin otherwise than its prompt has it, without thoughts
       // for instance, but what is before it has to be the same.
-      if (!answered.text.starts_with(prompt.text)) {
-        KF_ASSIGN_OR_RETURN(const PromptEncoder::Encoded before,
-                            encode(i, false));
-        if (!answered.text.starts_with(before.text))
-          return Status::error(
-              "the chat template writes what is before messages[" +
-              std::to_string(i) +
-              "] otherwise once that is there, so that its tokens cannot be "
-              "found; --train-on-prompt has all tokens count");
-      }
+      KF_ASSIGN_OR_RETURN(const PromptEncoder::Encoded before,
+                          encode(i, false));
+      if (!answered.text.starts_with(before.text))
+        return Status::error(
+            "the chat template writes what is before messages[" +
+            std::to_string(i) +
+            "] otherwise once that is there, so that its tokens cannot be "
+            "found; --train-on-prompt has all tokens count");
     }
+    const size_t first = sharedTokens(prompt->ids, answered.ids);
     const bool goesOn = current && answered.text.starts_with(text);
     if (current && !goesOn)
       out.push_back(*std::exchange(current, std::nullopt));

@@ -9,7 +9,8 @@
 // Which tokens of a conversation are the assistant's, the chat template does
 // not say. So each of its messages is rendered as the prompt that it answers,
 // which ends with what begins an answer, and again with the answer at the end:
-// what the second has beyond the first are its tokens. Answers of one
+// what the second has beyond the first are its tokens. The prompt of a first
+// message is the rendering of no messages at all. Answers of one
 // conversation make one example as long as the template writes what was before
 // each as it did before. A template that writes earlier turns otherwise
 // (without their thoughts, say) makes several examples, each of which is what

@@ -214,6 +214,41 @@ TEST_F(ExampleEncoderTest, ATemplateThatTellsNoAnswerFromItsPrompt) {
   EXPECT_EQ(encode(open(file, true), kChat).size(), 1u);
 }
 
+TEST_F(ExampleEncoderTest, AConversationMayBeginWithTheAssistant) {
+  const TempFolder folder;
+  const std::string line =
+      R"({"messages": [{"role": "assistant", "content": "Hi there."}]})";
+  EXPECT_EQ(learnt(encode(open(), line)[0]), "Hi there.<|eot_id|>");
+  // Neither is a system prompt of the template's own learnt.
+  const std::string file = folder.write(
+      "system.jinja",
+      "<|begin_of_text|>[system]Be kind.<|eot_id|>{% for m in messages %}"
+      "[{{ m.role }}]\n{{ m.content }}<|eot_id|>{% endfor %}"
+      "{% if add_generation_prompt %}[assistant]\n{% endif %}");
+  const std::string text = learnt(encode(open(file), line)[0]);
+  EXPECT_TRUE(text.ends_with("Hi there.<|eot_id|>")) << text;
+  EXPECT_EQ(text.find("assistant"), std::string::npos) << text;
+
+  const std::string refusing = folder.write(
+      "refusing.jinja",
+      "{% if not messages %}{{ raise_exception('no messages') }}{% endif %}"
+      "{% for m in messages %}[{{ m.role }}]{{ m.content }}{% endfor %}");
+  EXPECT_TRUE(failsWith(
+      statusOf(open(refusing), line),
+      "messages[0] is the assistant's, and the chat template does not tell "
+      "what is before it: "));
+  EXPECT_EQ(encode(open(refusing, true), line).size(), 1u);
+  const std::string other = folder.write(
+      "other.jinja", "{% if messages %}[system]Be kind.{% endif %}"
+                     "{% for m in messages %}[{{ m.role }}]{{ m.content }}"
+                     "{% endfor %}{% if add_generation_prompt %}[assistant]"
+                     "{% endif %}");
+  EXPECT_TRUE(failsWith(statusOf(open(other), line),
+                        "does not tell what is before it; put a message in "
+                        "front, or have all tokens count with "
+                        "--train-on-prompt"));
+}
+
 TEST_F(ExampleEncoderTest, Errors) {
   const TempFolder folder;
   EXPECT_TRUE(failsWith(
