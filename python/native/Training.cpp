@@ -198,6 +198,8 @@ trainModel(const nb::bytes &path, const std::string &device, int64_t threads,
   request.run.cancelled = &cancelled;
   request.run.observer = &told;
   raiseIfError(readRequest(options, request));
+  if (!request.lora)
+    request.run.fullModel = request.model.path;
   StepListener listener(onStep);
   Result<Outcome> outcome = runInterruptibly(
       cancelled, [&] { return runTraining(request, listener); });

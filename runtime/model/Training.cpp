@@ -116,3 +116,11 @@ Status kf::checkTrains(const ModelConfig &config) {
                            "yet");
   return Status();
 }
+
+Status kf::checkSaves(const ModelConfig &config) {
+  if (config.naming != TensorNaming::HuggingFace)
+    return Status::error("all weights of a GGUF file cannot be trained: it is "
+                         "not written with new ones; give a folder, or train "
+                         "an adapter with --lora");
+  return Status();
+}

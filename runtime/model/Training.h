@@ -123,6 +123,9 @@ Result<std::vector<TrainedTensor>> listTrained(const ModelConfig &config,
 /// built of.
 Status checkTrains(const ModelConfig &config);
 
+/// An error where a model of `config` is not written with new weights.
+Status checkSaves(const ModelConfig &config);
+
 } // namespace kf
 
 #endif // KF_RUNTIME_MODEL_TRAINING_H

@@ -63,6 +63,8 @@ Status CompiledTrainingModel::openAll(const TrainingSources &sources) {
   settleContext(model.config, options.length);
   if (Status status = checkTrains(model.config); !status.ok())
     return nameModel(model, status);
+  if (Status status = checkSaves(model.config); !options.lora && !status.ok())
+    return nameModel(model, status);
   Result<std::vector<TrainedTensor>> listed =
       listTrained(model.config, shapeOf(TrainingPart::Gradient));
   if (!listed.ok())
@@ -487,9 +489,6 @@ static Result<std::string> configOfFloats(const std::string &text,
 /// model.safetensors in f32, and what else the model's folder has beside its
 /// weights.
 Status CompiledTrainingModel::saveModel(const std::string &path) {
-  if (model.config.naming != TensorNaming::HuggingFace)
-    return Status::error("a model of a GGUF file is not saved with new "
-                         "weights; train one from a folder");
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error)

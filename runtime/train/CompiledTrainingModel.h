@@ -79,8 +79,9 @@ public:
   /// Opens the model and the device, gets the programs of gradients and
   /// updates, packs what is frozen, and gives what is trained its first values:
   /// all moments are 0. Errors: those of openModel(), checkTrains() and
-  /// listTrained(), the provider's, a device without room, and for all weights:
-  /// some that are kept in 8 bits, or that the checkpoint has by other names.
+  /// listTrained(), the provider's, a device without room, and for all weights
+  /// those of checkSaves(), some that are kept in 8 bits, or that the
+  /// checkpoint has by other names.
   static Result<std::unique_ptr<CompiledTrainingModel>>
   open(TrainingOptions options, const TrainingSources &sources);
   ~CompiledTrainingModel() override;

@@ -11,14 +11,30 @@
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/JsonText.h"
 #include "runtime/core/Lines.h"
+#include "runtime/session/OpenModel.h"
 #include "runtime/train/ModelDigest.h"
 
 #include <algorithm>
+#include <filesystem>
 
 using namespace kf;
 
 static std::string countText(int64_t count, const std::string &thing) {
   return std::to_string(count) + " " + thing + (count == 1 ? "" : "s");
+}
+
+/// An error where training all weights of the model at `path` comes to a result
+/// that cannot be written to `output`.
+static Status checkFullOutput(const ModelFiles &files, const std::string &path,
+                              const std::string &output) {
+  if (Status status = checkSaves(files.config); !status.ok())
+    return nameModel(files, status);
+  std::error_code ignored; // one of them may not be there
+  if (std::filesystem::equivalent(path, output, ignored))
+    return Status::error(quotePath(output) +
+                         " is the model's own folder, whose weights would be "
+                         "overwritten; give another --output");
+  return Status();
 }
 
 /// What became of the examples of a file, as one line.
@@ -181,6 +197,9 @@ kf::typedOptions(const std::optional<LoraConfig> &lora,
 Result<std::unique_ptr<TrainingRun>>
 TrainingRun::open(const ModelFiles &files, TrainingRunOptions options,
                   const OpenTrainingModel &open) try {
+  if (options.fullModel)
+    KF_RETURN_IF_ERROR(
+        checkFullOutput(files, *options.fullModel, options.output));
   KF_ASSIGN_OR_RETURN(
       Checkpoints checkpoints,
       Checkpoints::open(options.output, options.keep, options.observer));

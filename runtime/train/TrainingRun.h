@@ -39,6 +39,10 @@ struct TrainingRunOptions {
   /// `output` has none.
   std::optional<std::string> resume;
 
+  /// The path of the model where all of its weights are trained, so that the
+  /// result is a model of its own; empty: the embedded one.
+  std::optional<std::string> fullModel;
+
   TemplateOptions chatTemplate;
   bool trainOnPrompt = false;
   LongExamples longExamples = LongExamples::Cut;
@@ -73,7 +77,8 @@ using OpenTrainingModel = std::function<Result<std::unique_ptr<TrainingModel>>(
 class TrainingRun {
 public:
   /// Reads all examples with the tokenizer of `files`, then opens the model.
-  /// Errors: a folder that has checkpoints or none, against `resume`; a
+  /// Errors: a model that cannot be written, or not to `output`, where it is
+  /// read from; a folder that has checkpoints or none, against `resume`; a
   /// checkpoint of another training; those of the files and of `open`;
   /// Status::cancelled().
   static Result<std::unique_ptr<TrainingRun>>

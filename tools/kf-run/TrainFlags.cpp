@@ -194,6 +194,8 @@ Status TrainFlags::complete() {
                                               : LearningRate::Decay::Linear;
   optimizer.kind = optimizerName == "sgd" ? OptimizerOptions::Kind::Sgd
                                           : OptimizerOptions::Kind::AdamW;
+  if (full)
+    run.fullModel = model;
   run.chatTemplate = chatTemplate.options;
   run.longExamples =
       longName == "drop" ? LongExamples::Drop : LongExamples::Cut;
