@@ -56,7 +56,7 @@ private:
   TrainingBatches *held;
   const TrainingLoopOptions &options;
   TrainingListener &listener;
-  int64_t saved; ///< the step that was saved last, or begun from
+  int64_t saved;       ///< the step that was saved last, or begun from
   bool isSound = true; ///< whether the model may be saved, and can be
 };
 
@@ -126,13 +126,15 @@ Status Loop::evaluate() {
 }
 
 Status Loop::runSteps() {
+  // An interruption may have been within it.
+  if (saved > 0 && isDue(saved, options.evaluateEvery))
+    KF_RETURN_IF_ERROR(evaluate());
   while (model.updates() < steps()) {
     const int64_t number = model.updates();
     Result<TrainingStep> step = runStep(number);
     if (!step.ok()) {
       isSound = step.status().isCancelled();
-      return isSound ? step.status()
-                     : step.status().in(stepText(number + 1));
+      return isSound ? step.status() : step.status().in(stepText(number + 1));
     }
     KF_RETURN_IF_ERROR(listener.onStep(*step).in(stepText(number + 1)));
     if (isDue(number + 1, options.evaluateEvery))

@@ -61,7 +61,8 @@ struct TrainingLoopOptions {
 
 /// Trains `model` from the step after its last update to the last step, with
 /// the batches of `data`, which has as many; evaluates it on those of `held`,
-/// which may be null. It is saved at the end, too, and where it is cancelled:
+/// which may be null, also at first where that is due behind the last update.
+/// It is saved at the end, too, and where it is cancelled:
 /// then what was read since the last update is forgotten, and
 /// Status::cancelled() is returned. Errors name the step, and the last one that
 /// is saved: the model's, and a loss or a gradient that is not finite, behind

@@ -22,7 +22,8 @@
 
 using namespace kf;
 
-/// How many bytes of the log `text` are of steps up to `step`.
+/// How many bytes of the log `text` are of steps up to `step`, without an
+/// evaluation behind it: if one is due, it is done again.
 static size_t bytesUntil(std::string_view text, int64_t step) {
   size_t kept = 0;
   while (true) {
@@ -31,8 +32,10 @@ static size_t bytesUntil(std::string_view text, int64_t step) {
       return kept; // a line that was cut off
     const Result<JsonDocument> line = parseJson(text.substr(kept, end - kept));
     if (!line.ok() || !(*line)->is_object() || !(*line)->contains("step") ||
-        !(**line)["step"].is_number_unsigned() ||
-        (**line)["step"].get<int64_t>() > step)
+        !(**line)["step"].is_number_unsigned())
+      return kept;
+    const int64_t at = (**line)["step"].get<int64_t>();
+    if (at > step || (at == step && (*line)->contains("eval_loss")))
       return kept;
     kept = end + 1;
   }

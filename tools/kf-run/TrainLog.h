@@ -21,9 +21,9 @@ namespace kf {
 /// thread.
 class TrainLog {
 public:
-  /// Of a training that goes on behind step `step`: the lines of later steps,
-  /// which an interrupted one has left, go, and with `step` 0 all of them. "-"
-  /// is stdout. Errors name the file.
+  /// Of a training that goes on behind step `step`: the lines of what is
+  /// behind it, which an interrupted one has left, go, and with `step` 0 all of
+  /// them. "-" is stdout. Errors name the file.
   static Result<TrainLog> open(const std::string &path, int64_t step);
 
   Status write(const std::string &line);

@@ -250,12 +250,27 @@ TEST_F(TrainingLoopTest, AnErrorOfAnEvaluationLosesNoStep) {
                 "last"));
   EXPECT_EQ(recorder.saved, (std::vector<int64_t>{5, 8}));
 
+  recorder.failEvaluationAt = 0;
+  recorder.evaluations.clear();
   model.evaluation = Status::error("the device is lost");
-  EXPECT_TRUE(
-      failsWith(train(model, data, &other, optionsOf(recorder, 17), recorder),
-                "evaluation behind step 16: the device is lost; step 16 was "
-                "saved last"));
-  EXPECT_EQ(recorder.saved, (std::vector<int64_t>{5, 8, 10, 15, 16}));
+  EXPECT_TRUE(failsWith(
+      train(model, data, &other, optionsOf(recorder, 17), recorder),
+      "evaluation behind step 8: the device is lost; step 8 was saved "
+      "last"));
+}
+
+TEST_F(TrainingLoopTest, AnInterruptedEvaluationIsMadeUp) {
+  TrainingBatches data = batches(), other = heldOut();
+  recorder.stopAfter = 8;
+  EXPECT_TRUE(train(model, data, &other, optionsOf(recorder, 17), recorder)
+                  .isCancelled());
+  EXPECT_TRUE(recorder.evaluations.empty());
+  recorder.cancelled = false;
+  recorder.stopAfter = 0;
+  ASSERT_TRUE(
+      succeeds(train(model, data, &other, optionsOf(recorder, 17), recorder)));
+  EXPECT_TRUE(recorder.evaluations.contains(8));
+  EXPECT_EQ(recorder.evaluations.size(), 3u);
 }
 
 TEST_F(TrainingLoopTest, WhatCannotBeSavedIsTriedOnce) {
