@@ -48,7 +48,6 @@ std::string headText(const CheckpointHead &head) {
         (options.empty() ? "" : ",") + jsonText(name) + ":" + jsonText(value);
   return jsonObject({{"format", jsonText(kFormat)},
                      {"step", jsonText(head.step)},
-                     {"batches", jsonText(head.batches)},
                      {"model", jsonText(head.model)},
                      {"data", jsonText(head.data)},
                      {"options", "{" + options + "}"}}) +
@@ -66,7 +65,6 @@ Result<CheckpointHead> parseHead(std::string_view text) {
   KF_RETURN_IF_ERROR(reader.integer("format", kFormat, kFormat).status());
   CheckpointHead head;
   KF_ASSIGN_OR_RETURN(head.step, reader.integer("step", 0, INT64_MAX));
-  KF_ASSIGN_OR_RETURN(head.batches, reader.integer("batches", 0, INT64_MAX));
   KF_ASSIGN_OR_RETURN(head.model, reader.text("model"));
   KF_ASSIGN_OR_RETURN(head.data, reader.text("data"));
   const json *options = reader.find("options");

@@ -31,8 +31,7 @@ namespace kf {
 
 /// What a checkpoint is of.
 struct CheckpointHead {
-  int64_t step = 0;    ///< updates until then
-  int64_t batches = 0; ///< that were read until then
+  int64_t step = 0; ///< updates until then
   // What has to be the same for training to go on to the same bits:
   std::string model = {}; ///< a digest
   std::string data = {};  ///< a digest

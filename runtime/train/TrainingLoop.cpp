@@ -77,7 +77,7 @@ Status Loop::save() {
   if (step == saved)
     return Status();
   isSound = false; // not once more where it fails
-  KF_RETURN_IF_ERROR(options.save(step, step * options.accumulate));
+  KF_RETURN_IF_ERROR(options.save(step));
   isSound = true;
   saved = step;
   return Status();

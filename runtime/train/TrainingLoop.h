@@ -54,8 +54,8 @@ struct TrainingLoopOptions {
   int64_t accumulate = 1;    ///< batches of a step
   int64_t evaluateEvery = 0; ///< steps; 0: at the end alone
   int64_t saveEvery = 0;     ///< likewise
-  /// Keeps the model as it is after `step` steps, which read `batches` batches.
-  std::function<Status(int64_t step, int64_t batches)> save;
+  /// Keeps the model as it is after `step` steps.
+  std::function<Status(int64_t step)> save;
   CancelFlag cancelled = nullptr;
 };
 

@@ -127,6 +127,12 @@ Status TrainingRun::readData(const ModelFiles &files) {
         TrainingBatches(data.examples, batchOptions()).count();
     allSteps = (batches + options.accumulate - 1) / options.accumulate;
   }
+  int64_t rows = 0;
+  if (__builtin_mul_overflow(options.batch, options.accumulate, &rows) ||
+      __builtin_mul_overflow(rows, allSteps, &rows))
+    return Status::error(std::to_string(allSteps) +
+                         " steps read more rows than can be counted; give "
+                         "fewer --steps");
   return Status();
 }
 
@@ -161,7 +167,15 @@ Status TrainingRun::describeTraining(const ModelFiles &files) {
         std::pair("--no-shuffle", !options.shuffle)})
     if (isGiven)
       head.options[name] = "";
-  return begun ? checkSameTraining(last, *begun, head) : Status();
+  if (!begun)
+    return Status();
+  KF_RETURN_IF_ERROR(checkSameTraining(last, *begun, head));
+  if (begun->step > allSteps)
+    return Status::error("checkpoint " + quotePath(last) + " is of step " +
+                         std::to_string(begun->step) + " of " +
+                         std::to_string(allSteps) +
+                         "; give more --steps, or an earlier checkpoint");
+  return Status();
 }
 
 std::map<std::string, std::string>
@@ -232,9 +246,8 @@ Status TrainingRun::run(TrainingListener &listener) try {
                               .evaluateEvery = options.evalEvery,
                               .saveEvery = options.saveEvery,
                               .save =
-                                  [this](int64_t step, int64_t count) {
+                                  [this](int64_t step) {
                                     head.step = step;
-                                    head.batches = count;
                                     KF_RETURN_IF_ERROR(
                                         checkpoints.save(*trained, head));
                                     last = checkpoints.pathOf(step);

@@ -36,7 +36,6 @@ class CheckpointsTest : public testing::Test {
 protected:
   static CheckpointHead headOf(int64_t step) {
     return {.step = step,
-            .batches = step * 2,
             .model = "m",
             .data = "d",
             .options = {{"--lora", "16"}, {"--full", ""}}};
@@ -85,7 +84,6 @@ TEST_F(CheckpointsTest, ReadsWhatItWrote) {
   const std::optional<CheckpointHead> head = checkpoints.newest();
   ASSERT_TRUE(head);
   EXPECT_EQ(head->step, 10);
-  EXPECT_EQ(head->batches, 20);
   EXPECT_EQ(head->options, headOf(10).options);
   EXPECT_TRUE(succeeds(checkSameTraining("p", *head, headOf(3))));
   expectStates(checkpoints.pathOf(9), 9);
@@ -148,8 +146,7 @@ TEST_F(CheckpointsTest, OnesThatCannotBeReadArePassedOver) {
 }
 
 TEST_F(CheckpointsTest, HostileHeads) {
-  const std::string good =
-      R"("format":1,"step":1,"batches":1,"model":"m","data":"d")";
+  const std::string good = R"("format":1,"step":1,"model":"m","data":"d")";
   for (const auto &[text, error] :
        std::vector<std::pair<std::string, std::string>>{
            {"[]", "a JSON object is expected, not []"},

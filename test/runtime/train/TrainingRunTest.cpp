@@ -198,6 +198,29 @@ TEST_F(TrainingRunTest, AtAConstantRateItMayBecomeLonger) {
   EXPECT_EQ(statesOf(options, listener), whole);
 }
 
+TEST_F(TrainingRunTest, ACheckpointBehindTheLastStep) {
+  TrainingRunOptions options = optionsOf(listener);
+  options.learningRate.decay = LearningRate::Decay::Constant;
+  options.steps = 5;
+  options.epochs.reset();
+  (void)statesOf(options, listener);
+  options.steps = 3;
+  options.resume = "";
+  EXPECT_TRUE(failsWith(open(options).status(),
+                        "out/checkpoint-5' is of step 5 of 3; give more "
+                        "--steps, or an earlier checkpoint"));
+}
+
+TEST_F(TrainingRunTest, StepsThatCannotBeCounted) {
+  TrainingRunOptions options = optionsOf(listener);
+  options.batch = options.accumulate = 65536;
+  options.steps = int64_t(1) << 40;
+  options.epochs.reset();
+  EXPECT_TRUE(failsWith(open(options).status(),
+                        "1099511627776 steps read more rows than can be "
+                        "counted; give fewer --steps"));
+}
+
 TEST_F(TrainingRunTest, RowsThatTheModelHasNoPositionsFor) {
   TrainingRunOptions options = optionsOf(listener);
   options.length = 2000;
