@@ -82,6 +82,14 @@ Status TrainingRun::findCheckpoint() {
   if (!options.resume->empty()) {
     last = *options.resume;
     KF_ASSIGN_OR_RETURN(begun, readCheckpointHead(last));
+    namespace fs = std::filesystem;
+    std::error_code ignored;
+    const fs::path folder = fs::canonical(last, ignored).parent_path();
+    if (!checkpoints.steps().empty() &&
+        !fs::equivalent(folder, options.output, ignored))
+      return Status::error(output +
+                           " has checkpoints of a training, of which " +
+                           quotePath(last) + " is none; give another --output");
     return Status();
   }
   begun = checkpoints.newest();

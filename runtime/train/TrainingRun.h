@@ -35,8 +35,8 @@ struct TrainingRunOptions {
   // What is not learnt, one of them or none:
   std::optional<std::string> evalData; ///< another file
   std::optional<double> evalSplit;     ///< a share of `data`, above 0
-  /// A checkpoint to go on from; empty: the newest of `output`. Without it,
-  /// `output` has none.
+  /// A checkpoint to go on from; empty: the newest of `output`. `output` has
+  /// no others than that one's training.
   std::optional<std::string> resume;
 
   /// The path of the model where all of its weights are trained, so that the

@@ -221,6 +221,21 @@ TEST_F(TrainingRunTest, StepsThatCannotBeCounted) {
                         "counted; give fewer --steps"));
 }
 
+TEST_F(TrainingRunTest, CheckpointsOfAnotherTrainingStay) {
+  TrainingRunOptions options = optionsOf(listener);
+  (void)statesOf(options, listener);
+  options.output = folder.path("other");
+  const auto run = open(options);
+  ASSERT_TRUE(run.ok()) << run.message();
+  ASSERT_TRUE(succeeds((*run)->run(listener)));
+  options.resume = (*run)->lastCheckpoint();
+  options.output = folder.path("out");
+  EXPECT_TRUE(failsWith(open(options).status(),
+                        "out' has checkpoints of a training, of which '" +
+                            *options.resume +
+                            "' is none; give another --output"));
+}
+
 TEST_F(TrainingRunTest, RowsThatTheModelHasNoPositionsFor) {
   TrainingRunOptions options = optionsOf(listener);
   options.length = 2000;
