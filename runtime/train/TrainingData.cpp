@@ -109,15 +109,23 @@ Status DataReader::readLines() {
 }
 
 Status DataReader::readArray() {
+  size_t count = 0;
   {
     KF_ASSIGN_OR_RETURN(const JsonDocument document, parseJson(text));
     if (!document->is_array())
       return Status::error("an array of texts or of examples is expected; the "
                            "name of a file with an example a line ends in "
                            ".jsonl");
+    count = document->size();
   }
+  const std::vector<std::string_view> elements = elementTexts(text);
+  if (elements.size() != count)
+    return Status::error(std::to_string(elements.size()) + " of " +
+                         std::to_string(count) +
+                         " elements can be told apart; give a file with an "
+                         "example a line, whose name ends in .jsonl");
   size_t number = 0;
-  for (std::string_view element : elementTexts(text)) {
+  for (std::string_view element : elements) {
     const Status status = addLine(element);
     if (!status.ok())
       return status.isCancelled()
@@ -183,10 +191,16 @@ Result<TrainingData>
 kf::readTrainingData(const std::string &path, const ExampleEncoder &encoder,
                      const TrainingDataOptions &options) try {
   KF_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::open(path));
-  DataReader reader(encoder, options, file.text(), path);
-  const Status status = path.ends_with(".txt")    ? reader.readText()
-                        : path.ends_with(".json") ? reader.readArray()
-                                                  : reader.readLines();
+  const bool isText = path.ends_with(".txt"), isArray = path.ends_with(".json");
+  std::string_view text = file.text();
+  // That of lines is taken off where they are read.
+  constexpr std::string_view byteOrderMark = "\xef\xbb\xbf";
+  if ((isText || isArray) && text.starts_with(byteOrderMark))
+    text.remove_prefix(byteOrderMark.size());
+  DataReader reader(encoder, options, text, path);
+  const Status status = isText    ? reader.readText()
+                        : isArray ? reader.readArray()
+                                  : reader.readLines();
   if (!status.ok())
     return status.isCancelled() ? status : status.in(quotePath(path));
   if (reader.data.examples.empty())

@@ -71,6 +71,17 @@ TEST_F(TrainingDataTest, AnArray) {
             "<|begin_of_text|>One bird<|end_of_text|>");
 }
 
+TEST_F(TrainingDataTest, AByteOrderMarkIsNoneOfTheData) {
+  const Result<TrainingData> array =
+      read("a.json", "\xef\xbb\xbf[\"One cat\", \"One bird\"]");
+  ASSERT_TRUE(array.ok()) << array.message();
+  EXPECT_EQ(array->examples.size(), 2u);
+  const Result<TrainingData> text = read("a.txt", "\xef\xbb\xbfOne cat");
+  ASSERT_TRUE(text.ok()) << text.message();
+  EXPECT_EQ(textOf(text->examples[0]),
+            "<|begin_of_text|>One cat<|end_of_text|>");
+}
+
 TEST_F(TrainingDataTest, ATextIsCutIntoPiecesThatMissNoToken) {
   std::string text;
   for (int i = 0; i < 50; ++i)
