@@ -165,6 +165,12 @@ Status TrainingRun::describeTraining(const ModelFiles &files) {
     head.options["--steps"] = std::to_string(allSteps);
     head.options["--min-learning-rate"] = jsonText(rate.minimum);
   }
+  // Behind the last epoch a step may have empty rows.
+  if (!options.steps &&
+      TrainingBatches(data.examples, batchOptions()).epochRows() %
+              (options.batch * options.accumulate) !=
+          0)
+    head.options["--epochs"] = std::to_string(batchOptions().epochs);
   if (options.evalSplit)
     head.options["--eval-split"] = jsonText(*options.evalSplit);
   if (options.longExamples == LongExamples::Drop)

@@ -152,7 +152,7 @@ TEST_F(TrainingRunTest, WhatDiffersIsNamedBeforeTheModelIsOpened) {
   options = optionsOf(listener);
   options.resume = "";
   options.epochs = 4;
-  EXPECT_TRUE(failsWith(open(options).status(), "was made with --steps "));
+  EXPECT_TRUE(failsWith(open(options).status(), "was made with --"));
   options.epochs = 3;
   options.trainOnPrompt = true;
   EXPECT_TRUE(
@@ -234,6 +234,29 @@ TEST_F(TrainingRunTest, CheckpointsOfAnotherTrainingStay) {
                         "out' has checkpoints of a training, of which '" +
                             *options.resume +
                             "' is none; give another --output"));
+}
+
+TEST_F(TrainingRunTest, EpochsWhoseLastStepHasEmptyRowsDoNotBecomeMore) {
+  TrainingRunOptions options = optionsOf(listener);
+  options.learningRate.decay = LearningRate::Decay::Constant;
+  options.pack = false;
+  options.epochs = 1;
+  options.batch = 4; // of 6 rows
+  (void)statesOf(options, listener);
+  options.epochs = 2;
+  options.resume = "";
+  EXPECT_TRUE(failsWith(open(options).status(),
+                        "was made with --epochs '1', and now it is '2'"));
+  options.batch = 3;
+  options.output = folder.path("whole");
+  options.resume.reset();
+  const std::vector<float> whole = statesOf(options, listener);
+  options.epochs = 1;
+  options.output = folder.path("even");
+  (void)statesOf(options, listener);
+  options.epochs = 2;
+  options.resume = "";
+  EXPECT_EQ(statesOf(options, listener), whole);
 }
 
 TEST_F(TrainingRunTest, RowsThatTheModelHasNoPositionsFor) {
