@@ -120,6 +120,8 @@ Status putInPlace(const std::string &from, const std::string &to) {
                     RENAME_EXCHANGE) == 0)
       return Status();
     // Not every file system exchanges.
+    if (errno != EINVAL && errno != ENOSYS)
+      return cannot("write", to, errno);
     fs::remove_all(to, ignored);
   }
   return ::rename(from.c_str(), to.c_str()) == 0 ? Status()
