@@ -15,6 +15,7 @@
 #include "runtime/train/ModelDigest.h"
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 
 using namespace kf;
@@ -35,6 +36,15 @@ static Status checkFullOutput(const ModelFiles &files, const std::string &path,
                          " is the model's own folder, whose weights would be "
                          "overwritten; give another --output");
   return Status();
+}
+
+/// The seed of the training of a checkpoint, or `other` where it tells none.
+static uint64_t seedOf(const CheckpointHead &head, uint64_t other) {
+  const auto option = head.options.find("--seed");
+  if (option != head.options.end())
+    std::from_chars(option->second.data(),
+                    option->second.data() + option->second.size(), other);
+  return other;
 }
 
 /// What became of the examples of a file, as one line.
@@ -234,6 +244,8 @@ TrainingRun::open(const ModelFiles &files, TrainingRunOptions options,
   std::unique_ptr<TrainingRun> run(
       new TrainingRun(std::move(options), std::move(checkpoints)));
   KF_RETURN_IF_ERROR(run->findCheckpoint());
+  if (run->begun && run->options.anySeed)
+    run->options.seed = seedOf(*run->begun, run->options.seed);
   KF_RETURN_IF_ERROR(run->readData(files));
   KF_RETURN_IF_ERROR(run->describeTraining(files));
   KF_ASSIGN_OR_RETURN(run->trained, open(run->options.batch, run->length));

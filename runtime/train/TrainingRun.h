@@ -49,7 +49,8 @@ struct TrainingRunOptions {
   int64_t batch = 4;             ///< rows
   std::optional<int64_t> length; ///< tokens of a row; nothing: 512 at most
   bool pack = true, shuffle = true;
-  uint64_t seed = 0; ///< of the order of rows, and of what is held out
+  uint64_t seed = 0;    ///< of the order of rows, and of what is held out
+  bool anySeed = false; ///< a checkpoint's own goes before it
   std::optional<int64_t> epochs; ///< 1 by default, unless there are `steps`
   std::optional<int64_t> steps;  ///< in place of epochs
   int64_t accumulate = 1;        ///< batches of a step

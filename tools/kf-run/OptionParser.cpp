@@ -221,10 +221,12 @@ void OptionParser::integers(OptionName name, std::vector<int64_t> &out,
 }
 
 void OptionParser::seed(OptionName name, std::optional<uint64_t> &out,
-                        std::string_view help) {
+                        std::string_view help, bool *byClock) {
   add(
       name, OptionKind::Integer,
-      [&out](std::string_view text) {
+      [&out, byClock](std::string_view text) {
+        if (byClock)
+          *byClock = text == "-1";
         std::optional<uint64_t> value =
             text == "-1" ? seedByClock() : parseNumber<uint64_t>(text);
         if (!value)

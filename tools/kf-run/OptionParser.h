@@ -101,7 +101,7 @@ public:
                 int64_t most, std::string_view help);
   /// Any 64-bit number without a sign, or -1: one by the clock.
   void seed(OptionName name, std::optional<uint64_t> &out,
-            std::string_view help);
+            std::string_view help, bool *byClock = nullptr);
   /// `--json FILE`, with `-` for stdout: what is written there is `what`. The
   /// file is an output(), and no model.
   void json(std::string &out, std::string_view what);

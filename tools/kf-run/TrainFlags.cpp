@@ -66,7 +66,9 @@ void TrainFlags::addDataTo(OptionParser &parser) {
   parser.flag({"no-shuffle"}, noShuffle, "rows are in the same order always");
   parser.seed({"seed", 's', "N"}, seed,
               "of the order of rows and of the adapter's first values; 0 by "
-              "default, -1: one by the clock");
+              "default, -1: one by the clock, or with --resume the "
+              "checkpoint's",
+              &run.anySeed);
 }
 
 void TrainFlags::addTrainedTo(OptionParser &parser) {

@@ -259,6 +259,19 @@ TEST_F(TrainingRunTest, EpochsWhoseLastStepHasEmptyRowsDoNotBecomeMore) {
   EXPECT_EQ(statesOf(options, listener), whole);
 }
 
+TEST_F(TrainingRunTest, AnySeedIsTheCheckpointsOwn) {
+  TrainingRunOptions options = optionsOf(listener);
+  options.anySeed = true;
+  options.seed = 7;
+  const std::vector<float> whole = statesOf(options, listener);
+  options.seed = 8;
+  options.resume = "";
+  EXPECT_EQ(statesOf(options, listener), whole);
+  options.anySeed = false;
+  EXPECT_TRUE(failsWith(open(options).status(),
+                        "was made with --seed '7', and now it is '8'"));
+}
+
 TEST_F(TrainingRunTest, RowsThatTheModelHasNoPositionsFor) {
   TrainingRunOptions options = optionsOf(listener);
   options.length = 2000;
