@@ -13,6 +13,8 @@
 
 #include "runtime/core/Quote.h"
 
+#include <tuple>
+
 using namespace kf;
 
 /// The most steps, or tokens of a row, that options take.
@@ -115,7 +117,7 @@ void TrainFlags::addStepsTo(OptionParser &parser) {
 void TrainFlags::addOptimizerTo(OptionParser &parser) {
   parser.real({"learning-rate", 0, "X"}, rate, 0, 1e3,
               "the highest; 2e-4 by default, and 2e-5 with --full");
-  parser.real({"min-learning-rate", 0, "X"}, run.learningRate.minimum, 0, 1e3,
+  parser.real({"min-learning-rate", 0, "X"}, minimumRate, 0, 1e3,
               "what it falls to; 0 by default");
   parser.choice({"schedule", 0, "NAME"}, schedule,
                 {"constant", "linear", "cosine"},
@@ -124,14 +126,10 @@ void TrainFlags::addOptimizerTo(OptionParser &parser) {
                  "steps in which it rises; 0 by default");
   parser.choice({"optimizer", 0, "NAME"}, optimizerName, {"adamw", "sgd"},
                 "adamw by default");
-  parser.real({"beta1", 0, "X"}, optimizer.beta1, 0, 1,
-              "of adamw; 0.9 by default");
-  parser.real({"beta2", 0, "X"}, optimizer.beta2, 0, 1,
-              "of adamw; 0.999 by default");
-  parser.real({"epsilon", 0, "X"}, optimizer.epsilon, 0, 1,
-              "of adamw; 1e-8 by default");
-  parser.real({"momentum", 0, "X"}, optimizer.momentum, 0, 1,
-              "of sgd; 0.9 by default");
+  parser.real({"beta1", 0, "X"}, beta1, 0, 1, "of adamw; 0.9 by default");
+  parser.real({"beta2", 0, "X"}, beta2, 0, 1, "of adamw; 0.999 by default");
+  parser.real({"epsilon", 0, "X"}, epsilon, 0, 1, "of adamw; 1e-8 by default");
+  parser.real({"momentum", 0, "X"}, momentum, 0, 1, "of sgd; 0.9 by default");
   optimizer.weightDecay = 0;
   parser.real({"weight-decay", 0, "X"}, optimizer.weightDecay, 0, 10,
               "of matrices; 0 by default");
@@ -151,6 +149,25 @@ Status TrainFlags::readTargets() {
       return Status();
     rest.remove_prefix(name.size() + 1);
   }
+}
+
+Status TrainFlags::readOptimizer() {
+  const bool isSgd = optimizerName == "sgd";
+  optimizer.kind =
+      isSgd ? OptimizerOptions::Kind::Sgd : OptimizerOptions::Kind::AdamW;
+  for (const auto &[name, isOfSgd, value, out] :
+       {std::tuple("--beta1", false, beta1, &optimizer.beta1),
+        std::tuple("--beta2", false, beta2, &optimizer.beta2),
+        std::tuple("--epsilon", false, epsilon, &optimizer.epsilon),
+        std::tuple("--momentum", true, momentum, &optimizer.momentum)}) {
+    if (value && isOfSgd != isSgd)
+      return Status::error(std::string(name) + " is for --optimizer " +
+                           (isOfSgd ? "sgd" : "adamw"));
+    *out = value.value_or(*out);
+  }
+  if (optimizer.beta1 == 1 || optimizer.beta2 == 1)
+    return Status::error("--beta1 and --beta2 take numbers below 1");
+  return Status();
 }
 
 Status TrainFlags::complete() {
@@ -184,18 +201,19 @@ Status TrainFlags::complete() {
     return Status::error("--eval-split takes a number above 0");
   if (run.evalEvery && !run.evalData && !run.evalSplit)
     return Status::error("--eval-every needs --eval-data or --eval-split");
-  if (optimizer.beta1 == 1 || optimizer.beta2 == 1)
-    return Status::error("--beta1 and --beta2 take numbers below 1");
+  KF_RETURN_IF_ERROR(readOptimizer());
   LearningRate &learningRate = run.learningRate;
   learningRate.peak = rate.value_or(full ? 2e-5 : 2e-4);
+  if (minimumRate && schedule == "constant")
+    return Status::error("--min-learning-rate is for --schedule linear and "
+                         "cosine");
+  learningRate.minimum = minimumRate.value_or(0);
   if (learningRate.minimum > learningRate.peak)
     return Status::error("--min-learning-rate is more than --learning-rate, " +
                          spellNumber(learningRate.peak));
   learningRate.decay = schedule == "constant" ? LearningRate::Decay::Constant
                        : schedule == "cosine" ? LearningRate::Decay::Cosine
                                               : LearningRate::Decay::Linear;
-  optimizer.kind = optimizerName == "sgd" ? OptimizerOptions::Kind::Sgd
-                                          : OptimizerOptions::Kind::AdamW;
   if (full)
     run.fullModel = model;
   run.chatTemplate = chatTemplate.options;

@@ -56,10 +56,12 @@ private:
   void addOptimizerTo(OptionParser &parser);
   Status complete();
   Status readTargets();
+  Status readOptimizer();
 
   // As they are typed.
   std::optional<int64_t> rank;
-  std::optional<double> alpha, rate;
+  std::optional<double> alpha, rate, minimumRate, beta1, beta2, epsilon,
+      momentum;
   std::optional<uint64_t> seed;
   std::string targets, schedule = "linear", optimizerName = "adamw",
                        longName = "cut";
