@@ -20,6 +20,8 @@
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
 
+#include "llvm/ADT/StringSet.h"
+
 using namespace mlir;
 using namespace mlir::kf;
 using ::kf::ModelConfig;
@@ -62,6 +64,20 @@ public:
     b.setInsertionPointToStart(func.addEntryBlock());
     func::ReturnOp::create(b, loc, buildPart(func.getArguments()));
     return module;
+  }
+
+  /// After build(): an error for a product that adapters add to and that the
+  /// body does not have.
+  llvm::Error checkAdapters() const {
+    if (options.shape.part != ::kf::StepPart::Body)
+      return llvm::Error::success();
+    for (const auto &[product, rank] : config.adapters.ranks)
+      if (!adapted.contains(product))
+        return llvm::createStringError(
+            "adapters cannot add to '" + product +
+            "', which is no product of the model's steps; leave its module "
+            "out of 'target_modules'");
+    return llvm::Error::success();
   }
 
 private:
@@ -157,6 +173,7 @@ private:
     const std::string product = name.str();
     if (config.adapters.rankOf(product) == 0)
       return y;
+    adapted.insert(product);
     Value added = adapterProduct(adapterRow(x, product), [&](int64_t number) {
       return ::kf::adapterKeyOfB(product, number);
     });
@@ -251,7 +268,8 @@ private:
   Value adapters;  ///< [T, 1] of i32; null where there are none
   /// What adapters make of rows first, [T, ranks], by layer and group.
   llvm::StringMap<Value> adapterRows;
-  ValueRange caches; ///< in the order of cachePlaces
+  llvm::StringSet<> adapted; ///< products that adapters have added to
+  ValueRange caches;         ///< in the order of cachePlaces
 };
 
 llvm::Error checkOptions(const ImportOptions &options,
@@ -304,7 +322,10 @@ mlir::kf::importStep(MLIRContext &context, const ModelConfig &config,
       Checkpoint::read(context, config, source);
   if (!checkpoint)
     return checkpoint.takeError();
-  return StepBuilder(&context, config, *checkpoint, options, cacheElement,
-                     activation)
-      .build();
+  StepBuilder builder(&context, config, *checkpoint, options, cacheElement,
+                      activation);
+  OwningOpRef<ModuleOp> module = builder.build();
+  if (llvm::Error error = builder.checkAdapters())
+    return std::move(error);
+  return module;
 }

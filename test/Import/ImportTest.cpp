@@ -15,6 +15,7 @@
 #include "runtime/io/Gguf.h"
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/GgufConfig.h"
+#include "runtime/model/LoraConfig.h"
 #include "runtime/model/TensorList.h"
 
 #include <gtest/gtest.h>
@@ -838,6 +839,60 @@ TEST(Import, TensorThatTheModelDoesNotUse) {
   old.source.tensors["lm_head.weight"] =
       old.source.tensors["model.embed_tokens.weight"];
   expectContains(decode(old), "func.func @body_1");
+}
+
+//===----------------------------------------------------------------------===//
+// Adapters
+//===----------------------------------------------------------------------===//
+
+/// A model of test/golden with an adapter of all modules that may have one.
+Model adapted(const std::string &name) {
+  Model model = implied(name);
+  constexpr std::string_view suffix = ".weight";
+  for (const ::kf::LoraModule &module : ::kf::loraModules(model.config))
+    for (const ::kf::LoraModule::Part &part : module.parts)
+      model.config.adapters
+          .ranks[part.key.substr(0, part.key.size() - suffix.size())] = 2;
+  model.config.adapters.count = 1;
+  for (const ::kf::ListedTensor &tensor : ::kf::listTensors(model.config))
+    if (tensor.role == ::kf::ListedTensor::Role::Adapter)
+      model.source.tensors[tensor.name] = {
+          DataType::F32, tensor.shape, nullptr,
+          static_cast<uint64_t>(tensor.shape[0] * tensor.shape[1]) * 4};
+  return model;
+}
+
+TEST(Import, AdaptersAddToWhateverModulesHaveThem) {
+  for (const char *name : {"llama3-gqa-scaled", "llama-bias",
+                           "gpt2-layernorm",    "phi3",
+                           "stablelm",          "starcoder2",
+                           "cohere2",           "olmo2",
+                           "granite",           "gemma2",
+                           "gemma3n",           "gemma4-shared-kv",
+                           "gemma4-moe",        "mixtral",
+                           "qwen2-moe",         "llama4",
+                           "gpt-oss",           "deepseek-v3",
+                           "qwen3-next",        "qwen3-5"}) {
+    SCOPED_TRACE(name);
+    const Model model = adapted(name);
+    const Model plain = implied(name);
+    const StepShape shape = {StepPart::Body, 4};
+    const std::string text = import(model, shape);
+    // One B of each product; the others are As.
+    const size_t added = countOf(text, "kf.expert_matmul") -
+                         countOf(import(plain, shape), "kf.expert_matmul");
+    EXPECT_GT(added, model.config.adapters.ranks.size()) << text.substr(0, 200);
+  }
+  expectContains(import(adapted("deepseek-v3"), {StepPart::Body, 4}),
+                 "layers.2.self_attn.o_proj");
+}
+
+TEST(Import, AdaptersOfNoProduct) {
+  Model model = adapted("llama2-mha");
+  model.config.adapters.ranks["layers.0.mlp.gone"] = 2;
+  EXPECT_EQ(import(model, {StepPart::Body, 4}),
+            "adapters cannot add to 'layers.0.mlp.gone', which is no product "
+            "of the model's steps; leave its module out of 'target_modules'");
 }
 
 TEST(Import, Options) {
