@@ -247,8 +247,8 @@ private:
   /// has columns of all experts of all tokens: each expert's weight is read
   /// once, for those of its rows that there are. These are taken as many at a
   /// time as an expert has if all have as many, four times over. Where columns
-  /// are too few for all workers, as an adapter's lines are, these share the
-  /// tokens, too.
+  /// are too few for all workers and the caches keep the weight, as those of
+  /// adapters, workers share the tokens, too, and read it again.
   VectorScheduleAttr selectExperts(ExpertMatmulOp op, int64_t tokens) {
     auto chosen = cast<RankedTensorType>(op.getExperts().getType());
     auto w = cast<RankedTensorType>(op.getW().getType());
@@ -281,13 +281,21 @@ private:
     }
     const int64_t worthwhile =
         llvm::divideCeil(extent * ofGroup * groups * rows * top, workPerGroup);
-    const int64_t rowGroups = std::clamp<int64_t>(wanted / columnGroups, 1,
-                                                  std::min(worthwhile, rows));
+    const int64_t rowGroups =
+        staysInCaches(w) ? std::clamp<int64_t>(wanted / columnGroups, 1,
+                                               std::min(worthwhile, rows))
+                         : 1;
     const int64_t groupRows = llvm::divideCeil(rows, rowGroups);
     draft.workgroup = {groupRows, 0, ofGroup};
     draft.tile[2] = std::min(draft.tile[2], static_cast<int64_t>(llvm::alignTo(
                                                 groupRows * top, tileRows)));
     return draft.get(context);
+  }
+
+  bool staysInCaches(RankedTensorType w) const {
+    auto element = dyn_cast<FloatType>(w.getElementType());
+    return element &&
+           w.getNumElements() * element.getWidth() / 8 <= caches.third;
   }
 
   /// Tiles of 32 rows and 32 columns, four sums: as many as there are registers

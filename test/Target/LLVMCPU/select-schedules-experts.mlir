@@ -1,5 +1,6 @@
 // RUN: kf-opt %s --kf-set-target=target=cpu:x86-64-v4 --kf-select-schedules | FileCheck %s
 // RUN: kf-opt %s --kf-set-target=target=cpu:x86-64-v4 --kf-select-schedules | kf-opt -o /dev/null
+// RUN: kf-opt %s --kf-set-target="target=cpu:x86-64-v4 workers=64" --kf-select-schedules | FileCheck %s --check-prefix=WIDE
 
 // Of one token, a workgroup has columns of one expert.
 // CHECK-LABEL: kf.kernel @one(
@@ -13,6 +14,9 @@ kf.kernel @one(%x: tensor<1x2048xf32>, %e: tensor<1x8xi32>, %w: tensor<2x128x768
 // alike, and up to 128 at a time.
 // CHECK-LABEL: kf.kernel @many(
 // CHECK-SAME:    schedule = #kf.vector<workgroup = [512, 0, 32], tile = [7, 32, 133], lanes = 16, unroll = 8>
+// More workers do not read its panels several times.
+// WIDE-LABEL: kf.kernel @many(
+// WIDE-SAME:    schedule = #kf.vector<workgroup = [512, 0, 32], tile = [7, 32, 133], lanes = 16, unroll = 8>
 kf.kernel @many(%x: tensor<?x2048xf32>, %e: tensor<?x8xi32>, %w: tensor<2x128x768x2048xf32>) -> tensor<?x8x768xf32> {
   %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<?x2048xf32>, tensor<?x8xi32>, tensor<2x128x768x2048xf32>
   kf.yield %0 : tensor<?x8x768xf32>
@@ -34,6 +38,8 @@ kf.kernel @tokens(%x: tensor<1000000x8xf32>, %e: tensor<1000000x17xi32>, %w: ten
 }
 
 // Where columns are few, as the lines of an adapter are, workers share the tokens.
+// WIDE-LABEL: kf.kernel @adapters(
+// WIDE-SAME:    schedule = #kf.vector<workgroup = [2, 0, 32], tile = [14, 32, 14]
 // CHECK-LABEL: kf.kernel @adapters(
 // CHECK-SAME:    schedule = #kf.vector<workgroup = [16, 0, 32], tile = [14, 32, 28]
 kf.kernel @adapters(%x: tensor<?x2048xf32>, %e: tensor<?x1xi32>, %w: tensor<1x9x16x2048xbf16>) -> tensor<?x1x16xf32> {
