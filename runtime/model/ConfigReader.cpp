@@ -29,7 +29,7 @@ const json *ConfigReader::find(std::string_view key) const {
 
 std::string ConfigReader::quoted(std::string_view key) const {
   const json *value = find(key);
-  return "'" + prefix + std::string(key) + "' is " +
+  return inQuotes(prefix + std::string(key)) + " is " +
          (value ? shortDump(*value) : "null");
 }
 
@@ -39,7 +39,7 @@ Status ConfigReader::unexpected(std::string_view key,
 }
 
 Status ConfigReader::missing(std::string_view key) const {
-  return Status::error("'" + prefix + std::string(key) + "' is missing");
+  return Status::error(inQuotes(prefix + std::string(key)) + " is missing");
 }
 
 Result<int64_t> ConfigReader::integer(std::string_view key, int64_t least,

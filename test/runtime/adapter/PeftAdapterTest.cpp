@@ -112,6 +112,11 @@ TEST(PeftConfig, RefusesWhatItDoesNotDo) {
   expectContains(errorOf({{"rank_pattern", {{"q_proj", 0}}}}),
                  "'rank_pattern.q_proj' is 0");
   expectContains(errorOf({{"rank_pattern", {"q_proj"}}}), "'rank_pattern'");
+  // Keys are a file's, too.
+  expectContains(errorOf({{"rank_pattern", {{"q\n\x1b[1m", 0}}}}),
+                 "'rank_pattern.q??[1m' is 0");
+  expectContains(errorOf({{"alpha_pattern", {{"(\n", 1}}}}),
+                 "'alpha_pattern.(?' is 1");
   EXPECT_FALSE(parsePeftConfig("[]", smallModel()).ok());
   EXPECT_FALSE(parsePeftConfig("{", smallModel()).ok());
   EXPECT_FALSE(parsePeftConfig("", smallModel()).ok());
