@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <mutex>
 #include <optional>
 #include <set>
@@ -173,6 +174,11 @@ Status AdapterWeights::fill(const Entry &entry,
       for (int64_t i = 0; i < module.rank; ++i)
         values[static_cast<size_t>(row * columns + i)] = scale * from[i];
     }
+    if (!std::ranges::all_of(values,
+                             [](float value) { return std::isfinite(value); }))
+      return Status::error("tensor " + inQuotes(module.module.nameOfB()) +
+                           " times its factor, " + spellNumber(module.scale) +
+                           ", exceeds f32; 'lora_alpha' is too large");
   }
   return Status();
 }

@@ -23,6 +23,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <limits>
 #include <optional>
 #include <set>
 
@@ -36,6 +37,9 @@ constexpr std::string_view kTensorsFile = "adapter_model.safetensors";
 
 /// More lines than a matrix of any model has.
 constexpr int64_t kMostRank = 1 << 16;
+
+/// Factors are of f32.
+constexpr double kMostAlpha = std::numeric_limits<float>::max();
 
 /// Fields that would change the result, unless they do nothing.
 constexpr const char *kUnsupported[] = {"alora_invocation_tokens",
@@ -67,7 +71,7 @@ public:
     KF_RETURN_IF_ERROR(checkFields());
     KF_ASSIGN_OR_RETURN(const int64_t rank, reader.integer("r", 1, kMostRank));
     KF_ASSIGN_OR_RETURN(const double alpha,
-                        reader.positive("lora_alpha", {}, /*zero=*/true));
+                        reader.number("lora_alpha", 0, kMostAlpha));
     KF_ASSIGN_OR_RETURN(const bool isStabilized,
                         reader.boolean("use_rslora", false));
     KF_ASSIGN_OR_RETURN(const auto targets, patternsOf("target_modules"));
@@ -175,7 +179,7 @@ private:
                             own.integer(name, 1, kMostRank));
         read = static_cast<double>(rank);
       } else {
-        KF_ASSIGN_OR_RETURN(read, own.positive(name, {}, /*zero=*/true));
+        KF_ASSIGN_OR_RETURN(read, own.number(name, 0, kMostAlpha));
       }
       Result<ModulePatterns> pattern = ModulePatterns::ofEnd(name);
       if (!pattern.ok())

@@ -34,7 +34,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (modules->empty())
       std::abort();
     for (const kf::AdaptedModule &each : *modules)
-      if (each.rank < 1 || !std::isfinite(each.scale) || each.module.in < 1)
+      if (each.rank < 1 || !std::isfinite(static_cast<float>(each.scale)) ||
+          each.module.in < 1)
         std::abort();
   }
   return 0;

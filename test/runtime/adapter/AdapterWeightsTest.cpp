@@ -152,4 +152,16 @@ TEST(AdapterWeights, SplitWhatPhi3Joins) {
             std::vector<float>({2 * 109, 2 * 110, 2 * 111, 2 * 112}));
 }
 
+TEST(AdapterWeights, RefuseFactorsThatAreTooLarge) {
+  json config = smallConfig({"q_proj"});
+  config["lora_alpha"] = 3e38; // of B's 101 and more
+  const Adapted adapted(smallModel(), {config});
+  const auto b =
+      adapted.weights->find(adapterKeyOfB("layers.0.self_attn.q_proj", 1));
+  EXPECT_NE(b.message().find("q_proj.lora_B.weight' times its factor, 1.5e+38, "
+                             "exceeds f32"),
+            std::string::npos)
+      << b.message();
+}
+
 } // namespace

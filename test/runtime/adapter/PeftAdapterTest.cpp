@@ -103,6 +103,9 @@ TEST(PeftConfig, RefusesWhatItDoesNotDo) {
   expectContains(errorOf({{"r", 1 << 20}}), "'r' is 1048576");
   expectContains(errorOf({{"lora_alpha", -1}}), "'lora_alpha' is -1");
   expectContains(errorOf({{"lora_alpha", nullptr}}), "'lora_alpha'");
+  expectContains(errorOf({{"lora_alpha", 1e300}}), "'lora_alpha' is 1e+300");
+  expectContains(errorOf({{"alpha_pattern", {{"q_proj", 1e39}}}}),
+                 "'alpha_pattern.q_proj' is 1e+39");
   expectContains(errorOf({{"target_modules", nullptr}}), "'target_modules'");
   expectContains(errorOf({{"target_modules", 3}}), "'target_modules' is 3");
   expectContains(errorOf({{"target_modules", {3}}}), "'target_modules'");
