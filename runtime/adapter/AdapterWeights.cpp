@@ -178,7 +178,8 @@ Status AdapterWeights::fill(const Entry &entry,
                              [](float value) { return std::isfinite(value); }))
       return Status::error("tensor " + inQuotes(module.module.nameOfB()) +
                            " times its factor, " + spellNumber(module.scale) +
-                           ", exceeds f32; 'lora_alpha' is too large");
+                           ", exceeds f32; 'lora_alpha' is too large")
+          .in(adapter.tensorsFile());
   }
   return Status();
 }

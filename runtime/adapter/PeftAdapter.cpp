@@ -282,20 +282,28 @@ Result<PeftAdapter> PeftAdapter::open(const std::string &path,
   if (!modules.ok())
     return modules.status().in(config);
   adapter.all = modules.take();
-  const std::string weights = fileIn(path, kTensorsFile);
-  KF_ASSIGN_OR_RETURN(adapter.tensors, Safetensors::open(weights));
-  KF_RETURN_IF_ERROR(checkTensors(*adapter.tensors, adapter.all).in(weights));
+  adapter.file = fileIn(path, kTensorsFile);
+  KF_ASSIGN_OR_RETURN(adapter.tensors, Safetensors::open(adapter.file));
+  KF_RETURN_IF_ERROR(
+      checkTensors(*adapter.tensors, adapter.all).in(adapter.file));
   return adapter;
 } catch (...) {
   return statusOfException();
 }
 
+Result<std::vector<float>> PeftAdapter::values(const std::string &name) const {
+  Result<std::vector<float>> values = widened(*tensors, name);
+  if (!values.ok())
+    return values.status().in(file);
+  return values;
+}
+
 Result<std::vector<float>> PeftAdapter::a(const AdaptedModule &of) const {
-  return widened(*tensors, of.module.nameOfA());
+  return values(of.module.nameOfA());
 }
 
 Result<std::vector<float>> PeftAdapter::b(const AdaptedModule &of) const {
-  return widened(*tensors, of.module.nameOfB());
+  return values(of.module.nameOfB());
 }
 
 uint64_t PeftAdapter::bytes() const {

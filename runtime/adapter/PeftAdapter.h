@@ -54,14 +54,21 @@ public:
                                   const ModelConfig &model);
 
   const std::vector<AdaptedModule> &modules() const { return all; }
-  /// A [rank, in] and B [out, rank] of one of modules(), as f32.
+  /// A [rank, in] and B [out, rank] of one of modules(), as f32. Error, which
+  /// names the file: elements that are not finite.
   Result<std::vector<float>> a(const AdaptedModule &of) const;
   Result<std::vector<float>> b(const AdaptedModule &of) const;
   /// Bytes of all tensors.
   uint64_t bytes() const;
 
+  /// The file of all tensors, for errors.
+  const std::string &tensorsFile() const { return file; }
+
 private:
+  Result<std::vector<float>> values(const std::string &name) const;
+
   std::vector<AdaptedModule> all;
+  std::string file; ///< of the tensors
   std::unique_ptr<Safetensors> tensors;
 };
 
