@@ -367,7 +367,12 @@ kf::writePeftAdapter(const std::string &path, const LoraConfig &config,
   if (code)
     return Status::error("cannot make the folder '" + path +
                          "': " + code.message());
-  // The configuration last: a folder with both is complete.
+  // The configuration last, and an older one first: a folder with both is
+  // complete.
+  std::filesystem::remove(fileIn(path, kConfigFile), code);
+  if (code)
+    return Status::error("cannot replace '" + fileIn(path, kConfigFile) +
+                         "': " + code.message());
   KF_RETURN_IF_ERROR(writeSafetensors(fileIn(path, kTensorsFile), written,
                                       {.metadata = {{"format", "pt"}}}));
   return writeFile(fileIn(path, kConfigFile),

@@ -9,6 +9,7 @@
 #include "AdapterFiles.h"
 
 #include <cmath>
+#include <filesystem>
 
 using namespace kf;
 using namespace kf::test;
@@ -225,6 +226,12 @@ TEST(PeftAdapter, IsWrittenAsItIsRead) {
     EXPECT_EQ((*adapter->a(each))[0], 1);
     EXPECT_EQ((*adapter->b(each))[0], 101);
   }
+  // Over one whose tensors cannot be replaced, nothing opens that is of both.
+  const std::string old = folder.path("new/adapter_model.safetensors");
+  std::filesystem::remove(old);
+  std::filesystem::create_directories(old + "/in the way");
+  EXPECT_FALSE(writePeftAdapter(path, config, model, "base", tensors).ok());
+  EXPECT_FALSE(std::filesystem::exists(folder.path("new/adapter_config.json")));
   Tensors fewer = tensors;
   fewer.erase(fewer.begin());
   expectContains(
