@@ -92,12 +92,13 @@ public:
         if (isOther)
           continue;
       }
-      KF_ASSIGN_OR_RETURN(const double own,
-                          valueOf(ranks, module.name, double(rank)));
+      KF_ASSIGN_OR_RETURN(const double own, valueOf("rank_pattern", ranks,
+                                                    module.name, double(rank)));
       LoraConfig config;
       config.rank = static_cast<int64_t>(own);
       config.rankStabilized = isStabilized;
-      KF_ASSIGN_OR_RETURN(config.alpha, valueOf(alphas, module.name, alpha));
+      KF_ASSIGN_OR_RETURN(config.alpha,
+                          valueOf("alpha_pattern", alphas, module.name, alpha));
       result.push_back({std::move(module), config.rank, config.scale()});
     }
     if (result.empty())
@@ -162,7 +163,12 @@ private:
     return std::optional(ModulePatterns::ofNames(std::move(names)));
   }
 
-  using Patterns = std::vector<std::pair<ModulePatterns, double>>;
+  struct Pattern {
+    std::string key;
+    ModulePatterns modules;
+    double value;
+  };
+  using Patterns = std::vector<Pattern>;
 
   /// An object of regular expressions with numbers.
   Status readPatterns(const char *field, Patterns &patterns) const {
@@ -184,19 +190,29 @@ private:
       Result<ModulePatterns> pattern = ModulePatterns::ofEnd(name);
       if (!pattern.ok())
         return pattern.status().in(own.quoted(name));
-      patterns.emplace_back(pattern.take(), read);
+      patterns.push_back({name, pattern.take(), read});
     }
     return Status();
   }
 
-  static Result<double> valueOf(const Patterns &patterns,
+  /// What the patterns of a field say of a module. PEFT takes the first that
+  /// matches; objects here have lost their order, so that several agree or are
+  /// an error.
+  static Result<double> valueOf(const char *field, const Patterns &patterns,
                                 const std::string &module, double otherwise) {
-    for (const auto &[pattern, value] : patterns) {
-      KF_ASSIGN_OR_RETURN(const bool matches, pattern.matches(module));
-      if (matches)
-        return value;
+    const Pattern *found = nullptr;
+    for (const Pattern &pattern : patterns) {
+      KF_ASSIGN_OR_RETURN(const bool matches, pattern.modules.matches(module));
+      if (!matches)
+        continue;
+      if (found && found->value != pattern.value)
+        return Status::error(
+            "'" + std::string(field) + "' has " + inQuotes(found->key) +
+            " and " + inQuotes(pattern.key) + " for " + inQuotes(module) +
+            " with different values; one of them is to match");
+      found = &pattern;
     }
-    return otherwise;
+    return found ? found->value : otherwise;
   }
 
   ConfigReader reader;

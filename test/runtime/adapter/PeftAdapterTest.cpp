@@ -76,6 +76,22 @@ TEST(PeftConfig, HasRanksAndScalesOfItsOwn) {
   EXPECT_DOUBLE_EQ(modules[3].scale, 4);
 }
 
+TEST(PeftConfig, HasOneValueForAModule) {
+  EXPECT_EQ(
+      modulesOf({{"rank_pattern", {{"q_proj", 4}, {"self_attn.q_proj", 4}}}})
+          .front()
+          .rank,
+      4);
+  EXPECT_EQ(
+      errorOf({{"rank_pattern", {{"q_proj", 4}, {"layers.1.*q_proj", 8}}}}),
+      "'rank_pattern' has 'layers.1.*q_proj' and 'q_proj' for "
+      "'model.layers.1.self_attn.q_proj' with different values; one of them is "
+      "to match");
+  expectContains(
+      errorOf({{"alpha_pattern", {{"q_proj", 4}, {"layers.1.*q_proj", 8}}}}),
+      "'alpha_pattern' has ");
+}
+
 TEST(PeftConfig, TakesWhatChangesNothing) {
   for (const json &changes :
        {json{{"modules_to_save", nullptr}},
