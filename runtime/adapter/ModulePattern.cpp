@@ -20,9 +20,36 @@ ModulePatterns ModulePatterns::ofNames(std::vector<std::string> names) {
   return patterns;
 }
 
-Result<ModulePatterns> ModulePatterns::compile(const std::string &pattern) {
+/// `pattern` with each \b, which Regex does not take, as what it means.
+static std::string withoutBoundaries(std::string_view pattern) {
+  std::string text;
+  bool inSet = false;
+  for (size_t i = 0; i < pattern.size(); ++i) {
+    const std::string_view two = pattern.substr(i, 2);
+    if (two == "\\b" && !inSet) {
+      text += "(?:(?<=\\w)(?!\\w)|(?<!\\w)(?=\\w))";
+      ++i;
+    } else if (two.front() == '\\') {
+      text += two;
+      ++i;
+    } else {
+      if (two.front() == '[' || two.front() == ']')
+        inSet = two.front() == '[';
+      text += two.front();
+    }
+  }
+  return text;
+}
+
+Result<ModulePatterns> ModulePatterns::compile(std::string_view begin,
+                                               std::string_view pattern) {
+  const std::string own = withoutBoundaries(pattern);
+  // By itself first: a ')' must not end what is put around it.
+  KF_RETURN_IF_ERROR(Regex::compile(own).status());
   ModulePatterns patterns;
-  KF_ASSIGN_OR_RETURN(patterns.expression, Regex::compile(pattern));
+  KF_ASSIGN_OR_RETURN(
+      patterns.expression,
+      Regex::compile("\\A" + std::string(begin) + "(?:" + own + ")\\z"));
   return patterns;
 }
 
@@ -32,11 +59,11 @@ Result<ModulePatterns> ModulePatterns::ofExpression(std::string_view pattern) {
     patterns.isAll = true;
     return patterns;
   }
-  return compile("\\A(?:" + std::string(pattern) + ")\\z");
+  return compile("", pattern);
 }
 
 Result<ModulePatterns> ModulePatterns::ofEnd(std::string_view pattern) {
-  return compile("\\A(?:.*\\.)?(?:" + std::string(pattern) + ")\\z");
+  return compile("(?:.*\\.)?", pattern);
 }
 
 Result<bool> ModulePatterns::matches(const std::string &module) const {

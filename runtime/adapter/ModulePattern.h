@@ -35,7 +35,9 @@ public:
   Result<bool> matches(const std::string &module) const;
 
 private:
-  static Result<ModulePatterns> compile(const std::string &pattern);
+  /// Of names that have `begin`, an expression, in front of `pattern`.
+  static Result<ModulePatterns> compile(std::string_view begin,
+                                        std::string_view pattern);
 
   std::vector<std::string> names;
   std::optional<Regex> expression;

@@ -51,7 +51,7 @@ public:
 private:
   Status unsupported(const std::string &what) const {
     return Status::error(
-        "split pattern " + inQuotes(pattern) + ": " + what + " at byte " +
+        "regular expression " + inQuotes(pattern) + ": " + what + " at byte " +
             std::to_string(pattern.size() - rest.size()) + " is not supported",
         StatusCode::Unsupported);
   }
@@ -207,13 +207,13 @@ Result<std::string> kf::translateRegex(std::string_view pattern) {
 Result<Regex> Regex::compile(std::string_view pattern) {
   if (pattern.size() > kMaxPatternBytes)
     return Status::error(
-        "a split pattern of " + std::to_string(pattern.size()) +
+        "a regular expression of " + std::to_string(pattern.size()) +
         " bytes is too long; the limit is " + std::to_string(kMaxPatternBytes));
   KF_ASSIGN_OR_RETURN(std::string translated, translateRegex(pattern));
   CompileContext context(pcre2_compile_context_create(nullptr),
                          pcre2_compile_context_free);
   if (!context)
-    return Status::error("out of memory for a split pattern",
+    return Status::error("out of memory for a regular expression",
                          StatusCode::OutOfMemory);
   pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
   // MULTILINE: in Ruby's syntax ^ and $ always match at lines.
@@ -225,7 +225,7 @@ Result<Regex> Regex::compile(std::string_view pattern) {
           PCRE2_NO_AUTO_CAPTURE,
       &code, &offset, context.get());
   if (!compiled)
-    return Status::error("split pattern " + inQuotes(pattern) + ": " +
+    return Status::error("regular expression " + inQuotes(pattern) + ": " +
                          pcreMessage(code));
   std::shared_ptr<const void> owner(compiled, [](const void *pointer) {
     pcre2_code_free(static_cast<pcre2_code *>(const_cast<void *>(pointer)));

@@ -51,6 +51,13 @@ TEST(PeftConfig, NamesModules) {
   EXPECT_EQ(modulesOf({{"target_modules", ".*\\.(q|v)_proj"}}).size(), 4u);
   EXPECT_EQ(modulesOf({{"target_modules", ".*layers\\.1\\..*proj"}}).size(),
             7u);
+  EXPECT_EQ(modulesOf({{"target_modules", ".*\\b[qv]_proj\\b"}}).size(), 4u);
+  EXPECT_EQ(modulesOf({{"target_modules", ".*(?:q\\b|q)_proj"}}).size(), 2u);
+  expectContains(errorOf({{"target_modules", ".*q_proj)|(?:.*v_proj"}}),
+                 "unmatched closing parenthesis");
+  expectContains(errorOf({{"target_modules", "(?P<a>q).*"}}),
+                 "regular expression '(?P<a>q).*': group '(?P<' at byte 0 is "
+                 "not supported");
   expectContains(errorOf({{"target_modules", "q_proj"}}),
                  "'target_modules' is \"q_proj\", which names no module");
   EXPECT_EQ(modulesOf({{"target_modules", {"q_proj", "down_proj"}},

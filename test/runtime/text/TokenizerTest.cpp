@@ -419,7 +419,8 @@ TEST(TokenizerJson, NamesWhatItDoesNotSupport) {
   expect(split({{"String", ""}}, "Isolated"),
          "pre_tokenizer: Split: 'pattern' is neither {Regex} nor {String}");
   expect(split({{"Regex", "(?<n>a)"}}, "Isolated"),
-         "pre_tokenizer: Split: split pattern '(?<n>a)': group '(?<n' at byte "
+         "pre_tokenizer: Split: regular expression '(?<n>a)': group '(?<n' at "
+         "byte "
          "0 is not supported");
   expect({{"post_processor", {{"type", "BertProcessing"}}}},
          "post_processor: type 'BertProcessing' is not supported");
