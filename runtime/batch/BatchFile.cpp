@@ -112,16 +112,9 @@ Result<std::vector<ChatMessage>> readMessages(const ConfigReader &reader) {
 }
 
 Status readStart(const ConfigReader &reader, BatchRequest &request) {
-  const char *found = nullptr;
-  for (const char *key : {"prompt", "ids", "messages"}) {
-    if (!reader.contains(key))
-      continue;
-    if (found)
-      return Status::error("'" + std::string(found) + "' and '" + key +
-                           "' exclude each other");
-    found = key;
-  }
-  if (!found)
+  KF_ASSIGN_OR_RETURN(const std::string_view found,
+                      reader.onlyOneOf({"prompt", "ids", "messages"}));
+  if (found.empty())
     return Status::error("one of 'prompt', 'ids' and 'messages' is missing");
   if (reader.contains("prompt")) {
     KF_ASSIGN_OR_RETURN(request.prompt, reader.text("prompt"));

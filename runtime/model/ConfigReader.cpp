@@ -27,6 +27,20 @@ const json *ConfigReader::find(std::string_view key) const {
   return it == object.end() || it->is_null() ? nullptr : &*it;
 }
 
+Result<std::string_view>
+ConfigReader::onlyOneOf(std::initializer_list<std::string_view> keys) const {
+  std::string_view found;
+  for (std::string_view key : keys) {
+    if (!contains(key))
+      continue;
+    if (!found.empty())
+      return Status::error("'" + std::string(found) + "' and '" +
+                           std::string(key) + "' exclude each other");
+    found = key;
+  }
+  return found;
+}
+
 std::string ConfigReader::quoted(std::string_view key) const {
   const json *value = find(key);
   return inQuotes(prefix + std::string(key)) + " is " +

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,10 @@ public:
   bool isNull(std::string_view key) const {
     return object.contains(key) && !find(key);
   }
+
+  /// Which one of `keys` is there; empty: none. More than one is an error.
+  Result<std::string_view>
+  onlyOneOf(std::initializer_list<std::string_view> keys) const;
 
   /// Without `fallback`, an absent field is an error.
   Result<int64_t> integer(std::string_view key, int64_t least, int64_t most,

@@ -85,15 +85,7 @@ Result<ExampleSource> readExample(const json &value, std::string_view line) {
   if (!value.is_object())
     return Status::error("a JSON object is expected, not " + shortDump(value));
   const ConfigReader reader(value);
-  const char *found = nullptr;
-  for (const char *key : {"messages", "prompt", "text"}) {
-    if (!reader.contains(key))
-      continue;
-    if (found)
-      return Status::error("'" + std::string(found) + "' and '" + key +
-                           "' exclude each other");
-    found = key;
-  }
+  KF_RETURN_IF_ERROR(reader.onlyOneOf({"messages", "prompt", "text"}).status());
   if (reader.contains("messages"))
     return readConversation(reader, line);
   if (reader.contains("prompt")) {
