@@ -17,7 +17,6 @@
 #include "kf/Pipelines/OutputRoles.h"
 #include "kf/Pipelines/Registration.h"
 #include "kf/Pipelines/SourceText.h"
-#include "kf/Target/LLVMCPU/TileRows.h"
 #include "kf/Target/Targets.h"
 #include "kf/Transforms/KernelKey.h"
 #include "runtime/core/Lines.h"
@@ -188,28 +187,6 @@ Result<TuningScope> kf::tuningScopeOf(const CompilerOptions &options) {
   if (!scope)
     return statusOf(scope.takeError());
   return std::move(*scope);
-}
-
-Result<MultiplyUnits> kf::multiplyUnitsOf(const CompilerOptions &options) {
-  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
-  const mlir::kf::CompileOptions converted = convert(options);
-  mlir::DialectRegistry registry;
-  mlir::kf::registerDialects(registry);
-  mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
-  auto target =
-      mlir::kf::parseTarget(converted.target, &context, converted.workers);
-  if (!target)
-    return statusOf(target.takeError());
-  const mlir::kf::MachineDescription machine = target->getMachine();
-  MultiplyUnits units;
-  units.blocksInBytes = machine.has(mlir::kf::MatrixUnit::Bytes);
-  if (machine.has(mlir::kf::MatrixUnit::Amx)) {
-    units.bf16Rows = mlir::kf::fewestTileRows;
-    units.blockTileRows = mlir::kf::fewestTileRowsOfBlocks;
-  }
-  if (machine.has(mlir::kf::MatrixUnit::Bf16Pairs))
-    units.bf16Rows = mlir::kf::fewestPairRows;
-  return units;
 }
 
 Result<std::string> kf::measuredMachineOf(const std::string &target) {

@@ -234,6 +234,10 @@ Result<double> HostCeilings::i8OpsPerSecond() {
   return watched([&] { return multiplyRate(*pool, options, i8Loops()); });
 }
 
+Result<double> HostCeilings::i8TileOpsPerSecond() {
+  return watched([&] { return multiplyRate(*pool, options, i8TileLoops()); });
+}
+
 Result<double> HostCeilings::bf16FlopsPerSecond() {
   return watched([&] { return multiplyRate(*pool, options, bf16Loops()); });
 }
@@ -246,6 +250,8 @@ Result<MachineRates> HostCeilings::measure(uint64_t bytes) {
   any |= disturbed;
   KF_ASSIGN_OR_RETURN(rates.i8OpsPerSecond, i8OpsPerSecond());
   any |= disturbed && rates.i8OpsPerSecond > 0;
+  KF_ASSIGN_OR_RETURN(rates.i8TileOpsPerSecond, i8TileOpsPerSecond());
+  any |= disturbed && rates.i8TileOpsPerSecond > 0;
   KF_ASSIGN_OR_RETURN(rates.bf16FlopsPerSecond, bf16FlopsPerSecond());
   any |= disturbed && rates.bf16FlopsPerSecond > 0;
   KF_ASSIGN_OR_RETURN(rates.readBytesPerSecond, readBytesPerSecond(bytes));

@@ -70,9 +70,9 @@ public:
   Result<MachineRates> measure(uint64_t bytes = 0);
   Result<double> readBytesPerSecond(uint64_t bytes = 0);
   Result<double> f32FlopsPerSecond();
-  /// 0 where the CPU has no instruction for it.
+  // 0 where the CPU has no instruction for it.
   Result<double> i8OpsPerSecond();
-  /// Likewise.
+  Result<double> i8TileOpsPerSecond();
   Result<double> bf16FlopsPerSecond();
 
   /// Whether threads had to wait for others' in the last measurement, so that

@@ -118,9 +118,7 @@ CommonRatio commonOf(const std::vector<KernelPair> &pairs) {
 /// of them does.
 double slowdownOf(const MachineRates &before, const MachineRates &now) {
   double most = 0;
-  for (double MachineRates::*rate :
-       {&MachineRates::readBytesPerSecond, &MachineRates::f32FlopsPerSecond,
-        &MachineRates::i8OpsPerSecond, &MachineRates::bf16FlopsPerSecond})
+  for (double MachineRates::*rate : kMachineRates)
     if (before.*rate > 0 && now.*rate > 0)
       most = std::max(most, before.*rate / (now.*rate));
   return most;

@@ -57,6 +57,7 @@ std::string toJson(const MachineRates &rates) {
       {{"read_bytes_per_second", jsonText(rates.readBytesPerSecond)},
        {"f32_flops_per_second", jsonText(rates.f32FlopsPerSecond)},
        {"i8_ops_per_second", jsonText(rates.i8OpsPerSecond)},
+       {"i8_tile_ops_per_second", jsonText(rates.i8TileOpsPerSecond)},
        {"bf16_flops_per_second", jsonText(rates.bf16FlopsPerSecond)}});
 }
 
@@ -184,10 +185,14 @@ Status read(const Json &json, MachineRates &out) {
       read(json, "read_bytes_per_second", out.readBytesPerSecond));
   KF_RETURN_IF_ERROR(read(json, "f32_flops_per_second", out.f32FlopsPerSecond));
   KF_RETURN_IF_ERROR(read(json, "i8_ops_per_second", out.i8OpsPerSecond));
-  // Older files do not tell.
-  if (!json.contains("bf16_flops_per_second"))
-    return Status();
-  return read(json, "bf16_flops_per_second", out.bf16FlopsPerSecond);
+  // Older files do not tell of these.
+  if (json.contains("i8_tile_ops_per_second"))
+    KF_RETURN_IF_ERROR(
+        read(json, "i8_tile_ops_per_second", out.i8TileOpsPerSecond));
+  if (json.contains("bf16_flops_per_second"))
+    KF_RETURN_IF_ERROR(
+        read(json, "bf16_flops_per_second", out.bf16FlopsPerSecond));
+  return Status();
 }
 
 Status read(const Json &json, EvalKernel &out) {

@@ -92,9 +92,9 @@ KF_WITH("avx512f") double multiplyF32Avx512(int64_t rounds) {
   return count;
 }
 
-double sumOf(const int32_t *lanes, int count) {
+double sumOf(const int32_t *lanes, int64_t count) {
   double sum = 0;
-  for (int i = 0; i < count; ++i)
+  for (int64_t i = 0; i < count; ++i)
     sum += lanes[i];
   return sum;
 }
@@ -231,8 +231,9 @@ struct alignas(64) TileShapes {
 };
 static_assert(sizeof(TileShapes) == 64);
 
-constexpr int64_t kTileSums = 6; // of tile registers, beside two of operands
-/// Rounds after which sums of 32 a round are still exact.
+constexpr int64_t kTileSums = 6;    // of tile registers, beside two of operands
+constexpr int64_t kTileLanes = 256; // of 32 bits in a tile
+/// Rounds after which sums of 32 a round are still exact in f32.
 constexpr int64_t kExactRounds = int64_t(1) << 18;
 
 /// kTileSums products of 16 x 32 and 32 x 16 in each of `rounds` rounds, at
@@ -262,7 +263,7 @@ double multiplyTiles(int64_t rounds, const uint16_t *ones, float *sums) {
   _tile_stored(4, sums + 1024, 64);
   _tile_stored(5, sums + 1280, 64);
   double count = 0;
-  for (int64_t i = 0; i < kTileSums * 256; ++i)
+  for (int64_t i = 0; i < kTileSums * kTileLanes; ++i)
     count += sums[i];
   return count;
 }
@@ -270,7 +271,7 @@ double multiplyTiles(int64_t rounds, const uint16_t *ones, float *sums) {
 KF_WITH("amx-tile,amx-bf16,avx512f") double multiplyBf16Amx(int64_t rounds) {
   const TileShapes shapes;
   alignas(64) uint16_t ones[512];
-  alignas(64) float sums[kTileSums * 256];
+  alignas(64) float sums[kTileSums * kTileLanes];
   for (uint16_t &one : ones)
     one = 0x3f80;
   _tile_loadconfig(&shapes);
@@ -282,13 +283,52 @@ KF_WITH("amx-tile,amx-bf16,avx512f") double multiplyBf16Amx(int64_t rounds) {
   return count;
 }
 
-/// AMX-TILE and AMX-BF16, and the system's leave to use them.
-bool hasBf16Tiles() {
-  constexpr unsigned bf16 = 1u << 22, tile = 1u << 24; // of EDX
+/// Products of 16 x 64 and 64 x 16 bytes: each of a tile's sums grows by 64 in
+/// a round, and 32 bits hold those of all rounds.
+KF_WITH("amx-tile,amx-int8") double multiplyI8Amx(int64_t rounds) {
+  static_assert(MultiplyLoop::mostRounds * 64 < INT32_MAX);
+  const TileShapes shapes;
+  alignas(64) uint8_t ones[1024];
+  alignas(64) int32_t sums[kTileSums * kTileLanes];
+  for (uint8_t &one : ones)
+    one = 1;
+  _tile_loadconfig(&shapes);
+  _tile_zero(0);
+  _tile_zero(1);
+  _tile_zero(2);
+  _tile_zero(3);
+  _tile_zero(4);
+  _tile_zero(5);
+  _tile_loadd(6, ones, 64);
+  _tile_loadd(7, ones, 64);
+  for (int64_t i = 0; i < rounds; ++i) {
+    _tile_dpbusd(0, 6, 7);
+    _tile_dpbusd(1, 6, 7);
+    _tile_dpbusd(2, 6, 7);
+    _tile_dpbusd(3, 6, 7);
+    _tile_dpbusd(4, 6, 7);
+    _tile_dpbusd(5, 6, 7);
+  }
+  _tile_stored(0, sums, 64);
+  _tile_stored(1, sums + 256, 64);
+  _tile_stored(2, sums + 512, 64);
+  _tile_stored(3, sums + 768, 64);
+  _tile_stored(4, sums + 1024, 64);
+  _tile_stored(5, sums + 1280, 64);
+  _tile_release();
+  return sumOf(sums, kTileSums * kTileLanes);
+}
+
+// Of EDX of leaf 7.
+constexpr unsigned kAmxBf16 = 1u << 22, kAmxTile = 1u << 24,
+                   kAmxInt8 = 1u << 25;
+
+/// AMX-TILE and `products`, and the system's leave to use them.
+bool hasTiles(unsigned products) {
   unsigned a = 0, b = 0, c = 0, d = 0;
   return __builtin_cpu_supports("avx512f") && // which the loops read with
-         __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & bf16) && (d & tile) &&
-         mayUseTiles();
+         __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d & products) &&
+         (d & kAmxTile) && mayUseTiles();
 }
 
 //===----------------------------------------------------------------------===//
@@ -480,10 +520,19 @@ std::vector<MultiplyLoop> kf::i8Loops() {
   return loops;
 }
 
+std::vector<MultiplyLoop> kf::i8TileLoops() {
+  std::vector<MultiplyLoop> loops;
+#if defined(__x86_64__)
+  if (hasTiles(kAmxInt8))
+    loops.push_back({"amx-int8", multiplyI8Amx});
+#endif
+  return loops;
+}
+
 std::vector<MultiplyLoop> kf::bf16Loops() {
   std::vector<MultiplyLoop> loops;
 #if defined(__x86_64__)
-  if (hasBf16Tiles())
+  if (hasTiles(kAmxBf16))
     loops.push_back({"amx-bf16", multiplyBf16Amx});
   if (__builtin_cpu_supports("avx512bf16"))
     loops.push_back({"avx512bf16", multiplyBf16Avx512});

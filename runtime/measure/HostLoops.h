@@ -44,8 +44,10 @@ struct MultiplyLoop {
 std::vector<ReadLoop> readLoops();
 /// Fused multiply-adds of f32, or a product and a sum where there are none.
 std::vector<MultiplyLoop> f32Loops();
-/// Products of 8 bits, summed in 32.
+/// Products of 8 bits in vectors, summed in 32.
 std::vector<MultiplyLoop> i8Loops();
+/// The same in tiles; none where the system denies them (mayUseTiles()).
+std::vector<MultiplyLoop> i8TileLoops();
 /// Products of tiles of bf16, or of pairs in vectors, summed in f32; no tiles
 /// where the system denies them (mayUseTiles()).
 std::vector<MultiplyLoop> bf16Loops();

@@ -132,6 +132,7 @@ std::string ceilingsLine(const MachineRates &rates) {
     text += " (of copies)";
   add(rates.f32FlopsPerSecond, "f32", "GFLOP/s");
   add(rates.i8OpsPerSecond, "i8", "GOP/s");
+  add(rates.i8TileOpsPerSecond, "i8 tiles", "GOP/s");
   add(rates.bf16FlopsPerSecond, "bf16", "GFLOP/s");
   if (text.empty())
     return "ceilings: not known of this device\n";

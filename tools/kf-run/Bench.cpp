@@ -199,11 +199,10 @@ Status Bench::open(int64_t threads) {
   double mostBytes = 0;
   for (const BenchTest &test : options.tests())
     mostBytes = std::max(mostBytes, mostStepBytes(*work, test));
-  KF_ASSIGN_OR_RETURN(const MultiplyUnits units, multiplyUnitsOf(compiler));
   const Progress progress("measuring " + session->device().name());
   KF_ASSIGN_OR_RETURN(BenchCeilings made,
                       BenchCeilings::create(session->device(), session->ranks(),
-                                            *work, units, mostBytes));
+                                            *work, mostBytes));
   ceilings.emplace(std::move(made));
   return Status();
 }

@@ -36,9 +36,8 @@ double kf::mostStepBytes(const ModelWork &work, const BenchTest &test) {
 
 Result<BenchCeilings> BenchCeilings::create(Device &device, int64_t ranks,
                                             const ModelWork &work,
-                                            const MultiplyUnits &units,
                                             double mostBytes) {
-  BenchCeilings ceilings(work, units);
+  BenchCeilings ceilings(work);
   const bool isReference = device.name() == "reference";
   if (device.name() != "cpu" && !isReference) {
     KF_ASSIGN_OR_RETURN(ceilings.rates, measureRates(device, measuring(0)));
@@ -60,13 +59,8 @@ Status BenchCeilings::measure() {
       const MachineRates now,
       host->measure(static_cast<uint64_t>(mostStepBytes(work, test))));
   disturbed &= host->wasDisturbed();
-  rates.readBytesPerSecond =
-      std::max(rates.readBytesPerSecond, now.readBytesPerSecond);
-  rates.f32FlopsPerSecond =
-      std::max(rates.f32FlopsPerSecond, now.f32FlopsPerSecond);
-  rates.i8OpsPerSecond = std::max(rates.i8OpsPerSecond, now.i8OpsPerSecond);
-  rates.bf16FlopsPerSecond =
-      std::max(rates.bf16FlopsPerSecond, now.bf16FlopsPerSecond);
+  for (double MachineRates::*rate : kMachineRates)
+    rates.*rate = std::max(rates.*rate, now.*rate);
   return Status();
 }
 
@@ -80,58 +74,39 @@ Status BenchCeilings::begin(const BenchTest &next) {
 }
 
 std::optional<BenchCeiling> BenchCeilings::boundOf(const StepWork &amount,
-                                                   int64_t rows,
                                                    bool isPrompt) const {
-  auto reaches = [&](int64_t least) { return least > 0 && rows >= least; };
-  WorkAmount least{.bytes = amount.bytes, .flops = amount.floatOperations};
-  if (reaches(units.bf16Rows)) {
-    least.bf16Flops += amount.bf16Operations;
-    least.flops -= amount.bf16Operations;
-  }
-  (reaches(units.blockTileRows) ? least.bf16Flops
-   : units.blocksInBytes        ? least.int8Ops
-                                : least.flops) += amount.blockOperations;
-  auto isKnown = [](double operations, double rate) {
-    return operations == 0 || rate > 0;
-  };
-  const bool canMultiply = isKnown(least.flops, rates.f32FlopsPerSecond) &&
-                           isKnown(least.int8Ops, rates.i8OpsPerSecond) &&
-                           isKnown(least.bf16Flops, rates.bf16FlopsPerSecond);
+  const WorkAmount least{.bytes = amount.bytes,
+                         .flops =
+                             amount.floatOperations - amount.bf16Operations,
+                         .int8Ops = amount.blockOperations,
+                         .bf16Flops = amount.bf16Operations};
+  // Whatever units the kernels use.
+  const MachineRates fastest = fastestUnits(rates);
   // The rate that is not known is that of most of the work.
-  if (isPrompt ? !canMultiply : rates.readBytesPerSecond == 0)
+  if ((isPrompt ? fastest.f32FlopsPerSecond : fastest.readBytesPerSecond) == 0)
     return std::nullopt;
-  MachineRates known = rates;
-  if (!canMultiply)
-    known.f32FlopsPerSecond = known.i8OpsPerSecond = known.bf16FlopsPerSecond =
-        0;
-  const double seconds = leastSeconds(least, known);
-  const std::string_view bound = kf::boundOf(least, known);
+  const double seconds = leastSeconds(least, fastest);
+  const std::string_view bound = kf::boundOf(least, fastest);
   if (bound == "i8")
-    return BenchCeiling{known.i8OpsPerSecond / 1e9, "GOP/s", seconds};
+    return BenchCeiling{fastest.i8OpsPerSecond / 1e9, "GOP/s", seconds};
   if (bound == "bf16")
-    return BenchCeiling{known.bf16FlopsPerSecond / 1e9, "GFLOP/s", seconds};
+    return BenchCeiling{fastest.bf16FlopsPerSecond / 1e9, "GFLOP/s", seconds};
   if (bound == "f32")
-    return BenchCeiling{known.f32FlopsPerSecond / 1e9, "GFLOP/s", seconds};
-  return BenchCeiling{known.readBytesPerSecond / 1e9, "GB/s", seconds};
+    return BenchCeiling{fastest.f32FlopsPerSecond / 1e9, "GFLOP/s", seconds};
+  return BenchCeiling{fastest.readBytesPerSecond / 1e9, "GB/s", seconds};
 }
 
 Result<std::optional<BenchCeiling>> BenchCeilings::end(const Engine &engine) {
   KF_RETURN_IF_ERROR(measure());
-  const int64_t most = engine.rowsPerStep();
-  // Of the step that has the most rows.
-  auto bodyRows = [&](int64_t sequences, int64_t tokens) {
-    const int64_t rows = std::min(sequences * tokens, most);
-    return engine.bodyRows(rows,
-                           static_cast<size_t>((rows + tokens - 1) / tokens));
-  };
   std::optional<BenchCeiling> prompt, generated;
   if (test.prompt)
-    prompt = boundOf(work.prompt(test.sequences, test.depth, test.prompt, most),
-                     bodyRows(test.sequences, test.prompt), true);
+    prompt = boundOf(work.prompt(test.sequences, test.depth, test.prompt,
+                                 engine.rowsPerStep()),
+                     /*isPrompt=*/true);
   if (test.generated)
     generated = boundOf(
         work.decode(test.sequences, test.depth + test.prompt, test.generated),
-        bodyRows(std::min(test.sequences, engine.chosenPerStep()), 1), false);
+        /*isPrompt=*/false);
   if (!test.prompt)
     return generated;
   if (!test.generated)

@@ -11,7 +11,6 @@
 
 #include "BenchTest.h"
 
-#include "kf/Driver/Compiler.h"
 #include "runtime/measure/Ceilings.h"
 #include "runtime/model/ModelWork.h"
 
@@ -33,12 +32,10 @@ struct BenchCeiling {
 class BenchCeilings {
 public:
   /// For tests of `work` on `device`, which must outlive this, and those of
-  /// `ranks` - 1 other ranks like it, where kernels multiply in `units`, and
-  /// read up to `mostBytes` a step. Errors: those of measuring.
+  /// `ranks` - 1 other ranks like it, that read up to `mostBytes` a step.
+  /// Errors: those of measuring.
   static Result<BenchCeilings> create(Device &device, int64_t ranks,
-                                      const ModelWork &work,
-                                      const MultiplyUnits &units,
-                                      double mostBytes);
+                                      const ModelWork &work, double mostBytes);
 
   /// Before a test's runs.
   Status begin(const BenchTest &test);
@@ -50,15 +47,13 @@ public:
   bool wasDisturbed() const { return disturbed; }
 
 private:
-  BenchCeilings(const ModelWork &work, const MultiplyUnits &units)
-      : work(work), units(units) {}
+  explicit BenchCeilings(const ModelWork &work) : work(work) {}
   Status measure();
-  /// Of steps by a program for up to `rows` rows.
-  std::optional<BenchCeiling> boundOf(const StepWork &amount, int64_t rows,
+  /// By the units of the machine that are fastest for each type of weights.
+  std::optional<BenchCeiling> boundOf(const StepWork &amount,
                                       bool isPrompt) const;
 
   const ModelWork &work;
-  MultiplyUnits units;
   std::unique_ptr<HostCeilings> host; ///< null: another device
   MachineRates rates;
   bool disturbed = false;

@@ -174,12 +174,13 @@ std::string ratesOf(const std::vector<ListedDevice> &devices) {
   for (const ListedDevice &device : devices)
     for (const MachineRates &rates : device.rates) {
       copies |= rates.threads == 0;
-      table.add({device.name,
-                 rates.threads ? std::to_string(rates.threads) : "-",
-                 rateText(rates.readBytesPerSecond, "B/s"),
-                 rateText(rates.f32FlopsPerSecond, "FLOP/s"),
-                 rateText(rates.i8OpsPerSecond, "OP/s"),
-                 rateText(rates.bf16FlopsPerSecond, "FLOP/s")});
+      table.add(
+          {device.name, rates.threads ? std::to_string(rates.threads) : "-",
+           rateText(rates.readBytesPerSecond, "B/s"),
+           rateText(rates.f32FlopsPerSecond, "FLOP/s"),
+           rateText(std::max(rates.i8OpsPerSecond, rates.i8TileOpsPerSecond),
+                    "OP/s"),
+           rateText(rates.bf16FlopsPerSecond, "FLOP/s")});
     }
   std::string out =
       "\nThe most that was reached: bytes read from memory, and multiply-adds "
@@ -211,6 +212,7 @@ std::string jsonOf(const std::vector<ListedDevice> &devices) {
            {"memory_bytes_per_second", known(rates.readBytesPerSecond)},
            {"f32_flops_per_second", known(rates.f32FlopsPerSecond)},
            {"int8_ops_per_second", known(rates.i8OpsPerSecond)},
+           {"int8_tile_ops_per_second", known(rates.i8TileOpsPerSecond)},
            {"bf16_flops_per_second", known(rates.bf16FlopsPerSecond)}});
     list.push_back(std::move(entry));
   }

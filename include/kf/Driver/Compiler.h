@@ -97,17 +97,6 @@ Result<std::string> normalizeSchedule(const std::string &schedule);
 /// What measurements for `options` hold for.
 Result<TuningScope> tuningScopeOf(const CompilerOptions &options);
 
-/// What products multiply in, unless that is floats.
-struct MultiplyUnits {
-  bool blocksInBytes = false; ///< block-quantized weights, in 8 bits
-  /// Rows from which on weights of bf16, and blocks, are multiplied in bf16 (by
-  /// tiles, or weights of bf16 by vectors); 0: never.
-  int64_t bf16Rows = 0, blockTileRows = 0;
-};
-
-/// Of kernels for `options.target`.
-Result<MultiplyUnits> multiplyUnitsOf(const CompilerOptions &options);
-
 /// An op on a KV cache: which tensors it takes, by their number, and how.
 struct CacheUse {
   size_t positions = 0, sequences = 0, pageTable = 0;

@@ -96,9 +96,7 @@ TEST(HostCeilings, GiveEveryRateOfEveryNumberOfThreads) {
       const Result<MachineRates> rates = (*host)->measure();
       ASSERT_TRUE(succeeds(rates.status()));
       EXPECT_EQ(rates->threads, threads);
-      for (double MachineRates::*rate :
-           {&MachineRates::readBytesPerSecond, &MachineRates::f32FlopsPerSecond,
-            &MachineRates::i8OpsPerSecond, &MachineRates::bf16FlopsPerSecond})
+      for (double MachineRates::*rate : kMachineRates)
         best.*rate = std::max(best.*rate, (*rates).*rate);
     }
     // A processor of any kind reads and multiplies faster than this, and none
@@ -108,6 +106,7 @@ TEST(HostCeilings, GiveEveryRateOfEveryNumberOfThreads) {
     EXPECT_GT(best.f32FlopsPerSecond, 1e6);
     EXPECT_LT(best.f32FlopsPerSecond, 1e14);
     EXPECT_LT(best.i8OpsPerSecond, 1e15);
+    EXPECT_LT(best.i8TileOpsPerSecond, 1e16);
     // Tiles are there to multiply faster.
     if (best.bf16FlopsPerSecond != 0)
       EXPECT_GT(best.bf16FlopsPerSecond, best.f32FlopsPerSecond);
@@ -199,14 +198,35 @@ TEST(MeasureRates, OfSeveralDevicesAreAllTheirs) {
   const MachineRates rates = ratesOf({.readBytesPerSecond = 1,
                                       .f32FlopsPerSecond = 2,
                                       .i8OpsPerSecond = 3,
+                                      .i8TileOpsPerSecond = 7,
                                       .bf16FlopsPerSecond = 4,
                                       .threads = 5},
                                      3);
   EXPECT_EQ(rates.readBytesPerSecond, 3);
   EXPECT_EQ(rates.f32FlopsPerSecond, 6);
   EXPECT_EQ(rates.i8OpsPerSecond, 9);
+  EXPECT_EQ(rates.i8TileOpsPerSecond, 21);
   EXPECT_EQ(rates.bf16FlopsPerSecond, 12);
   EXPECT_EQ(rates.threads, 15);
+}
+
+TEST(MeasureRates, FastestUnitsCountWhateverTheyAre) {
+  // No unit but f32's.
+  MachineRates rates = fastestUnits({.f32FlopsPerSecond = 2});
+  EXPECT_EQ(rates.i8OpsPerSecond, 2);
+  EXPECT_EQ(rates.bf16FlopsPerSecond, 2);
+  // Bytes in vectors, and pairs of bf16.
+  rates = fastestUnits(
+      {.f32FlopsPerSecond = 2, .i8OpsPerSecond = 8, .bf16FlopsPerSecond = 4});
+  EXPECT_EQ(rates.f32FlopsPerSecond, 2);
+  EXPECT_EQ(rates.i8OpsPerSecond, 8);
+  EXPECT_EQ(rates.bf16FlopsPerSecond, 4);
+  // Tiles of bf16 alone, then of bytes as well.
+  rates = fastestUnits(
+      {.f32FlopsPerSecond = 2, .i8OpsPerSecond = 8, .bf16FlopsPerSecond = 32});
+  EXPECT_EQ(rates.i8OpsPerSecond, 32);
+  rates.i8TileOpsPerSecond = 64;
+  EXPECT_EQ(fastestUnits(rates).i8OpsPerSecond, 64);
 }
 
 TEST(MeasureRates, OfAnotherDeviceAreThoseOfCopies) {

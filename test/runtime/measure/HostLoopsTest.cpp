@@ -57,5 +57,6 @@ TEST(MultiplyLoops, CountTheirMultiplyAdds) {
   ASSERT_FALSE(f32Loops().empty());
   expectCounts(f32Loops(), 1);
   expectCounts(i8Loops(), 4);
+  expectCounts(i8TileLoops(), 16 * 16 * 64 / 2);
   expectCounts(bf16Loops(), 32);
 }
