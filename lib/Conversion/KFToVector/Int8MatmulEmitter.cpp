@@ -309,11 +309,13 @@ private:
       auto sumsOf = [&](int64_t row, function_ref<void(Sums)> add) {
         add(Sums(sums).slice(row * vectors.count, vectors.count));
       };
-      for (int64_t sub = 0; sub < blocks.subBlocksPerUnit(); ++sub)
-        addSubBlock(tile, u, sub,
-                    unpacks() ? unpackedSubBlock(u, sub, vectors)
-                              : packedSubBlock(sub),
-                    sumsOf);
+      addUnit(
+          tile, u,
+          [&](int64_t sub) {
+            return unpacks() ? unpackedSubBlock(u, sub, vectors)
+                             : packedSubBlock(sub);
+          },
+          sumsOf);
       return sums;
     };
     if (!unpacks())
@@ -406,11 +408,11 @@ private:
     TileCounts others = countEvenTiles(e.sub(rows, e.index(firstRows)));
     blocks.forUnits(p, {0, count, group}, {}, [&](Value u, ValueRange) {
       prefetchBehind(p, first, group, u);
-      addUnit(first, group, u,
-              [&](int64_t sub) { return keptSubBlock(e.index(0), sub); });
+      addToWaiting(first, group, u,
+                   [&](int64_t sub) { return keptSubBlock(e.index(0), sub); });
       forEvenTiles(others, e.index(firstRows), (tileRows + 1) / 2,
                    [&](RegisterTile tile) {
-                     addUnit(tile, group, u, [&](int64_t sub) {
+                     addToWaiting(tile, group, u, [&](int64_t sub) {
                        return unpackedSubBlock(e.index(0), sub, {0, count});
                      });
                    });
@@ -420,8 +422,8 @@ private:
 
   /// Adds the products of a tile's rows and unit `u`, whose sub-blocks
   /// `subBlock` takes, to what waits.
-  void addUnit(RegisterTile tile, Value group, Value u,
-               function_ref<SubBlock(int64_t)> subBlock) {
+  void addToWaiting(RegisterTile tile, Value group, Value u,
+                    function_ref<SubBlock(int64_t)> subBlock) {
     int64_t count = vectorsPerRow() / groups;
     auto sumsOf = [&](int64_t number, function_ref<void(Sums)> add) {
       Value row = e.add(tile.first, e.index(number));
@@ -432,11 +434,10 @@ private:
       for (int64_t v = 0; v < count; ++v)
         e.store(sums[v], waiting, placeOfSum(group, row, v));
     };
-    for (int64_t sub = 0; sub < blocks.subBlocksPerUnit(); ++sub)
-      addSubBlock(tile, u, sub, subBlock(sub), sumsOf);
+    addUnit(tile, u, subBlock, sumsOf);
   }
 
-  //===--- Sub-blocks -----------------------------------------------------===//
+  //===--- Units ----------------------------------------------------------===//
 
   /// Adds what a row's minimums of sub-block `number` make.
   void addMins(Value row, Value number, ArrayRef<Value> mins, Sums sums) {
@@ -457,18 +458,69 @@ private:
         e.splat(vector::ExtractOp::create(b, loc, quad, int64_t(0)), lanes));
   }
 
-  void addSubBlock(RegisterTile tile, Value u, int64_t sub, const SubBlock &w,
-                   SumsOf sumsOf) {
-    size_t vectors = w.scales.size();
-    Value number = subBlockIndex(u, sub);
-    SmallVector<Value> rowIndices, products;
+  /// Adds the products of a tile's rows and unit `u`, whose sub-blocks
+  /// `subBlock` takes, to the sums. Those of the unit's sub-blocks are put
+  /// together first: additions leave the multipliers alone on some CPUs, and
+  /// the scale of x is one for all.
+  void addUnit(RegisterTile tile, Value u,
+               function_ref<SubBlock(int64_t)> subBlock, SumsOf sumsOf) {
+    SmallVector<Value> rowIndices;
     for (int64_t row = 0; row < tile.rows; ++row) {
       Value index = e.add(tile.first, e.index(row));
       rowIndices.push_back(rowsAreCopied ? index : e.add(x.firstRow, index));
+    }
+    SubBlock last;
+    SmallVector<Value> products;            // of the last sub-block
+    SmallVector<Value> scaled;              // sums of those before it
+    SmallVector<SmallVector<Value>> minima; // of all
+    const int64_t subBlocks = blocks.subBlocksPerUnit();
+    for (int64_t sub = 0; sub < subBlocks; ++sub) {
+      for (auto [i, product] : llvm::enumerate(products)) {
+        Value sum = scaledSum(product, last, i % last.scales.size());
+        if (sub == 1)
+          scaled.push_back(sum);
+        else
+          scaled[i] = e.add(scaled[i], sum);
+      }
+      last = subBlock(sub);
+      products = multiply(tile, rowIndices, u, sub, last);
+      minima.push_back(last.mins);
+    }
+    const size_t vectors = last.scales.size();
+    for (int64_t row = 0; row < tile.rows; ++row) {
+      Value factor =
+          e.splat(memref::LoadOp::create(b, loc, x.scales,
+                                         ValueRange{rowIndices[row], u}),
+                  lanes);
+      sumsOf(row, [&](Sums sums) {
+        for (size_t v = 0; v < vectors; ++v) {
+          const size_t i = row * vectors + v;
+          Value sum = scaledSum(products[i], last, v);
+          if (subBlocks > 1)
+            sum = e.add(scaled[i], sum);
+          sums[v] = vector::FMAOp::create(b, loc, sum, factor, sums[v]);
+        }
+        for (auto [sub, values] : llvm::enumerate(minima))
+          if (!values.empty())
+            addMins(e.add(tile.first, e.index(row)),
+                    subBlockIndex(u, static_cast<int64_t>(sub)), values, sums);
+      });
+    }
+  }
+
+  /// The bits of the sums of products of sub-block `sub` of unit `u` with each
+  /// row of the tile, a vector of the panel after the other.
+  SmallVector<Value> multiply(RegisterTile tile, ArrayRef<Value> rowIndices,
+                              Value u, int64_t sub, const SubBlock &w) {
+    size_t vectors = w.scales.size();
+    SmallVector<Value> products;
+    for (int64_t row = 0; row < tile.rows; ++row) {
       Value start = blocks.splatInt(kIntegerBaseBits);
       if (starts)
         start = e.splat(
-            memref::LoadOp::create(b, loc, starts, ValueRange{index, number}),
+            memref::LoadOp::create(b, loc, starts,
+                                   ValueRange{e.add(tile.first, e.index(row)),
+                                              subBlockIndex(u, sub)}),
             lanes);
       products.append(vectors, start);
     }
@@ -483,20 +535,7 @@ private:
         }
       }
     }
-    for (int64_t row = 0; row < tile.rows; ++row) {
-      Value factor =
-          e.splat(memref::LoadOp::create(b, loc, x.scales,
-                                         ValueRange{rowIndices[row], u}),
-                  lanes);
-      sumsOf(row, [&](Sums sums) {
-        for (size_t v = 0; v < vectors; ++v)
-          sums[v] = vector::FMAOp::create(
-              b, loc, scaledSum(products[row * vectors + v], w, v), factor,
-              sums[v]);
-        if (!w.mins.empty())
-          addMins(e.add(tile.first, e.index(row)), number, w.mins, sums);
-      });
-    }
+    return products;
   }
 
   /// The sum of products of a sub-block whose bits are `product`, times the

@@ -523,3 +523,25 @@ kf.kernel @second(%ids: tensor<?xi32>, %table: tensor<50x64x!kf.quant<iq4_nl>>) 
   %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<50x64x!kf.quant<iq4_nl>>
   kf.yield %0 : tensor<?x64xf32>
 }
+
+// -----
+
+// Sub-blocks of 16 share the scale of x: their sums are added before it is
+// applied, once a row and vector.
+module attributes {kf.target = #kf.cpu_target<cpu = "x86-64-v4", lanes = 16, int8_dot = true, byte_dot = vpdpbusd>} {
+// CHECK-LABEL: func.func @short_blocks(
+// CHECK:           scf.for
+// CHECK-COUNT-8:   kf.dp4a
+// CHECK:           %[[FIRST:.*]] = vector.fma %{{.*}}, %{{.*}}, %{{.*}} : vector<16xf32>
+// CHECK:           kf.dp4a
+// CHECK:           %[[SECOND:.*]] = vector.fma
+// CHECK-NEXT:      %[[BOTH:.*]] = arith.addf %[[FIRST]], %[[SECOND]]
+// CHECK-NEXT:      vector.fma %[[BOTH]], %{{.*}}, %{{.*}} : vector<16xf32>
+// CHECK-NEXT:      memref.load
+kf.kernel @short_blocks(%x: tensor<2x256xf32>, %w: tensor<32x256x!kf.quant<q6_k>, #kf.layout<panel = 16>>)
+    -> tensor<2x32xf32>
+    attributes {schedule = #kf.vector<workgroup = [2, 32], tile = [2, 16], lanes = 16, dot = i8>} {
+  %0 = kf.matmul %x, %w : tensor<2x256xf32>, tensor<32x256x!kf.quant<q6_k>, #kf.layout<panel = 16>>
+  kf.yield %0 : tensor<2x32xf32>
+}
+}
