@@ -281,6 +281,16 @@ static Status checkTensors(const Safetensors &tensors,
   return Status();
 }
 
+/// What a folder is that is no adapter, if that is known; after a comma.
+static std::string otherFolder(const std::string &path) {
+  if (std::filesystem::exists(fileIn(path, "config.json")))
+    return ", but is a model's folder; adapters are added to one";
+  if (std::filesystem::exists(fileIn(path, "checkpoint.json")))
+    return ", but is a checkpoint, which --resume reads; a training writes its "
+           "adapter beside it when it ends";
+  return ", which PEFT writes";
+}
+
 Result<PeftAdapter> PeftAdapter::open(const std::string &path,
                                       const ModelConfig &model) try {
   if (!std::filesystem::is_directory(path))
@@ -291,6 +301,10 @@ Result<PeftAdapter> PeftAdapter::open(const std::string &path,
         StatusCode::NotFound);
   PeftAdapter adapter;
   const std::string config = fileIn(path, kConfigFile);
+  if (!std::filesystem::exists(config))
+    return Status::error("adapter " + inQuotes(path) + ": it holds no " +
+                             std::string(kConfigFile) + otherFolder(path),
+                         StatusCode::NotFound);
   KF_ASSIGN_OR_RETURN(const MappedFile file, MappedFile::open(config));
   const std::span<const std::byte> bytes = file.bytes();
   Result<std::vector<AdaptedModule>> modules = parsePeftConfig(

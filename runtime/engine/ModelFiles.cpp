@@ -107,8 +107,19 @@ Result<ModelFormat> kf::findModelFormat(const std::string &path) {
     return Status::error("cannot open model " + quoted(path) + ": " +
                              std::strerror(errno),
                          codeOfSystemError(errno));
-  if (S_ISDIR(info.st_mode))
+  if (S_ISDIR(info.st_mode)) {
+    const auto has = [&](const char *file) {
+      std::error_code ignored;
+      return std::filesystem::exists(std::filesystem::path(path) / file,
+                                     ignored);
+    };
+    if (has("adapter_config.json") && !has("config.json"))
+      return Status::error(quoted(path) +
+                           " is an adapter and not a model; give its model, "
+                           "and it by --lora " +
+                           quoted(path));
     return ModelFormat::Folder;
+  }
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
   if (Gguf::recognize(file.bytes()))
     return ModelFormat::Gguf;

@@ -217,8 +217,15 @@ TEST(PeftAdapter, NamesFoldersThatAreNone) {
   expectContains(PeftAdapter::open(folder.path("no"), model).message(),
                  "it is no folder; one with adapter_config.json and "
                  "adapter_model.safetensors");
-  expectContains(PeftAdapter::open(folder.path(), model).message(),
-                 "adapter_config.json");
+  const auto message = [&] {
+    return PeftAdapter::open(folder.path(), model).message();
+  };
+  expectContains(message(),
+                 "it holds no adapter_config.json, which PEFT writes");
+  folder.write("checkpoint.json", "{}");
+  expectContains(message(), "but is a checkpoint, which --resume reads");
+  folder.write("config.json", "{}");
+  expectContains(message(), "but is a model's folder");
   folder.write("adapter_config.json", smallConfig({"q_proj"}).dump());
   expectContains(PeftAdapter::open(folder.path(), model).message(),
                  "adapter_model.safetensors");

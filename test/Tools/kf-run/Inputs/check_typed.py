@@ -111,6 +111,7 @@ COMMANDS = f"""
 1 kf-run -m {model} -p Hi -md draft.gguf | draft.gguf
 0 kf-run -m {model} -p Once -n 4 -md {model} --draft-max 2 | decode 3 tokens
 1 kf-run -m {model} -p Hi --lora x.gguf | adapter 'x.gguf': it is no folder
+1 kf-run -m {model} -p Hi --lora {hub} | but is a model's folder; adapters are added to one
 2 kf-run -m {model} -p Hi --lora-scaled x.gguf:0.5 | an adapter's factor is lora_alpha
 2 kf-run tune -m {model} --lora x | is of commands that run a model
 2 kf-run -m {model} -p Hi -sm row | a model is computed by one device
