@@ -60,6 +60,10 @@ mlir::kf::parseTarget(StringRef text, MLIRContext *context, int64_t workers) {
     }
     names += (names.empty() ? "" : ", ") + target->device.str();
   }
+  if (text.empty())
+    return llvm::createStringError("no target is named, as target=cpu would; "
+                                   "there are " +
+                                   names);
   return llvm::createStringError("there is no target '" + device +
                                  "'; there are " + names);
 }

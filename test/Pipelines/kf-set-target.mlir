@@ -48,7 +48,7 @@
 // RUN: not kf-opt %s --kf-set-target=target=reference:sm_90a 2>&1 | FileCheck %s --check-prefix=NO-REFERENCE
 // RUN: not kf-opt %s --kf-set-target='target="#kf.layout<panel = 32>"' 2>&1 | FileCheck %s --check-prefix=ATTRIBUTE
 
-// NONE:         error: kf-set-target: there is no target ''; there are cpu, cuda, reference, vulkan
+// NONE:         error: kf-set-target: no target is named, as target=cpu would; there are cpu, cuda, reference, vulkan
 // OTHER:        error: kf-set-target: there is no target 'tpu'; there are cpu, cuda, reference, vulkan
 // NO-CPU:       error: kf-set-target: cpu target: LLVM knows no {{.*}} CPU 'z80'; 'native' is this machine's, and another system's stands behind its name, as in aarch64-linux-gnu/cortex-a76
 // NO-ARM:       error: kf-set-target: cpu target: LLVM knows no aarch64 CPU 'z80'; 'native'

@@ -51,7 +51,7 @@ def CheckInput : Pass<"kf-check-input", "::mlir::ModuleOp"> {
 }
 
 def Differentiate : Pass<"kf-differentiate", "::mlir::ModuleOp"> {
-  let summary = "Have a function return gradients of its loss, too";
+  let summary = "Have functions return the gradients of a loss by their arguments with kf.gradient";
   let description = [{
     The first result of a function with arguments that have `kf.gradient` is its
     loss, a tensor of rank 0. Behind its results the function returns, for each
