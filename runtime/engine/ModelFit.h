@@ -28,7 +28,7 @@ int64_t pagesWithin(uint64_t room, int64_t most, const CacheBytes &bytesOf);
 struct ModelNeeds {
   uint64_t weights = 0;    ///< bytes, as they are stored; 0: they are there
   uint64_t parameters = 0; ///< of all tensors
-  CacheBytes cache;        ///< in all layers; null: there is none
+  CacheBytes cache{};      ///< in all layers; null: there is none
   int64_t pages = 0;
   int64_t pagePositions = 0; ///< of one sequence
 

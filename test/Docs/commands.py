@@ -40,10 +40,10 @@ REQUESTS = """{"prompt": "Once upon a time", "n": 12}
 BATCH = """{"custom_id": "a", "method": "POST", "url": "/v1/completions", \
 "body": {"prompt": "Once upon a time", "max_tokens": 5}}
 """
-EXAMPLES = """{"text": "Kip the fox lived in a hollow tree."}
-{"prompt": "The fox was called", "completion": " Kip."}
+EXAMPLES = """{"text": "Ruby the fox lived in a hollow tree."}
+{"prompt": "The fox was called", "completion": " Ruby."}
 {"messages": [{"role": "user", "content": "Tell me a story."}, \
-{"role": "assistant", "content": "Once there was a fox named Kip."}]}
+{"role": "assistant", "content": "Once there was a fox named Ruby."}]}
 """
 KF = """#!/bin/sh
 # In place of the script that builds first.
