@@ -9,6 +9,7 @@
 #include "runtime/engine/ProgramRunner.h"
 
 #include "runtime/core/Exceptions.h"
+#include "runtime/core/Shorten.h"
 #include "runtime/core/Stopwatch.h"
 
 #include <algorithm>
@@ -75,11 +76,12 @@ Status checkInput(const TensorSpec &spec, const HostTensor &input,
 }
 
 /// ": 2x8xf32, 8xi32"; nothing for none.
+/// Of a line at most: gradients have hundreds.
 std::string listed(std::span<const TensorSpec> specs) {
   std::string text;
   for (const TensorSpec &spec : specs)
     text += (text.empty() ? ": " : ", ") + describe(spec);
-  return text;
+  return shorten(text, 300);
 }
 
 } // namespace
