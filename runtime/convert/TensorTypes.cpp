@@ -64,7 +64,8 @@ DataType typeByRule(const TypeRule &rule, std::string_view name) {
     if (value || part == "attn_k")
       return Q8_0;
     if (part == "attn_output" &&
-        (type == Q2_K || type == Q3_K || type == Q4_K || type == IQ4_NL))
+        (type == Q2_K || type == Q3_K || type == Q4_K || type == IQ4_NL ||
+         type == IQ4_XS))
       return Q5_K;
   }
   switch (type) {
@@ -83,7 +84,8 @@ DataType typeByRule(const TypeRule &rule, std::string_view name) {
   case Q5_K:
     return ((value || down) && more) || part == "attn_qkv" ? Q6_K : Q5_K;
   case IQ4_NL:
-    return (value && shared) || (down && layer < eighth) ? Q5_K : IQ4_NL;
+  case IQ4_XS:
+    return (value && shared) || (down && layer < eighth) ? Q5_K : type;
   default:
     return type;
   }
@@ -93,6 +95,7 @@ DataType fallbackOf(DataType type) {
   switch (type) {
   case Q2_K:
   case Q3_K:
+  case IQ4_XS:
     return IQ4_NL;
   case Q4_K:
     return Q5_0;
@@ -105,9 +108,9 @@ DataType fallbackOf(DataType type) {
   }
 }
 
-constexpr DataType kWeightTypes[] = {F32,  F16,  BF16,   F8E4M3, Q8_0, Q4_0,
-                                     Q4_1, Q5_0, Q5_1,   Q2_K,   Q3_K, Q4_K,
-                                     Q5_K, Q6_K, IQ4_NL, MXFP4};
+constexpr DataType kWeightTypes[] = {F32,  F16,  BF16,   F8E4M3, Q8_0,  Q4_0,
+                                     Q4_1, Q5_0, Q5_1,   Q2_K,   Q3_K,  Q4_K,
+                                     Q5_K, Q6_K, IQ4_NL, MXFP4,  IQ4_XS};
 
 /// What a type is called on command lines.
 std::string_view givenName(DataType type) {
@@ -215,6 +218,8 @@ uint32_t kf::fileTypeNumber(DataType type) {
     return 18;
   case IQ4_NL:
     return 25;
+  case IQ4_XS:
+    return 30;
   case BF16:
     return 32;
   case MXFP4: // _MOE

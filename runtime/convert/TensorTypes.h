@@ -19,11 +19,12 @@
 //     q4_k      more (q6_k)    q4_k         more (q6_k)    q5_k       q4_k
 //     q5_k      more (q6_k)    q5_k         more (q6_k)    q6_k       q5_k
 //     iq4_nl    q5_k*          iq4_nl       q5_k****       iq4_nl     iq4_nl
+//     iq4_xs    q5_k*          iq4_xs       q5_k****       iq4_xs     iq4_xs
 //   everything else                             the type
 //
 // Down matrices of experts are as ffn_down. In models of 8 experts (Mixtral),
-// attn_v and attn_k are q8_0, and attn_output is q5_k for q2_k, q3_k, q4_k and
-// iq4_nl.
+// attn_v and attn_k are q8_0, and attn_output is q5_k for q2_k, q3_k, q4_k,
+// iq4_nl and iq4_xs.
 //
 //     *     where at least 4 query heads share a key head
 //     **    in the first 2 layers, then
@@ -32,9 +33,10 @@
 //     more  in the first and the last 8th of the layers, and in every third
 //           between
 //
-// These are llama.cpp's Q2_K, Q3_K_M, Q4_K_M, Q5_K_M and IQ4_NL without an
-// importance matrix. Where rows do not end with a block, q2_k, q3_k become
-// iq4_nl, q4_k q5_0, q5_k q5_1, q6_k q8_0; types with blocks of 32, f16.
+// These are llama.cpp's Q2_K, Q3_K_M, Q4_K_M, Q5_K_M, IQ4_NL and IQ4_XS without
+// an importance matrix. Where rows do not end with a block, q2_k, q3_k and
+// iq4_xs become iq4_nl, q4_k q5_0, q5_k q5_1, q6_k q8_0; types with blocks of
+// 32, f16.
 //
 //===----------------------------------------------------------------------===//
 

@@ -62,6 +62,9 @@ enum class SubScales {
   Nibbles, ///< a byte a sub-block: scale in its low, min in its high half
   Int8,    ///< a signed byte a sub-block; no min
   Split6,  ///< 16 scales of 6 bits in 12 bytes, less 32; no min
+  /// 8 scales of 6 bits in 6 bytes, less 32: the high 2 bits of all, then the
+  /// low halves; no min.
+  TopsFirst6,
   /// 8 scales and mins of 6 bits in 12 bytes. The first four of each have bytes
   /// 0-3 and 4-7; the last four have their low halves in bytes 8-11 (scale low,
   /// min high) and their high 2 bits on top of bytes 0-3 and 4-7.
@@ -120,6 +123,11 @@ struct BlockFormat {
                (bytes[8 + i % 4] >> i / 4 * 2 & 3) << 4) -
                   32,
               0};
+    case SubScales::TopsFirst6:
+      return {((bytes[2 + i / 2] >> i % 2 * 4 & 15) |
+               (bytes[i / 4] >> i % 4 * 2 & 3) << 4) -
+                  32,
+              0};
     case SubScales::Packed6:
       if (i < 4)
         return {bytes[i] & 63, bytes[i + 4] & 63};
@@ -130,7 +138,7 @@ struct BlockFormat {
   }
 };
 
-/// iq4_nl's values: finer around 0.
+/// Values of iq4_nl and iq4_xs: finer around 0.
 inline constexpr int8_t kIq4NlTable[16] = {
     -127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
@@ -138,7 +146,7 @@ inline constexpr int8_t kIq4NlTable[16] = {
 inline constexpr int8_t kE2M1Table[16] = {0, 1,  2,  3,  4,  6,  8,  12,
                                           0, -1, -2, -3, -4, -6, -8, -12};
 
-inline constexpr std::array<BlockFormat, 12> kBlockFormats = {{
+inline constexpr std::array<BlockFormat, 13> kBlockFormats = {{
     {.type = DataType::Q8_0,
      .elements = 32,
      .bytes = 34,
@@ -225,6 +233,14 @@ inline constexpr std::array<BlockFormat, 12> kBlockFormats = {{
      .zero = 12,
      .table = kE2M1Table,
      .scale = BlockScale::HalvedE8M0},
+    {.type = DataType::IQ4_XS,
+     .elements = 256,
+     .bytes = 136,
+     .low = {8, 4, 16},
+     .zero = 128,
+     .table = kIq4NlTable,
+     .subScales = SubScales::TopsFirst6,
+     .subScaleOffset = 2},
 }};
 
 /// The description of a block type; null for every other type.

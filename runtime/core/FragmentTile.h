@@ -47,6 +47,7 @@ namespace kf {
 ///   the
 ///     others at 128 + 2 p + h, in half u % 2 of that byte; f16 d and m at
 ///     192 + 8 g + 4 h
+///   TopsFirst6: scales plus 128 at 4 p + q; f16 d at 128 + 4 g + 2 h
 ///   the others: of s a byte at 8 (4 g + s % 8 / 2) + 4 (s / 8) + 2 h + s % 2,
 ///     its scale plus 128 or, of Nibbles, both; f16 d at 256 + 4 g + 2 h or,
 ///     with m behind it, at 256 + 8 g + 4 h
@@ -122,6 +123,8 @@ constexpr int64_t fragmentScaleBytes(const BlockFormat &format) {
     return hasMin ? 512 : 256;
   case SubScales::Packed6:
     return 256;
+  case SubScales::TopsFirst6:
+    return 160;
   default:
     return hasMin ? 320 : 288;
   }

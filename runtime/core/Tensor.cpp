@@ -30,7 +30,7 @@ struct TypeInfo {
   size_t size; ///< 0 for block types
 };
 
-constexpr std::array<TypeInfo, 23> kTypes = {
+constexpr std::array<TypeInfo, 24> kTypes = {
     {{DataType::F32, "f32", 4},         {DataType::F16, "f16", 2},
      {DataType::BF16, "bf16", 2},       {DataType::I1, "i1", 1},
      {DataType::I8, "i8", 1},           {DataType::U8, "ui8", 1},
@@ -42,7 +42,7 @@ constexpr std::array<TypeInfo, 23> kTypes = {
      {DataType::Q2_K, "q2_k", 0},       {DataType::Q3_K, "q3_k", 0},
      {DataType::Q4_K, "q4_k", 0},       {DataType::Q5_K, "q5_k", 0},
      {DataType::Q6_K, "q6_k", 0},       {DataType::IQ4_NL, "iq4_nl", 0},
-     {DataType::MXFP4, "mxfp4", 0}}};
+     {DataType::MXFP4, "mxfp4", 0},     {DataType::IQ4_XS, "iq4_xs", 0}}};
 
 const TypeInfo &infoOf(DataType type) {
   size_t index = static_cast<size_t>(type);

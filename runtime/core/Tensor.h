@@ -50,7 +50,8 @@ enum class DataType {
   Q5_K,
   Q6_K,
   IQ4_NL,
-  MXFP4
+  MXFP4,
+  IQ4_XS
 };
 
 /// F32, F16 or BF16: what kernels take as plain floats.

@@ -116,7 +116,7 @@ inline constexpr std::array<GgmlType, 33> kGgmlTypes = {{
     {20, "IQ4_NL", 32, 18, DataType::IQ4_NL},
     {21, "IQ3_S", 256, 110, std::nullopt},
     {22, "IQ2_S", 256, 82, std::nullopt},
-    {23, "IQ4_XS", 256, 136, std::nullopt},
+    {23, "IQ4_XS", 256, 136, DataType::IQ4_XS},
     {24, "I8", 1, 1, DataType::I8},
     {25, "I16", 1, 2, DataType::I16},
     {26, "I32", 1, 4, DataType::I32},

@@ -177,7 +177,7 @@ struct BlockFiller {
     // With a scale of 1 the values' deviation is what one divides by.
     scales.fill(1);
     mins.fill(floatToHalf(minOfScale()));
-    constexpr int samples = 64;
+    constexpr int samples = 256;
     std::vector<std::byte> blocks(samples * format.bytes);
     std::vector<float> values(samples * format.elements);
     fill(/*key=*/1, {0, samples}, blocks.data());

@@ -123,6 +123,9 @@ public:
     } else if constexpr (format.subScales == SubScales::Split6) {
       put(i % 8, ((scale + 32) & 15) << i / 8 * 4);
       put(8 + i % 4, (scale + 32) >> 4 << i / 4 * 2);
+    } else if constexpr (format.subScales == SubScales::TopsFirst6) {
+      put(2 + i / 2, ((scale + 32) & 15) << i % 2 * 4);
+      put(i / 4, (scale + 32) >> 4 << i % 4 * 2);
     } else if (i < 4) {
       put(i, scale);
       put(i + 4, min);
@@ -153,6 +156,7 @@ void encodeQ3_K(const float *x, uint8_t *block);
 void encodeQ6_K(const float *x, uint8_t *block);
 void encodeIq4Nl(const float *x, uint8_t *block);
 void encodeMxfp4(const float *x, uint8_t *block);
+void encodeIq4Xs(const float *x, uint8_t *block);
 
 } // namespace kf::quantize
 

@@ -93,6 +93,9 @@ template <size_t Index> SubScaleBytes readSubScales(const uint8_t *block) {
     const Words low = {even, odd, even >> 4, odd >> 4};
     const Words high = {top << 4, top << 2, top, top >> 2};
     sub.scales = (Bytes)((low & 0x0f0f0f0f) | (high & 0x30303030)) - 32;
+  } else if constexpr (format.subScales == SubScales::TopsFirst6) {
+    for (int i = 0; i < format.subBlocks(); ++i)
+      sub.scales[i] = static_cast<uint8_t>(format.subScaleAt(block, i).scale);
   } else {
     std::memcpy(&sub.scales, bytes, format.subBlocks());
   }

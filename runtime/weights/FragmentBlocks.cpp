@@ -123,6 +123,10 @@ void writeScales(const TileRow &row, int64_t number, std::byte *dst) {
           uint8_t(row.mins[u] >> 2 | row.mins[u + 1] >> 2 << 4));
     put(192 + 8 * g + 4 * h, row.d[0]);
     put(192 + 8 * g + 4 * h + 2, row.m[0]);
+  } else if constexpr (format.subScales == SubScales::TopsFirst6) {
+    for (int64_t u = 0; u < spans; ++u)
+      put(place(u) / 2, uint8_t(row.scales[u] ^ 0x80));
+    put(128 + 4 * g + 2 * h, row.d[0]);
   } else {
     constexpr uint8_t above = format.subScales == SubScales::Nibbles ? 0 : 0x80;
     for (int64_t s = 0; s < 16; ++s)

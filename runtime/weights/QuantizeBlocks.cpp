@@ -43,6 +43,8 @@ EncodeFn encoderOf(DataType type) {
     return encodeIq4Nl;
   case DataType::MXFP4:
     return encodeMxfp4;
+  case DataType::IQ4_XS:
+    return encodeIq4Xs;
   default:
     return nullptr;
   }

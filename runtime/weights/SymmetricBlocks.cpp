@@ -6,15 +6,17 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Rounding to q3_k, q6_k, iq4_nl and mxfp4. A sub-block of these formats is x =
-// step * value(code) without a minimum. The searches are those of
-// AffineBlocks.cpp with one unknown less: the best real step of each sub-block,
-// the integers near d's multiples, the best d for them. Of mxfp4, whose steps
-// are powers of two, few are possible.
+// Rounding to q3_k, q6_k, iq4_nl, iq4_xs and mxfp4. A sub-block of these
+// formats is x = step * value(code) without a minimum. The searches are those
+// of AffineBlocks.cpp with one unknown less: the best real step of each
+// sub-block, the integers near d's multiples, the best d for them. Of mxfp4,
+// whose steps are powers of two, few are possible.
 //
 //===----------------------------------------------------------------------===//
 
 #include "runtime/weights/BlockEncoder.h"
+
+#include <type_traits>
 
 namespace kf::quantize {
 namespace {
@@ -29,7 +31,7 @@ template <int Ends> struct Integers {
   static int codeOf(float value) { return static_cast<int>(value) + Ends; }
 };
 
-/// The values of iq4_nl.
+/// The values of iq4_nl and iq4_xs.
 struct Table {
   static constexpr const int8_t (&values)[16] = kIq4NlTable;
   static constexpr float low = kIq4NlTable[0], high = kIq4NlTable[15];
@@ -158,7 +160,8 @@ public:
 template <DataType Type, int Ends> class SymmetricBlock {
   static constexpr const BlockFormat &format = BlockEncoder<Type>::format;
   static constexpr int kCount = format.subBlock, kSubs = format.subBlocks();
-  using Values = Integers<format.zero>;
+  using Values =
+      std::conditional_t<format.table != nullptr, Table, Integers<format.zero>>;
 
   struct Choice {
     float d = 0; // as half precision has it
@@ -250,6 +253,11 @@ void encodeQ3_K(const float *x, uint8_t *block) {
 }
 void encodeQ6_K(const float *x, uint8_t *block) {
   SymmetricBlock<DataType::Q6_K, 128>().encode(x, block);
+}
+
+void encodeIq4Xs(const float *x, uint8_t *block) {
+  static_assert(BlockEncoder<DataType::IQ4_XS>::format.table == kIq4NlTable);
+  SymmetricBlock<DataType::IQ4_XS, 32>().encode(x, block);
 }
 
 void encodeIq4Nl(const float *x, uint8_t *block) {

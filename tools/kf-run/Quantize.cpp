@@ -230,7 +230,8 @@ int kf::runQuantize(Arguments arguments) {
   parser.text(
       {"type", 0, "TYPE"}, type,
       "q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k, "
-      "iq4_nl, mxfp4, bf16, f16 or f32, in capitals or not. q3_k, q4_k and "
+      "iq4_nl, iq4_xs, mxfp4, bf16, f16 or f32, in capitals or not. q3_k, q4_k "
+      "and "
       "q5_k are llama.cpp's Q3_K_M, Q4_K_M and Q5_K_M, and may be "
       "called so");
   parser.integer({"threads", 't', "N"}, options.threads, 0,

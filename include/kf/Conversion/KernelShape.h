@@ -425,10 +425,7 @@ struct HeldShape {
 /// Spans of a tile of blocks whose codes lie as those of the next ones do,
 /// whole vectors behind: what a thread takes of it at a time.
 constexpr int64_t getPartSpans(const ::kf::BlockFormat &format) {
-  return format.subScales == ::kf::SubScales::None ||
-                 format.subScales == ::kf::SubScales::Packed6
-             ? 2
-             : 4;
+  return format.subBlock < ::kf::FragmentTile::span ? 4 : 2;
 }
 
 /// What a workgroup of a product of few rows by threads does at a time; see

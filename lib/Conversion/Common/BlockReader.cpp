@@ -135,6 +135,14 @@ std::pair<Value, Value> BlockReader::subScale() {
   auto toFloat = [&](Value integer) -> Value {
     return arith::SIToFPOp::create(b, loc, b.getF32Type(), integer);
   };
+  // 32 less than the 4 bits number `nibble` of `low`, and the 2 bits number
+  // `pair` of `high` above them.
+  auto signed6 = [&](Value low, Value nibble, Value high, Value pair) {
+    low = lowBits(shift(low, i32(e.mul(nibble, e.index(4)))), 4);
+    high = lowBits(shift(high, i32(e.mul(pair, e.index(2)))), 2);
+    return toFloat(
+        arith::SubIOp::create(b, loc, join(low, high, 4), constant(32)));
+  };
   switch (format.subScales) {
   case SubScales::None:
     return {e.f32(1.0), e.f32(1.0)};
@@ -147,16 +155,14 @@ std::pair<Value, Value> BlockReader::subScale() {
     return {toFloat(arith::ExtSIOp::create(b, loc, b.getI32Type(), narrow)),
             Value()};
   }
-  case SubScales::Split6: {
-    Value low =
-        lowBits(shift(at(rem(sub, 8)), i32(e.mul(div(sub, 8), e.index(4)))), 4);
-    Value high = lowBits(shift(at(e.add(e.index(8), rem(sub, 4))),
-                               i32(e.mul(div(sub, 4), e.index(2)))),
-                         2);
-    return {toFloat(arith::SubIOp::create(b, loc, join(low, high, 4),
-                                          constant(32))),
+  case SubScales::Split6:
+    return {signed6(at(rem(sub, 8)), div(sub, 8),
+                    at(e.add(e.index(8), rem(sub, 4))), div(sub, 4)),
             Value()};
-  }
+  case SubScales::TopsFirst6:
+    return {signed6(at(e.add(e.index(2), div(sub, 2))), rem(sub, 2),
+                    at(div(sub, 4)), rem(sub, 4)),
+            Value()};
   case SubScales::Packed6: {
     Value isFirst = e.isLess(sub, e.index(4));
     Value before = e.select(isFirst, sub, e.sub(sub, e.index(4)));

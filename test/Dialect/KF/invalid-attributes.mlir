@@ -393,7 +393,7 @@ module attributes {kf.target = "cpu"} {}
 
 // -----
 
-// expected-error @+2 {{expected ::mlir::kf::BlockFormat to be one of: q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl, mxfp4}}
+// expected-error @+2 {{expected ::mlir::kf::BlockFormat to be one of: q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl, mxfp4, iq4_xs}}
 // expected-error @+1 {{failed to parse KF_BlockFormatAttr parameter}}
 "test.op"() {a = #kf.block_format<q9_0>} : () -> ()
 
@@ -465,7 +465,7 @@ func.func private @f(!kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 48, type 
 
 // -----
 
-// expected-error @+2 {{expected ::mlir::kf::BlockFormat to be one of: q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl, mxfp4}}
+// expected-error @+2 {{expected ::mlir::kf::BlockFormat to be one of: q8_0, q4_0, q4_1, q5_0, q5_1, q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl, mxfp4, iq4_xs}}
 // expected-error @+1 {{failed to parse KF_QuantType parameter}}
 func.func private @f(tensor<32x!kf.quant<q9_0>>)
 

@@ -127,6 +127,12 @@ func.func @matmul_iq4_nl(%x: tensor<?x512xf32>) -> tensor<?x80xf32> attributes {
   return %0 : tensor<?x80xf32>
 }
 
+func.func @matmul_iq4_xs(%x: tensor<?x512xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w"] : tensor<80x512x!kf.quant<iq4_xs>>
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<80x512x!kf.quant<iq4_xs>>
+  return %0 : tensor<?x80xf32>
+}
+
 func.func @matmul_mxfp4(%x: tensor<?x512xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 21 : i64} {
   %w = kf.weight ["w"] : tensor<80x512x!kf.quant<mxfp4>>
   %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<80x512x!kf.quant<mxfp4>>
@@ -143,6 +149,12 @@ func.func @matmul_far_mxfp4(%x: tensor<?x512xf32>) -> tensor<?x80xf32> attribute
 func.func @embedding_iq4_nl(%ids: tensor<?xi32>) -> tensor<?x512xf32> attributes {kf.max_tokens = 40 : i64} {
   %table = kf.weight ["table"] : tensor<30x512x!kf.quant<iq4_nl>>
   %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<30x512x!kf.quant<iq4_nl>>
+  return %0 : tensor<?x512xf32>
+}
+
+func.func @embedding_iq4_xs(%ids: tensor<?xi32>) -> tensor<?x512xf32> attributes {kf.max_tokens = 40 : i64} {
+  %table = kf.weight ["table"] : tensor<30x512x!kf.quant<iq4_xs>>
+  %0 = kf.embedding %ids, %table : tensor<?xi32>, tensor<30x512x!kf.quant<iq4_xs>>
   return %0 : tensor<?x512xf32>
 }
 
@@ -307,6 +319,12 @@ func.func @many_q6_k(%x: tensor<?x768xf32>) -> tensor<?x80xf32> attributes {kf.m
 func.func @many_iq4_nl(%x: tensor<?x256xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 133 : i64} {
   %w = kf.weight ["w"] : tensor<80x256x!kf.quant<iq4_nl>>
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<80x256x!kf.quant<iq4_nl>>
+  return %0 : tensor<?x80xf32>
+}
+
+func.func @many_iq4_xs(%x: tensor<?x256xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 133 : i64} {
+  %w = kf.weight ["w"] : tensor<80x256x!kf.quant<iq4_xs>>
+  %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<80x256x!kf.quant<iq4_xs>>
   return %0 : tensor<?x80xf32>
 }
 

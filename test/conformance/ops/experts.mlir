@@ -253,6 +253,13 @@ func.func @gated_iq4_nl(%x: tensor<?x256xf32>, %l: tensor<?x4xf32>) -> tensor<?x
   return %0 : tensor<?x2x45xf32>
 }
 
+func.func @gated_iq4_xs(%x: tensor<?x256xf32>, %l: tensor<?x4xf32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 40 : i64} {
+  %e, %p = kf.route %l top(2) normalized : tensor<?x4xf32>
+  %w = kf.weight ["g0", "g1", "g2", "g3", "u0", "u1", "u2", "u3"] {stacked} : tensor<2x4x45x256x!kf.quant<iq4_xs>>
+  %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<?x256xf32>, tensor<?x2xi32>, tensor<2x4x45x256x!kf.quant<iq4_xs>>
+  return %0 : tensor<?x2x45xf32>
+}
+
 func.func @gated_mxfp4(%x: tensor<?x256xf32>, %l: tensor<?x4xf32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 40 : i64} {
   %e, %p = kf.route %l top(2) normalized : tensor<?x4xf32>
   %w = kf.weight ["g0", "g1", "g2", "g3", "u0", "u1", "u2", "u3"] {stacked} : tensor<2x4x45x256x!kf.quant<mxfp4>>
@@ -263,6 +270,12 @@ func.func @gated_mxfp4(%x: tensor<?x256xf32>, %l: tensor<?x4xf32>) -> tensor<?x2
 func.func @matmul_iq4_nl(%x: tensor<?x2x256xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 21 : i64} {
   %w = kf.weight ["w0", "w1", "w2", "w3"] {stacked} : tensor<1x4x45x256x!kf.quant<iq4_nl>>
   %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x2x256xf32>, tensor<?x2xi32>, tensor<1x4x45x256x!kf.quant<iq4_nl>>
+  return %0 : tensor<?x2x45xf32>
+}
+
+func.func @matmul_iq4_xs(%x: tensor<?x2x256xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 21 : i64} {
+  %w = kf.weight ["w0", "w1", "w2", "w3"] {stacked} : tensor<1x4x45x256x!kf.quant<iq4_xs>>
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x2x256xf32>, tensor<?x2xi32>, tensor<1x4x45x256x!kf.quant<iq4_xs>>
   return %0 : tensor<?x2x45xf32>
 }
 

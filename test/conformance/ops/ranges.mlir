@@ -261,6 +261,12 @@ func.func @rows_iq4_nl_4(%x: tensor<?x512xf32>) -> tensor<?x40xf32> attributes {
   return %0 : tensor<?x40xf32>
 }
 
+func.func @rows_iq4_xs_4(%x: tensor<?x512xf32>) -> tensor<?x40xf32> attributes {kf.max_tokens = 4 : i64} {
+  %w = kf.weight ["w"] : tensor<40x512x!kf.quant<iq4_xs>>
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<40x512x!kf.quant<iq4_xs>>
+  return %0 : tensor<?x40xf32>
+}
+
 func.func @rows_mxfp4_4(%x: tensor<?x512xf32>) -> tensor<?x40xf32> attributes {kf.max_tokens = 4 : i64} {
   %w = kf.weight ["w"] : tensor<40x512x!kf.quant<mxfp4>>
   %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<40x512x!kf.quant<mxfp4>>
@@ -273,6 +279,12 @@ func.func @rows_iq4_nl_16(%x: tensor<?x512xf32>) -> tensor<?x40xf32> attributes 
   return %0 : tensor<?x40xf32>
 }
 
+func.func @rows_iq4_xs_16(%x: tensor<?x512xf32>) -> tensor<?x40xf32> attributes {kf.max_tokens = 16 : i64} {
+  %w = kf.weight ["w"] : tensor<40x512x!kf.quant<iq4_xs>>
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<40x512x!kf.quant<iq4_xs>>
+  return %0 : tensor<?x40xf32>
+}
+
 func.func @rows_mxfp4_16(%x: tensor<?x512xf32>) -> tensor<?x40xf32> attributes {kf.max_tokens = 16 : i64} {
   %w = kf.weight ["w"] : tensor<40x512x!kf.quant<mxfp4>>
   %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<40x512x!kf.quant<mxfp4>>
@@ -282,6 +294,12 @@ func.func @rows_mxfp4_16(%x: tensor<?x512xf32>) -> tensor<?x40xf32> attributes {
 func.func @rows_iq4_nl_512(%x: tensor<?x512xf32>) -> tensor<?x40xf32> attributes {kf.max_tokens = 512 : i64} {
   %w = kf.weight ["w"] : tensor<40x512x!kf.quant<iq4_nl>>
   %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<40x512x!kf.quant<iq4_nl>>
+  return %0 : tensor<?x40xf32>
+}
+
+func.func @rows_iq4_xs_512(%x: tensor<?x512xf32>) -> tensor<?x40xf32> attributes {kf.max_tokens = 512 : i64} {
+  %w = kf.weight ["w"] : tensor<40x512x!kf.quant<iq4_xs>>
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<40x512x!kf.quant<iq4_xs>>
   return %0 : tensor<?x40xf32>
 }
 

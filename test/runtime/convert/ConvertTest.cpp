@@ -647,6 +647,13 @@ TEST(TensorTypes, FollowTheRule) {
   EXPECT_EQ(typeOf(two, "blk.5.attn_output.weight", 256), DataType::Q3_K);
   EXPECT_EQ(typeOf(two, "blk.5.ffn_up.weight", 256), DataType::Q2_K);
   EXPECT_EQ(typeOf(two, "blk.5.ffn_up.weight", 160), DataType::IQ4_NL);
+  const TypeRule four{DataType::IQ4_XS, 16, 4, false};
+  EXPECT_EQ(typeOf(four, "blk.5.attn_v.weight", 256), DataType::Q5_K);
+  EXPECT_EQ(typeOf(four, "blk.1.ffn_down.weight", 256), DataType::Q5_K);
+  EXPECT_EQ(typeOf(four, "blk.2.ffn_down.weight", 256), DataType::IQ4_XS);
+  EXPECT_EQ(typeOf(four, "blk.2.ffn_down.weight", 160), DataType::IQ4_NL);
+  EXPECT_EQ(typeOf(four, "output.weight", 256), DataType::Q6_K);
+  EXPECT_EQ(fileTypeNumber(DataType::IQ4_XS), 30u);
   const TypeRule three{DataType::Q3_K, 32, 1, false};
   EXPECT_EQ(typeOf(three, "blk.1.attn_v.weight", 256), DataType::Q5_K);
   EXPECT_EQ(typeOf(three, "blk.2.attn_v.weight", 256), DataType::Q4_K);
@@ -669,6 +676,7 @@ TEST(TensorTypes, FollowTheRule) {
   EXPECT_EQ(typeOf(many, "blk.2.attn_v.weight", 256), DataType::Q4_K);
   for (auto [type, output] : {std::pair(DataType::Q4_K, DataType::Q5_K),
                               std::pair(DataType::IQ4_NL, DataType::Q5_K),
+                              std::pair(DataType::IQ4_XS, DataType::Q5_K),
                               std::pair(DataType::Q5_K, DataType::Q5_K),
                               std::pair(DataType::Q6_K, DataType::Q6_K),
                               std::pair(DataType::Q4_0, DataType::Q4_0)}) {

@@ -129,7 +129,7 @@ TEST(Tensor, TypeNames) {
        {DataType::F32, DataType::F16, DataType::BF16, DataType::I1,
         DataType::I8, DataType::U8, DataType::I16, DataType::I32, DataType::I64,
         DataType::F64, DataType::F8E4M3, DataType::Q8_0, DataType::Q4_K,
-        DataType::IQ4_NL, DataType::MXFP4}) {
+        DataType::IQ4_NL, DataType::MXFP4, DataType::IQ4_XS}) {
     Result<DataType> parsed = parseDataType(nameOf(type));
     ASSERT_TRUE(parsed.ok());
     EXPECT_EQ(*parsed, type);
@@ -137,7 +137,7 @@ TEST(Tensor, TypeNames) {
   EXPECT_EQ(parseDataType("f8").message(),
             "unknown element type 'f8'; known are f32, f16, bf16, i1, i8, ui8, "
             "i16, i32, i64, f64, f8E4M3FN, q8_0, q4_0, q4_1, q5_0, q5_1, "
-            "q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl, mxfp4");
+            "q2_k, q3_k, q4_k, q5_k, q6_k, iq4_nl, mxfp4, iq4_xs");
 }
 
 TEST(Tensor, EightBitFloats) {

@@ -88,10 +88,10 @@ TEST_F(GgufJoinerTest, TheFirstOpensAll) {
   EXPECT_EQ((*same)->tensors().size(), 5u);
   // Types are errors of the file that has them.
   write(2, part(2, 3, 5, {})
-               .tensorEntry("e", {256}, 23, 0)
-               .append(std::string(136, '\0')));
+               .tensorEntry("e", {256}, 29, 0)
+               .append(std::string(56, '\0')));
   EXPECT_TRUE(Gguf::open(path(0)).take()->find("e").message().starts_with(
-      path(2) + ": tensor 'e' has type IQ4_XS"));
+      path(2) + ": tensor 'e' has type IQ1_M"));
 }
 
 TEST_F(GgufJoinerTest, OnePartIsAWholeFile) {

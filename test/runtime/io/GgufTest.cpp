@@ -178,20 +178,21 @@ TEST(Gguf, FindsTensors) {
 
 TEST(Gguf, TypesThatNothingReadsAreNamedWhenAskedFor) {
   std::string bytes = GgufBuilder()
-                          .tensorEntry("iq", {256}, 23, 0)
-                          .tensorEntry("new", {7}, 1234, 160)
+                          .tensorEntry("iq", {256}, 29, 0)
+                          .tensorEntry("new", {7}, 1234, 64)
                           .append(std::string(192, '\0'))
                           .bytes();
   auto file = parse(bytes);
   ASSERT_TRUE(file.ok()) << file.message();
-  EXPECT_EQ((*file)->tensors()[0].typeName(), "IQ4_XS");
-  EXPECT_EQ((*file)->tensors()[0].bytes, 136u);
+  EXPECT_EQ((*file)->tensors()[0].typeName(), "IQ1_M");
+  EXPECT_EQ((*file)->tensors()[0].bytes, 56u);
   EXPECT_EQ((*file)->tensors()[1].typeName(), "type 1234");
   const std::string supported =
       "; supported types are F32, F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, "
-      "Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, I8, I16, I32, I64, F64, BF16, MXFP4";
+      "Q3_K, Q4_K, Q5_K, Q6_K, IQ4_NL, IQ4_XS, I8, I16, I32, I64, F64, BF16, "
+      "MXFP4";
   EXPECT_EQ((*file)->find("iq").message(),
-            "test: tensor 'iq' has type IQ4_XS" + supported);
+            "test: tensor 'iq' has type IQ1_M" + supported);
   EXPECT_EQ((*file)->find("new").message(),
             "test: tensor 'new' has the unknown type 1234" + supported);
 }

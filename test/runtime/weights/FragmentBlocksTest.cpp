@@ -53,6 +53,9 @@ public:
       return half(d) * static_cast<float>(both & 15) * value -
              half(d + 2) * static_cast<float>(both >> 4);
     }
+    case SubScales::TopsFirst6:
+      return half(128 + 4 * g + 2 * h) *
+             static_cast<float>(scales[4 * p + q] - 128) * value;
     default:
       return half(256 + 4 * g + 2 * h) * static_cast<float>(both - 128) * value;
     }

@@ -90,6 +90,11 @@ private:
       Value d = e.add(e.index(192), e.add(e.scaled(g, 8), e.scaled(row, 4)));
       return scaled(d, masked(first, 63), value, min);
     }
+    case ::kf::SubScales::TopsFirst6: {
+      Value scale = byteOf(scales, e.add(e.scaled(p, 4), q));
+      Value d = e.add(e.index(128), e.add(e.scaled(g, 4), e.scaled(row, 2)));
+      return e.mul(e.mul(halfAt(d), number32(scale, 128)), value);
+    }
     default: {
       Value s = e.div(k, 16);
       Value inHalf =

@@ -111,16 +111,17 @@ void HeldBlocks::multiply(Value pointer, ArrayRef<Rows> rows,
 /// operand.
 void HeldBlocks::subtract(Value pointer, ArrayRef<Rows> rows,
                           MutableArrayRef<Value> sums) {
-  SmallVector<Value> own =
-      loadWords(code.advance(code.advance(pointer, 512 * tileOf.vectors),
-                             e.mul(lanes.lane, e.index(8))),
-                2);
   const size_t count = sumsOfX == Sums::Halves ? 2 : 1;
+  const int64_t words = hasSubScales() ? static_cast<int64_t>(count) : 2;
+  SmallVector<Value> own = code.loadRegisters(
+      code.advance(code.advance(pointer, 512 * tileOf.vectors),
+                   e.mul(lanes.lane, e.index(4 * words))),
+      4 * words);
   SmallVector<SmallVector<Value>> left;
-  if (count == 1)
+  if (!hasSubScales())
     left.push_back({own[0], own[1], own[0], own[1]});
   // Bytes in the lowest bits of 1024, which are 128 above scales.
-  for (size_t i = 0; count == 2 && i < count; ++i) {
+  for (size_t i = 0; hasSubScales() && i < count; ++i) {
     SmallVector<Value> &operand = left.emplace_back();
     for (int64_t selector : {0x4140, 0x4342}) {
       Value bytes =

@@ -173,6 +173,10 @@ LaneTiles::Tile LaneTiles::load(Value from, Value number, Value part) {
     read.minimums.push_back(vectorAt(vectorOf(128, 2)));
     read.blocks.push_back(vectorAt(vectorOf(192, 2)));
     break;
+  case ::kf::SubScales::TopsFirst6:
+    read.scales.push_back(vectorAt(vectorOf(0, 4)));
+    read.blocks.push_back(vectorAt(vectorOf(128, 1)));
+    break;
   default:
     for (int64_t i = 0; i < 2; ++i)
       read.scales.push_back(vectorAt(e.add(vectorOf(0, 8), e.index(i))));
@@ -303,6 +307,12 @@ LaneTiles::Scale LaneTiles::scaleOf(const Tile &tile, int64_t unit,
     rest = arith::ShRUIOp::create(b, loc, rest, by);
     Value high = masked(shifted(rest, 8 * row + 4 * span), 15);
     minimum = e.mul(half(d, 1), field(word, byte + 6, 3, high, 2));
+    break;
+  }
+  case ::kf::SubScales::TopsFirst6: {
+    Value word = wordOf(tile.scales.front(), 0, 1, 4, tile.part);
+    factor = e.mul(half(ofBlock(1, 0), row),
+                   e.sub(field(word, 8 * (2 * row + span), 255), e.f32(128)));
     break;
   }
   default: {

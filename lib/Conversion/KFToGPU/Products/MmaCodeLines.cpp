@@ -298,6 +298,16 @@ private:
                        twice(both.rests[row], span % 2)};
       return {ofSpan, ofSpan};
     }
+    case ::kf::SubScales::TopsFirst6: {
+      Value own = loadWord(at(lanes.group, 16, 4 * (span / 2)), 4);
+      Value d = code.loadRegisters(at(lanes.group, 4, 128), 4)[0];
+      for (int64_t row = 0; row < 2; ++row) {
+        Value bytes = code.selectBytes(own, e.word(0), row ? 0x4342 : 0x4140);
+        Value scale = times(numbersOf(bytes, 128), twice(d, row));
+        ofSpan[row] = {twice(wordOf(scale), span % 2), Value()};
+      }
+      return {ofSpan, ofSpan};
+    }
     default:
       break;
     }

@@ -143,6 +143,11 @@ void BlockTiles::loadScales(Tile &tile, Value pointer) {
     tile.blocks = loadWords(at(lanes.group, 8, 192), 2);
     return;
   }
+  if (format.subScales == ::kf::SubScales::TopsFirst6) {
+    tile.scales = loadWords(at(lanes.group, 16), 4);
+    tile.blocks = code.loadRegisters(at(lanes.group, 4, 128), 4);
+    return;
+  }
   tile.scales = loadWords(at(lanes.group, 32), 8);
   if (hasMinimums)
     tile.own = loadWords(at(lanes.lane, 8, hasSubScales() ? 0 : 256), 2);
@@ -229,6 +234,13 @@ std::pair<Value, Value> BlockTiles::scalesOf(const Tile &tile, int64_t number) {
     auto of = [&](int64_t row) -> Value {
       if (format.subScales == ::kf::SubScales::Nibbles)
         return byte(scales, 2 * row + odd, 15);
+      return e.sub(byte(scales, 2 * row + odd, 0xff), e.f32(128));
+    };
+    return {of(0), of(1)};
+  }
+  if (format.subScales == ::kf::SubScales::TopsFirst6) {
+    Value scales = tile.scales[number / 2];
+    auto of = [&](int64_t row) {
       return e.sub(byte(scales, 2 * row + odd, 0xff), e.f32(128));
     };
     return {of(0), of(1)};

@@ -63,3 +63,16 @@ blocks[:, 0] = [0, 1, 2, 3, 252, 251] + list(random.integers(110, 135, 10))
 save("mxfp4.blocks", blocks)
 save("mxfp4.values",
      dequantize(blocks, Type.MXFP4).astype(np.float32).reshape(-1))
+
+# The least and the largest halves, subnormal ones and zeros, with the least and
+# the largest scales of sub-blocks, and those that are 0.
+blocks = random.integers(0, 256, (10, 136), dtype=np.uint8)
+scales = [0, 2**-24, -2**-24, 1023 * 2**-24, 65504, -65504, 2**-14]
+scales += list(random.normal(0, 0.1, 3))
+blocks[:, 0:2] = np.array(scales, np.float16).reshape(-1, 1).view(np.uint8)
+for row, (high, low) in enumerate([(0, 0), (0xff, 0xff), (0xaa, 0)]):
+    blocks[4 + row, 2:4] = high
+    blocks[4 + row, 4:8] = low
+save("iq4_xs.blocks", blocks)
+save("iq4_xs.values",
+     dequantize(blocks, Type.IQ4_XS).astype(np.float32).reshape(-1))

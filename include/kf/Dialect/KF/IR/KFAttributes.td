@@ -84,7 +84,8 @@ def KF_BlockFormat : KF_I32Enum<"BlockFormat", "block-quantized storage", [
   I32EnumAttrCase<"Q5_K", 8, "q5_k">,
   I32EnumAttrCase<"Q6_K", 9, "q6_k">,
   I32EnumAttrCase<"IQ4_NL", 10, "iq4_nl">,
-  I32EnumAttrCase<"MXFP4", 11, "mxfp4">]>;
+  I32EnumAttrCase<"MXFP4", 11, "mxfp4">,
+  I32EnumAttrCase<"IQ4_XS", 12, "iq4_xs">]>;
 def KF_BlockFormatAttr : EnumAttr<KF_Dialect, KF_BlockFormat, "block_format"> {
   let summary = "storage of a block-quantized element type";
   let description = [{
