@@ -11,6 +11,7 @@
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Json.h"
 #include "runtime/core/Quote.h"
+#include "runtime/io/PackedWeights.h"
 #include "runtime/io/ScaledWeights.h"
 
 #include <algorithm>
@@ -372,6 +373,13 @@ kf::openSafetensors(const std::string &path) try {
     KF_ASSIGN_OR_RETURN(source, ShardedSafetensors::open(file));
   } else {
     KF_ASSIGN_OR_RETURN(source, Safetensors::open(file));
+  }
+  if (PackedWeights::isNeeded(*source)) {
+    Result<std::unique_ptr<PackedWeights>> packed =
+        PackedWeights::create(std::move(source));
+    if (!packed.ok())
+      return packed.status().in(file);
+    source = packed.take();
   }
   if (!ScaledWeights::isNeeded(*source))
     return source;

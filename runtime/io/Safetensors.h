@@ -93,7 +93,8 @@ private:
 
 /// Opens what `path` is: a .safetensors file, a .index.json, or a folder that
 /// holds model.safetensors or model.safetensors.index.json. 8-bit tensors are
-/// presented as bf16 ones, their scales applied (ScaledWeights).
+/// presented as bf16 ones, their scales applied (ScaledWeights,
+/// PackedWeights).
 Result<std::unique_ptr<WeightSource>> openSafetensors(const std::string &path);
 
 } // namespace kf

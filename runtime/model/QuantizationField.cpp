@@ -18,6 +18,7 @@ using nlohmann::json;
 namespace {
 
 constexpr const char *kField = "quantization_config";
+constexpr const char *kNvfp4Format = "nvfp4-pack-quantized";
 
 /// The field `name` of `object`; null if it is absent or JSON's null.
 const json *fieldOf(const json &object, const char *name) {
@@ -42,7 +43,22 @@ Status unsupported(const std::string &what) {
                        StatusCode::Unsupported);
 }
 
-/// `weights` of a group of compressed-tensors.
+/// `weights` of a group of compressed-tensors in the format of NVFP4.
+Status checkNvfp4Weights(const json &weights) {
+  const std::pair<const char *, json> fields[] = {{"num_bits", 4},
+                                                  {"type", "float"},
+                                                  {"group_size", 16},
+                                                  {"strategy", "tensor_group"},
+                                                  {"symmetric", true}};
+  for (const auto &[name, value] : fields)
+    if (const json *found = fieldOf(weights, name); found && *found != value)
+      return unsupported("has weights of nvfp4-pack-quantized whose '" +
+                         std::string(name) + "' is " + shortDump(*found) +
+                         " (supported: " + value.dump() + ")");
+  return Status();
+}
+
+/// `weights` of a group of compressed-tensors in another format.
 Status checkWeights(const json &weights) {
   const json *bits = fieldOf(weights, "num_bits");
   if (!bits || *bits != 8)
@@ -67,13 +83,13 @@ Status checkCompressedTensors(const json &object) {
   const json *format = fieldOf(object, "format");
   bool known = false;
   for (const char *name :
-       {"float-quantized", "int-quantized", "naive-quantized"})
+       {"float-quantized", "int-quantized", "naive-quantized", kNvfp4Format})
     known |= format && isText(*format, name);
   if (!known)
     return unsupported("has the format " +
                        (format ? shortDump(*format) : "null") +
                        ", which is not supported (supported: float-quantized, "
-                       "int-quantized, naive-quantized)");
+                       "int-quantized, naive-quantized, nvfp4-pack-quantized)");
   if (fieldOf(object, "kv_cache_scheme"))
     return unsupported("has a 'kv_cache_scheme', which is not supported");
   if (const json *sparsity = fieldOf(object, "sparsity_config")) {
@@ -91,8 +107,33 @@ Status checkCompressedTensors(const json &object) {
     if (!weights || !weights->is_object())
       return unsupported("has a group without 'weights', which is not "
                          "supported");
-    KF_RETURN_IF_ERROR(checkWeights(*weights));
+    KF_RETURN_IF_ERROR(isText(*format, kNvfp4Format)
+                           ? checkNvfp4Weights(*weights)
+                           : checkWeights(*weights));
   }
+  return Status();
+}
+
+Status checkBitsAndBytes(const json &object) {
+  if (!isAbsentOr(object, "load_in_8bit", false))
+    return unsupported("of bitsandbytes has weights of 8 bits (load_in_8bit); "
+                       "4 bits (load_in_4bit) are supported");
+  const json *is4Bit = fieldOf(object, "load_in_4bit");
+  if (!is4Bit || *is4Bit != true)
+    return unsupported("of bitsandbytes has no 'load_in_4bit'");
+  const json *storage = fieldOf(object, "bnb_4bit_quant_storage");
+  if (storage && !isText(*storage, "uint8"))
+    return unsupported("has 'bnb_4bit_quant_storage' " + shortDump(*storage) +
+                       ", which is not supported (supported: uint8)");
+  return Status();
+}
+
+Status checkModelOpt(const json &object) {
+  const json *algorithm = fieldOf(object, "quant_algo");
+  if (!algorithm || !isText(*algorithm, "NVFP4"))
+    return unsupported("of modelopt has 'quant_algo' " +
+                       (algorithm ? shortDump(*algorithm) : "null") +
+                       ", which is not supported (supported: NVFP4)");
   return Status();
 }
 
@@ -105,6 +146,10 @@ Status kf::checkQuantization(const ConfigReader &reader) {
   const json *method = fieldOf(*value, "quant_method");
   if (method && isText(*method, "compressed-tensors"))
     return checkCompressedTensors(*value);
+  if (method && isText(*method, "bitsandbytes"))
+    return checkBitsAndBytes(*value);
+  if (method && isText(*method, "modelopt"))
+    return checkModelOpt(*value);
   for (const char *name : {"fbgemm_fp8", "mxfp4"})
     if (method && isText(*method, name))
       return Status();
@@ -115,7 +160,7 @@ Status kf::checkQuantization(const ConfigReader &reader) {
     return unsupported("has blocks of " + shortDump(*block) +
                        "; [128,128] is supported");
   }
-  // AWQ, GPTQ, bitsandbytes and others have layouts of their own.
+  // AWQ, GPTQ and others have layouts of their own.
   if (method && method->is_string())
     return Status::error(
         "'" + std::string(kField) + "' is of the method " +

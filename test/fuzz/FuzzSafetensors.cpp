@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/io/PackedWeights.h"
 #include "runtime/io/Safetensors.h"
 #include "runtime/io/ScaledWeights.h"
 #include "runtime/weights/RowScales.h"
@@ -38,8 +39,16 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
   // Whatever is accepted must lie within the input.
   uint64_t sum = readAll(**file);
-  if (ScaledWeights::isNeeded(**file)) {
-    auto scaled = ScaledWeights::create(file.take());
+  std::unique_ptr<WeightSource> source = file.take();
+  if (PackedWeights::isNeeded(*source)) {
+    auto packed = PackedWeights::create(std::move(source));
+    if (!packed.ok())
+      return 0;
+    sum += readAll(**packed);
+    source = packed.take();
+  }
+  if (ScaledWeights::isNeeded(*source)) {
+    auto scaled = ScaledWeights::create(std::move(source));
     if (scaled.ok()) {
       sum += readAll(**scaled);
       for (const std::string &name : (*scaled)->names()) {

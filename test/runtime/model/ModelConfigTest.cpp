@@ -381,7 +381,22 @@ TEST(ModelConfig, QuantizationsThatTheTensorsTellOf) {
         json{{"quant_method", "fbgemm_fp8"}, {"activation_scale_ub", 1200.0}},
         compressedTensors(channel),
         compressedTensors(channel, {{"format", "int-quantized"}}),
-        compressedTensors({{"num_bits", 8}})}) {
+        compressedTensors({{"num_bits", 8}}),
+        compressedTensors({{"num_bits", 4},
+                           {"type", "float"},
+                           {"group_size", 16},
+                           {"symmetric", true},
+                           {"strategy", "tensor_group"}},
+                          {{"format", "nvfp4-pack-quantized"}}),
+        json{{"quant_method", "modelopt"},
+             {"quant_algo", "NVFP4"},
+             {"ignore", {"lm_head"}}},
+        json{{"quant_method", "bitsandbytes"},
+             {"load_in_4bit", true},
+             {"load_in_8bit", false},
+             {"bnb_4bit_quant_type", "nf4"},
+             {"bnb_4bit_quant_storage", "uint8"},
+             {"bnb_4bit_use_double_quant", true}}}) {
     auto config = parse(with(smallLlama(), {{"quantization_config", value}}));
     EXPECT_TRUE(config.ok()) << config.message();
   }
@@ -405,6 +420,21 @@ TEST(ModelConfig, QuantizationsThatAreNotSupported) {
   expectContains(error(compressedTensors({{"num_bits", 4}})),
                  "weights of 4 bits; 8 are supported");
   expectContains(error(compressedTensors({{"bits", 4}})), "weights of ? bits");
+  expectContains(error(compressedTensors({{"num_bits", 4}, {"group_size", 32}},
+                                         {{"format", "nvfp4-pack-quantized"}})),
+                 "'group_size' is 32 (supported: 16)");
+  expectContains(error({{"quant_method", "modelopt"}, {"quant_algo", "FP8"}}),
+                 "'quant_algo' \"FP8\", which is not supported (supported: "
+                 "NVFP4)");
+  expectContains(
+      error({{"quant_method", "bitsandbytes"}, {"load_in_8bit", true}}),
+      "weights of 8 bits");
+  expectContains(error({{"quant_method", "bitsandbytes"}}),
+                 "has no 'load_in_4bit'");
+  expectContains(error({{"quant_method", "bitsandbytes"},
+                        {"load_in_4bit", true},
+                        {"bnb_4bit_quant_storage", "bfloat16"}}),
+                 "'bnb_4bit_quant_storage' \"bfloat16\"");
   expectContains(
       error(compressedTensors({{"num_bits", 8}, {"symmetric", false}})),
       "zero points");
