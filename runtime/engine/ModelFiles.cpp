@@ -15,6 +15,7 @@
 #include "runtime/io/Gguf.h"
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/GgufConfig.h"
+#include "runtime/model/GridWeights.h"
 #include "runtime/model/StoredTensors.h"
 #include "runtime/model/TiedEmbeddings.h"
 #include "runtime/program/ExecutableCache.h"
@@ -55,6 +56,19 @@ static Result<ModelFiles> openFolder(const std::string &path,
   return model;
 }
 
+/// The tensors of `gguf`, those of grids as others; what changes is said in the
+/// warnings of `config`, if there is one.
+static std::unique_ptr<WeightSource>
+withoutGrids(std::unique_ptr<Gguf> gguf, ModelConfig *config = nullptr) {
+  if (!GridWeights::isNeeded(*gguf))
+    return gguf;
+  auto grids = std::make_unique<GridWeights>(std::move(gguf));
+  if (config)
+    for (std::string &note : grids->notes())
+      config->warnings.push_back(std::move(note));
+  return grids;
+}
+
 static Result<ModelFiles> openGguf(const std::string &path,
                                    bool withTokenizer) {
   ModelFiles model;
@@ -67,7 +81,7 @@ static Result<ModelFiles> openGguf(const std::string &path,
     KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::fromGguf(*gguf));
     KF_ASSIGN_OR_RETURN(model.chat, readChatConfig(*gguf));
   }
-  model.weights = std::move(gguf);
+  model.weights = withoutGrids(std::move(gguf), &model.config);
   KF_RETURN_IF_ERROR(adaptTensors(path, model.config, model.weights));
   return model;
 }
@@ -154,7 +168,7 @@ kf::openModelWeights(const std::string &path) try {
     KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::openIfGguf(path));
     if (gguf) {
       const Result<ModelConfig> config = readGgufConfig(*gguf);
-      std::unique_ptr<WeightSource> weights = std::move(gguf);
+      std::unique_ptr<WeightSource> weights = withoutGrids(std::move(gguf));
       if (config.ok())
         KF_RETURN_IF_ERROR(adaptTensors(path, *config, weights));
       return weights;

@@ -366,6 +366,14 @@ Result<TensorView> Gguf::find(const std::string &tensor) const try {
   return statusOfException();
 }
 
+std::span<const std::byte> Gguf::bytesOf(const std::string &tensor) const {
+  const GgufTensor *info = lookUpTensor(tensor);
+  if (!info)
+    return {};
+  return info->file > 0 ? others[info->file - 1]->bytesOf(tensor)
+                        : data.subspan(info->offset, info->bytes);
+}
+
 void Gguf::release(const std::string &tensor) const {
   const GgufTensor *info = lookUpTensor(tensor);
   if (info && info->file > 0)

@@ -162,6 +162,9 @@ public:
   /// Shapes are row-major, [out, in] for matrices. A tensor whose type the
   /// runtime cannot read is an error that names the type.
   Result<TensorView> find(const std::string &tensor) const override;
+  /// The tensor's bytes, whether the runtime can read its type or not; none
+  /// where there is no such tensor.
+  std::span<const std::byte> bytesOf(const std::string &tensor) const;
   void release(const std::string &tensor) const override;
   void releasePart(const std::string &tensor, uint64_t first,
                    uint64_t bytes) const override;

@@ -76,3 +76,14 @@ for row, (high, low) in enumerate([(0, 0), (0xff, 0xff), (0xaa, 0)]):
 save("iq4_xs.blocks", blocks)
 save("iq4_xs.values",
      dequantize(blocks, Type.IQ4_XS).astype(np.float32).reshape(-1))
+
+# Formats whose blocks are read as wider ones, runtime/model/GridWeights.h: the
+# largest scales of blocks and zeros among ordinary ones.
+for kind in (Type.IQ3_S, Type.IQ3_XXS, Type.IQ2_XXS, Type.IQ2_XS, Type.IQ2_S):
+    blocks = random.integers(0, 256, (6, gguf.GGML_QUANT_SIZES[kind][1]),
+                             dtype=np.uint8)
+    scales = [0, 65504, -65504, 2**-13] + list(random.normal(0, 0.1, 2))
+    blocks[:, 0:2] = np.array(scales, np.float16).reshape(-1, 1).view(np.uint8)
+    save(kind.name.lower() + ".blocks", blocks)
+    save(kind.name.lower() + ".values",
+         dequantize(blocks, kind).astype(np.float32).reshape(-1))
