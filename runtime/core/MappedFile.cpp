@@ -48,6 +48,7 @@ Result<MappedFile> MappedFile::open(const std::string &path) try {
                                                   : "Not a regular file");
   MappedFile file;
   file.name = path;
+  file.id = FileIdentity::of(path, info);
   if (info.st_size == 0)
     return file;
   const size_t size = static_cast<size_t>(info.st_size);
@@ -68,12 +69,13 @@ Result<MappedFile> MappedFile::open(const std::string &path) try {
 MappedFile::MappedFile(MappedFile &&other) noexcept
     : data(std::exchange(other.data, nullptr)),
       size(std::exchange(other.size, 0)), name(std::move(other.name)),
-      known(std::move(other.known)) {}
+      id(std::move(other.id)), known(std::move(other.known)) {}
 
 MappedFile &MappedFile::operator=(MappedFile &&other) noexcept {
   std::swap(data, other.data);
   std::swap(size, other.size);
   std::swap(name, other.name);
+  std::swap(id, other.id);
   std::swap(known, other.known);
   return *this;
 }

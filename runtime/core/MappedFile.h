@@ -9,6 +9,7 @@
 #ifndef KF_RUNTIME_CORE_MAPPEDFILE_H
 #define KF_RUNTIME_CORE_MAPPEDFILE_H
 
+#include "runtime/core/FileIdentity.h"
 #include "runtime/core/ReadFaults.h"
 #include "runtime/core/Status.h"
 
@@ -40,6 +41,8 @@ public:
     return {static_cast<const char *>(data), size};
   }
   const std::string &path() const { return name; }
+  /// That of the file that was mapped.
+  const FileIdentity &identity() const { return id; }
 
   /// Gives the memory of the whole pages inside `part` of bytes() back to the
   /// system. Reading them again reads the file again.
@@ -51,6 +54,7 @@ private:
   void *data = nullptr; ///< null for an empty file
   size_t size = 0;
   std::string name;
+  FileIdentity id;
   KnownMapping known;
 };
 

@@ -95,44 +95,55 @@ Status PrivateFolder::checkWritable() const {
                        "': " + errorText());
 }
 
-PrivateFolder::Reading PrivateFolder::read(const std::string &name,
-                                           uint64_t most) const {
+PrivateFolder::Opening PrivateFolder::openFile(const std::string &name) const {
   using State = Reading::State;
   // O_NONBLOCK: do not hang on a pipe of that name.
-  const Descriptor fd(::openat(folder.get(), name.c_str(),
-                               O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
+  Descriptor fd(::openat(folder.get(), name.c_str(),
+                         O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
   if (!fd.ok() && errno == ENOENT)
-    return {State::Missing, {}, {}};
+    return {};
   const std::string reason = errorText();
   struct stat info;
   const int known = fd.ok() ? ::fstat(fd.get(), &info)
                             : ::fstatat(folder.get(), name.c_str(), &info,
                                         AT_SYMLINK_NOFOLLOW);
   if (known != 0)
-    return {State::Failed, {}, fd.ok() ? errorText() : reason};
+    return {.state = State::Failed, .why = fd.ok() ? errorText() : reason};
   if (!S_ISREG(info.st_mode))
-    return {State::Refused, {}, "it is not a regular file"};
+    return {.state = State::Refused, .why = "it is not a regular file"};
   if (std::string access = describeAccess(info); !access.empty())
-    return {State::Refused, {}, "it " + access};
+    return {.state = State::Refused, .why = "it " + access};
   if (!fd.ok())
-    return {State::Failed, {}, reason};
-  if (static_cast<uint64_t>(info.st_size) > most)
+    return {.state = State::Failed, .why = reason};
+  return {.state = State::Done,
+          .descriptor = std::move(fd),
+          .bytes = static_cast<uint64_t>(info.st_size)};
+}
+
+PrivateFolder::Reading PrivateFolder::read(const std::string &name,
+                                           uint64_t most) const {
+  using State = Reading::State;
+  Opening file = openFile(name);
+  if (file.state != State::Done)
+    return {file.state, {}, std::move(file.why)};
+  if (file.bytes > most)
     return {State::Refused,
             {},
-            "it has " + std::to_string(info.st_size) + " bytes, more than " +
+            "it has " + std::to_string(file.bytes) + " bytes, more than " +
                 std::to_string(most)};
   Reading result{State::Done, {}, {}};
   try {
-    result.bytes.resize(static_cast<size_t>(info.st_size));
+    result.bytes.resize(static_cast<size_t>(file.bytes));
   } catch (const std::exception &) {
     return {State::Failed,
             {},
-            "no memory for " + std::to_string(info.st_size) + " bytes"};
+            "no memory for " + std::to_string(file.bytes) + " bytes"};
   }
   size_t done = 0;
   while (done < result.bytes.size()) {
-    const ssize_t got = ::read(fd.get(), result.bytes.data() + done,
-                               result.bytes.size() - done);
+    const ssize_t got =
+        ::read(file.descriptor.get(), result.bytes.data() + done,
+               result.bytes.size() - done);
     if (got < 0 && errno == EINTR)
       continue;
     if (got < 0)

@@ -56,6 +56,15 @@ public:
   /// Reads a file of up to `most` bytes whole; never through a symbolic link.
   Reading read(const std::string &name, uint64_t most = UINT64_MAX) const;
 
+  /// A file that is open to be read, or why it is not, as read() says.
+  struct Opening {
+    Reading::State state = Reading::State::Missing;
+    Descriptor descriptor = Descriptor();
+    uint64_t bytes = 0;   ///< its size
+    std::string why = {}; ///< where it failed or was refused
+  };
+  Opening openFile(const std::string &name) const;
+
   struct File {
     std::string name;
     uint64_t bytes = 0;

@@ -24,7 +24,10 @@ Model::Model(ModelConfig config, Device &device, const WeightSource &source,
     : name(std::move(options.name)), model(std::move(config)), target(device),
       source(source), provider(std::move(provider)),
       only(std::move(options.shapes)), others(options.ranks),
-      store(device, &source, {options.pool, options.cancelled}) {}
+      store(device, &source, {options.pool, options.cancelled}) {
+  if (options.packed)
+    store.keepIn(*options.packed, std::move(options.packedFrom));
+}
 
 bool Model::hasProgram(const StepShape &shape) const {
   return programs.count(shape) != 0;

@@ -41,6 +41,10 @@ struct ModelOptions {
   CancelFlag cancelled = nullptr;
   /// The only shapes that the StepProvider knows, in order; none: any.
   std::vector<StepShape> shapes = {};
+  /// Where packed weights are kept, and what they are packed from; null: they
+  /// are packed at each start. Not owned.
+  const PackedCache *packed = nullptr;
+  PackedSource packedFrom = {};
   /// Where others run the model, too, and this one leads them: what tells them.
   /// Null: it does not. Not owned.
   RankLeader *ranks = nullptr;

@@ -391,6 +391,16 @@ void Gguf::releasePart(const std::string &tensor, uint64_t first,
     file->release(data.subspan(info->offset + first, bytes));
 }
 
+std::vector<FileIdentity> Gguf::mappedFiles() const {
+  std::vector<FileIdentity> result;
+  for (const Gguf *each : files()) {
+    if (!each->file)
+      return {};
+    result.push_back(each->file->identity());
+  }
+  return result;
+}
+
 std::vector<std::string> Gguf::names() const {
   std::vector<std::string> result;
   result.reserve(infos.size());

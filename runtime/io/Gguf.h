@@ -168,6 +168,7 @@ public:
   void release(const std::string &tensor) const override;
   void releasePart(const std::string &tensor, uint64_t first,
                    uint64_t bytes) const override;
+  std::vector<FileIdentity> mappedFiles() const override;
   std::vector<std::string> names() const override;
 
 private:

@@ -263,6 +263,12 @@ void Safetensors::releasePart(const std::string &name, uint64_t first,
     file->release(data.subspan(it->second.begin + first, bytes));
 }
 
+std::vector<FileIdentity> Safetensors::mappedFiles() const {
+  if (!file)
+    return {};
+  return {file->identity()};
+}
+
 std::vector<std::string> Safetensors::names() const {
   std::vector<std::string> result;
   result.reserve(tensors.size());
@@ -342,6 +348,13 @@ void ShardedSafetensors::releasePart(const std::string &name, uint64_t first,
   auto it = where.find(name);
   if (it != where.end())
     it->second->releasePart(name, first, bytes);
+}
+
+std::vector<FileIdentity> ShardedSafetensors::mappedFiles() const {
+  std::vector<FileIdentity> result;
+  for (const auto &[name, shard] : shards)
+    std::ranges::copy(shard->mappedFiles(), std::back_inserter(result));
+  return result;
 }
 
 std::vector<std::string> ShardedSafetensors::names() const {

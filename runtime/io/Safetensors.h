@@ -43,6 +43,7 @@ public:
   void release(const std::string &name) const override;
   void releasePart(const std::string &name, uint64_t first,
                    uint64_t bytes) const override;
+  std::vector<FileIdentity> mappedFiles() const override;
   std::vector<std::string> names() const override;
   bool contains(const std::string &name) const { return tensors.count(name); }
   /// The header's `__metadata__`.
@@ -81,6 +82,7 @@ public:
   void release(const std::string &name) const override;
   void releasePart(const std::string &name, uint64_t first,
                    uint64_t bytes) const override;
+  std::vector<FileIdentity> mappedFiles() const override;
   std::vector<std::string> names() const override;
 
 private:

@@ -58,6 +58,9 @@ public:
                    uint64_t bytes) const override;
   /// Those of F8_E4M3.
   Result<bool> keepFloat8(const std::string &name) override;
+  std::vector<FileIdentity> mappedFiles() const override {
+    return source->mappedFiles();
+  }
   std::vector<std::string> names() const override;
 
 private:

@@ -19,6 +19,7 @@
 #include "runtime/model/ModelWork.h"
 #include "runtime/model/RopeFactors.h"
 #include "runtime/model/Sharding.h"
+#include "runtime/session/KeptWeights.h"
 #include "runtime/session/LocalRanks.h"
 #include "runtime/session/PackingProgress.h"
 #include "runtime/session/SessionDraft.h"
@@ -199,6 +200,17 @@ Status Session::openAll(const SessionSources &sources) {
     options.context = opened.config.maxPositions;
   mostContext = settleContext(opened.config, options.context ? options.context
                                                              : kDefaultContext);
+  if (options.packed) {
+    if (options.ranks > 1)
+      return Status::error("packed weights are kept for one rank; leave "
+                           "--tensor-parallel or --packed-cache out",
+                           StatusCode::Unsupported);
+    packed.emplace(options.packed->folder, options.packed->limit,
+                   [observer = options.observer](const std::string &line) {
+                     if (observer)
+                       observer->onWarning(line);
+                   });
+  }
   std::optional<RankSetup> setup;
   if (options.ranks > 1) {
     KF_ASSIGN_OR_RETURN(setup, becomeFirstRank());
@@ -293,10 +305,15 @@ Status Session::checkMemory(int64_t pages) const {
 //===----------------------------------------------------------------------===//
 
 Status Session::makeModel() {
-  model = std::make_unique<Model>(
-      part().config, *target, *part().weights, steps.provide,
-      ModelOptions{opened.name, pool.get(), options.cancelled, steps.shapes,
-                   others ? &others->leader() : nullptr});
+  ModelOptions settings = {.name = opened.name,
+                           .pool = pool.get(),
+                           .cancelled = options.cancelled,
+                           .shapes = steps.shapes,
+                           .ranks = others ? &others->leader() : nullptr};
+  KF_RETURN_IF_ERROR(keepPacked(packed ? &*packed : nullptr, opened, *target,
+                                options.observer, settings));
+  model = std::make_unique<Model>(part().config, *target, *part().weights,
+                                  steps.provide, std::move(settings));
   showPacking(model->weights(), options.observer);
   // Programs that are there may not fit the device: that is said before
   // anything runs.
@@ -338,8 +355,9 @@ Status Session::start(const StartOptions &needs) try {
   settings.cancelled = options.cancelled;
   settings.profile = options.profile.get();
   if (draft) {
-    KF_RETURN_IF_ERROR(draft->start(
-        settings, settings.pages ? settings.pages : wholePages, pool.get()));
+    KF_RETURN_IF_ERROR(
+        draft->start(settings, settings.pages ? settings.pages : wholePages,
+                     pool.get(), packed ? &*packed : nullptr));
     settings.draftModel = &draft->drafts();
   }
   KF_ASSIGN_OR_RETURN(running, Engine::create(*model, settings));

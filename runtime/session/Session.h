@@ -57,6 +57,12 @@ struct DraftChoice {
   size_t mostTokens = kDefaultDraftTokens; ///< that are drafted at a time
 };
 
+/// Where packed weights are kept for the next start (PackedCache).
+struct PackedChoice {
+  std::string folder;
+  uint64_t limit = 0; ///< bytes of all that is in it
+};
+
 /// What to open, and how.
 struct SessionOptions {
   ModelChoice model = {};
@@ -87,6 +93,9 @@ struct SessionOptions {
   /// Where the times of all steps' kernels go, but for those of a model that
   /// drafts; null: they are not measured.
   std::shared_ptr<Profile> profile = nullptr;
+  /// Where packed weights are kept; nothing: they are packed at each start. For
+  /// one rank.
+  std::optional<PackedChoice> packed = std::nullopt;
   /// Ends whatever goes on, compiling, packing and steps, when it is set; may
   /// be null. Not owned, as the observer, which may be null, too.
   CancelFlag cancelled = nullptr;
@@ -200,6 +209,7 @@ private:
   int64_t adapter = 0;              ///< number of SessionOptions::adapter
   int64_t mostContext = 0; ///< positions that its configuration is right for
   SessionSteps steps;
+  std::optional<PackedCache> packed;
   std::unique_ptr<Model> model;
   std::unique_ptr<SessionDraft> draft; ///< null: none
   std::unique_ptr<Engine> running;

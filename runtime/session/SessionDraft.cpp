@@ -11,6 +11,7 @@
 #include "runtime/model/LayerCaches.h"
 #include "runtime/model/ModelWork.h"
 #include "runtime/model/RopeFactors.h"
+#include "runtime/session/KeptWeights.h"
 #include "runtime/session/PackingProgress.h"
 
 #include <algorithm>
@@ -89,11 +90,15 @@ Result<ModelNeeds> SessionDraft::needs() const {
 }
 
 Status SessionDraft::start(const EngineOptions &settings, int64_t pages,
-                           ThreadPool *pool) {
+                           ThreadPool *pool, const PackedCache *packed) {
   if (!model) {
-    model = std::make_unique<Model>(
-        files.config, device, *files.weights, steps.provide,
-        ModelOptions{files.name, pool, settings.cancelled, steps.shapes});
+    ModelOptions options = {.name = files.name,
+                            .pool = pool,
+                            .cancelled = settings.cancelled,
+                            .shapes = steps.shapes};
+    KF_RETURN_IF_ERROR(keepPacked(packed, files, device, observer, options));
+    model = std::make_unique<Model>(files.config, device, *files.weights,
+                                    steps.provide, std::move(options));
     showPacking(model->weights(), observer);
   }
   EngineOptions own;

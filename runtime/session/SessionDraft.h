@@ -43,8 +43,10 @@ public:
   /// that are there.
   Result<ModelNeeds> needs() const;
   /// Drafts for an engine of `settings`, with a cache of as many `pages`;
-  /// `pool`, which may be null, packs weights.
-  Status start(const EngineOptions &settings, int64_t pages, ThreadPool *pool);
+  /// `pool`, which may be null, packs weights, and `packed`, which may be null,
+  /// keeps them.
+  Status start(const EngineOptions &settings, int64_t pages, ThreadPool *pool,
+               const PackedCache *packed);
   /// After start().
   DraftModel &drafts() { return *drafting; }
   /// Gives the cache back.

@@ -15,6 +15,7 @@
 #ifndef KF_RUNTIME_WEIGHTS_WEIGHTSOURCE_H
 #define KF_RUNTIME_WEIGHTS_WEIGHTSOURCE_H
 
+#include "runtime/core/FileIdentity.h"
 #include "runtime/core/Tensor.h"
 
 #include <cstdint>
@@ -66,6 +67,9 @@ public:
     (void)name;
     return false;
   }
+  /// The files that all tensors are read from, as they were when they were
+  /// mapped; none where it takes more than files to know the tensors.
+  virtual std::vector<FileIdentity> mappedFiles() const { return {}; }
   /// Every tensor's name, sorted.
   virtual std::vector<std::string> names() const = 0;
 };

@@ -8,6 +8,7 @@
 
 #include "runtime/weights/WeightStore.h"
 
+#include "runtime/core/Lines.h"
 #include "runtime/core/Quote.h"
 #include "runtime/core/Stopwatch.h"
 #include "runtime/weights/NonFinite.h"
@@ -112,6 +113,8 @@ WeightStore::getEach(std::span<const WeightSpec> specs,
       onProgress(done, all);
   };
 
+  KF_ASSIGN_OR_RETURN(const Keeping keeping, lookUp(missing));
+  packedNow.clear();
   tell();
   std::vector<Buffer *> result;
   std::vector<std::string> made; // keys
@@ -125,7 +128,10 @@ WeightStore::getEach(std::span<const WeightSpec> specs,
       }
       const int64_t bytes = missing.at(keys[i]);
       const Stopwatch watch;
-      Result<std::unique_ptr<Buffer>> buffer = make(specs[i], bytes);
+      Result<std::unique_ptr<Buffer>> buffer =
+          keeping.has(keys[i], bytes)
+              ? device.wrap(keeping.file->find(keys[i]).data(), bytes)
+              : make(specs[i], bytes);
       packSeconds += watch.seconds();
       if (!buffer.ok()) {
         status = buffer.status();
@@ -149,10 +155,51 @@ WeightStore::getEach(std::span<const WeightSpec> specs,
     releasePacked();
     packSeconds += watch.seconds();
   }
+  if (status.ok() && !keeping.file && !keeping.identity.empty())
+    status = keep(keeping.identity);
   const Status uploaded = finishUploads(made);
   KF_RETURN_IF_ERROR(status);
   KF_RETURN_IF_ERROR(uploaded);
   return result;
+}
+
+/// What is kept of the weights that are missing, if any may be.
+Result<WeightStore::Keeping>
+WeightStore::lookUp(const std::map<std::string, int64_t> &missing) {
+  Keeping keeping;
+  if (!keeper || missing.empty())
+    return keeping;
+  KF_ASSIGN_OR_RETURN(const bool isShared, sharesMemory());
+  if (!isShared)
+    return keeping;
+  const Stopwatch watch;
+  keeping.identity = keptSource.identity;
+  for (const FileIdentity &file : keptSource.files)
+    keeping.identity += file.text() + '\n';
+  for (const auto &[key, bytes] : missing)
+    keeping.identity += key + '\n';
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<PackedFile> found,
+                      keeper->lookup(keeping.identity, packing));
+  if (found)
+    keeping.file = kept.emplace_back(std::move(found)).get();
+  packSeconds += watch.seconds();
+  return keeping;
+}
+
+/// Keeps the weights that were packed as those of `identity`. Files that are as
+/// they were when they were mapped had no other bytes meanwhile.
+Status WeightStore::keep(const std::string &identity) const {
+  if (packedNow.empty())
+    return Status();
+  for (const FileIdentity &file : keptSource.files)
+    if (!file.isCurrent() || !file.isSettled()) {
+      keeper->warning(
+          "the packed weights are not kept: " + quotePath(file.path) +
+          " has changed within two seconds of its use; the next start "
+          "keeps them");
+      return Status();
+    }
+  return keeper->store(identity, keptSource.model, packedNow, packing);
 }
 
 /// Waits for the weights `keys`, of which there are none after an error.
@@ -316,6 +363,7 @@ Result<std::unique_ptr<Buffer>> WeightStore::pack(const WeightSpec &spec,
     KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer,
                         device.wrap(room.data(), room.size()));
     slabUsed += static_cast<uint64_t>(aligned(bytes));
+    packedNow.push_back({keyOf(spec), room});
     return buffer;
   }
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer, device.allocate(bytes));

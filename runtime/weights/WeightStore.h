@@ -11,6 +11,7 @@
 
 #include "runtime/core/AlignedBuffer.h"
 #include "runtime/devices/Device.h"
+#include "runtime/weights/PackedCache.h"
 #include "runtime/weights/TensorParts.h"
 #include "runtime/weights/WeightPacking.h"
 #include "runtime/weights/WeightSource.h"
@@ -27,6 +28,13 @@
 #include <vector>
 
 namespace kf {
+
+/// What weights are packed from, for a PackedCache.
+struct PackedSource {
+  std::string identity; ///< all that packed bytes depend on beside their specs
+  std::string model;    ///< for people
+  std::vector<FileIdentity> files; ///< that must not have changed
+};
 
 /// Holds every weight that the programs of a model asked for, packed as they
 /// asked for it. Owns the buffers; `device`, `source` and what `packing` refers
@@ -52,6 +60,15 @@ public:
   using Progress = std::function<void(uint64_t done, uint64_t all)>;
   void onProgress(Progress callback) { progress = std::move(callback); }
 
+  /// From now on, a getAll() that has weights to make takes those that are kept
+  /// in `cache`, which has to outlive this, or packs all and keeps them there,
+  /// unless the files have changed, or may have. On devices that read memory
+  /// where it lies; with others it changes nothing.
+  void keepIn(const PackedCache &cache, PackedSource of) {
+    keeper = &cache;
+    keptSource = std::move(of);
+  }
+
   /// The first of the tensors `names` with an element, or a block's scale, that
   /// is no finite number: "tensor 'x' has a NaN in row 3"; nothing if there is
   /// none. Reads them all, on the threads that pack. Error: packing is
@@ -69,6 +86,16 @@ private:
   /// says.
   Result<std::vector<Buffer *>> getEach(std::span<const WeightSpec> specs,
                                         const Progress &onProgress);
+  /// Of the weights that a call makes, in a PackedCache.
+  struct Keeping {
+    std::string identity;             ///< empty: they are not kept
+    const PackedFile *file = nullptr; ///< null: they are not there yet
+    bool has(const std::string &key, int64_t bytes) const {
+      return file && file->find(key).size() == static_cast<uint64_t>(bytes);
+    }
+  };
+  Result<Keeping> lookUp(const std::map<std::string, int64_t> &missing);
+  Status keep(const std::string &identity) const;
   Result<std::unique_ptr<Buffer>> make(const WeightSpec &spec, int64_t bytes);
   Result<std::unique_ptr<Buffer>> pack(const WeightSpec &spec, int64_t bytes);
   Status packInParts(const WeightSpec &spec, std::span<std::byte> dst);
@@ -89,7 +116,11 @@ private:
   /// ends then, and lines that are prefetched behind the end of a weight are
   /// those that the next kernel begins with.
   std::vector<AlignedBuffer> slabs;
-  uint64_t slabUsed = 0; ///< bytes of the last one
+  uint64_t slabUsed = 0;               ///< bytes of the last one
+  const PackedCache *keeper = nullptr; ///< null: there is none
+  PackedSource keptSource;
+  std::vector<std::unique_ptr<PackedFile>> kept; ///< which buffers refer to
+  std::vector<PackedWeight> packedNow; ///< in slabs, by the call that goes on
   std::map<std::string, std::unique_ptr<Buffer>> buffers; ///< by keyOf(spec)
   /// For what the host cannot write; null unless weights are on their way. It
   /// waits for them when it goes, before the buffers do.

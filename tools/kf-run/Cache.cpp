@@ -13,6 +13,7 @@
 
 #include "runtime/core/Quote.h"
 #include "runtime/program/ExecutableCache.h"
+#include "runtime/weights/PackedCache.h"
 
 #include <nlohmann/json.hpp>
 
@@ -55,8 +56,38 @@ std::string countsText(const CacheCounts &counts) {
          counted(counts.misses, "miss", "es");
 }
 
+/// "2 files of packed weights".
+std::string filesText(uint64_t count) {
+  return std::to_string(count) + (count == 1 ? " file" : " files") +
+         " of packed weights";
+}
+
+/// `text`, or as much of it as fits behind `line`.
+std::string cutBehind(const std::string &line, const std::string &text) {
+  const size_t room = 100 - std::min<size_t>(line.size(), 83);
+  return text.size() <= room ? text
+                             : std::string(cutText(text, room - 3)) + "...";
+}
+
+/// A line for each file of packed weights, and one for all.
+std::string textOf(const PackedCache &cache,
+                   std::span<const PackedCache::Entry> entries) {
+  std::string out;
+  uint64_t bytes = 0;
+  for (const PackedCache::Entry &entry : entries) {
+    const std::string line = entry.name + " " +
+                             padded(bytesText(entry.bytes), 9) + "  used " +
+                             padded(ageOf(entry.used), 14) + "  ";
+    out += line + cutBehind(line, oneLine(entry.model)) + "\n";
+    bytes += entry.bytes;
+  }
+  return out + filesText(entries.size()) + ", " + bytesText(bytes) + ", in " +
+         cache.folder() + "\n";
+}
+
 std::string jsonOf(const ExecutableCache &cache,
-                   std::span<const ExecutableCache::Entry> entries) {
+                   std::span<const ExecutableCache::Entry> entries,
+                   std::span<const PackedCache::Entry> packed) {
   using Json = nlohmann::ordered_json;
   uint64_t bytes = 0;
   Json programs = Json::array();
@@ -70,10 +101,17 @@ std::string jsonOf(const ExecutableCache &cache,
                         {"hits", entry.counts.hits},
                         {"misses", entry.counts.misses}});
   }
+  Json weights = Json::array();
+  for (const PackedCache::Entry &entry : packed)
+    weights.push_back({{"file", entry.name},
+                       {"model", entry.model},
+                       {"bytes", entry.bytes},
+                       {"used", entry.used}});
   const CacheCounts counts = cache.counts();
   const Json json = {{"folder", cache.folder()}, {"bytes", bytes},
                      {"limit", cache.limit()},   {"hits", counts.hits},
-                     {"misses", counts.misses},  {"programs", programs}};
+                     {"misses", counts.misses},  {"programs", programs},
+                     {"packed_weights", weights}};
   return documentText(json) + "\n";
 }
 
@@ -87,8 +125,14 @@ Status list(const std::string &folder, const std::string &json) {
                     [](const ExecutableCache::Entry &entry) {
                       return std::tie(entry.used, entry.key);
                     });
+  const PackedCache packed(folder);
+  KF_ASSIGN_OR_RETURN(std::vector<PackedCache::Entry> weights, packed.list());
+  std::ranges::sort(weights, std::ranges::greater(),
+                    [](const PackedCache::Entry &entry) {
+                      return std::tie(entry.used, entry.name);
+                    });
   if (!json.empty())
-    return writeOutput(json, jsonOf(cache, entries));
+    return writeOutput(json, jsonOf(cache, entries, weights));
   std::string out;
   uint64_t bytes = 0;
   for (const ExecutableCache::Entry &entry : entries) {
@@ -98,27 +142,26 @@ Status list(const std::string &folder, const std::string &json) {
                        (entry.target.empty() ? "" : entry.target + "  ");
     // A program's name, or why the file cannot be read, whose begin says
     // enough.
-    const std::string program = oneLine(entry.program);
-    const size_t room = 100 - std::min<size_t>(line.size(), 83);
-    out += line +
-           (program.size() <= room
-                ? program
-                : std::string(cutText(program, room - 3)) + "...") +
-           "\n";
+    out += line + cutBehind(line, oneLine(entry.program)) + "\n";
     bytes += entry.bytes;
   }
   out += std::to_string(entries.size()) +
          (entries.size() == 1 ? " program, " : " programs, ") +
          bytesText(bytes) + " of at most " + bytesText(cache.limit()) +
          ", in " + cache.folder() + "; " + countsText(cache.counts()) + "\n";
+  if (!weights.empty())
+    out += textOf(packed, weights);
   return writeStdout(out);
 }
 
 Status clear(const std::string &folder) {
   const ExecutableCache cache(folder, printWarning);
   KF_ASSIGN_OR_RETURN(int64_t count, cache.clear());
-  return writeStdout("removed " + std::to_string(count) + " programs from " +
-                     cache.folder() + "\n");
+  KF_ASSIGN_OR_RETURN(int64_t weights, PackedCache(folder).clear());
+  return writeStdout(
+      "removed " + std::to_string(count) + " programs" +
+      (weights ? " and " + filesText(static_cast<uint64_t>(weights)) : "") +
+      " from " + cache.folder() + "\n");
 }
 
 Status manage(const std::string &action, std::string folder,
@@ -139,7 +182,8 @@ int kf::runCache(Arguments arguments) {
       "have at most 1 GiB, or what the variable KF_CACHE_SIZE says (such as "
       "500M or 2G; 0 keeps none): those go first that were not used for the "
       "longest time. A hit is a program that was found, a miss one that had to "
-      "be compiled.");
+      "be compiled. Packed weights, which --packed-cache keeps and bounds, are "
+      "listed and removed, too.");
   parser.positional("list|clear", true, action, "what to do");
   parser.text({"dir", 0, "DIR"}, folder,
               "the cache's folder; $XDG_CACHE_HOME/kernelforge or "

@@ -12,6 +12,8 @@
 #include "Ranks.h"
 #include "TerminalObserver.h"
 
+#include "runtime/program/ExecutableCache.h"
+
 #include <string>
 #include <vector>
 
@@ -48,6 +50,20 @@ void SessionFlags::addTo(OptionParser &parser, bool withEmbedded,
                "the most that the KV cache takes: bytes, or 500M, 2G; by "
                "default what all sequences need for whole contexts. It is "
                "taken when it is used");
+  parser.bytes({"packed-cache", 0, "SIZE"}, packedCache,
+               "keep packed weights in files of SIZE in all at most, bytes, or "
+               "500M, 20G, for the next start, which maps them in place of "
+               "packing; for --device cpu. They lie beside the compiled "
+               "programs ('kf-run cache list'); of others, those go that were "
+               "not used for the longest time");
+  parser.addCheck([this] {
+    if (!packedCache)
+      return Status();
+    Result<std::string> folder = ExecutableCache::defaultFolder();
+    if (folder.ok())
+      packedFolder = folder.take();
+    return folder.status();
+  });
   profile.addTo(parser);
 }
 
@@ -103,6 +119,8 @@ SessionOptions SessionFlags::options(bool withTokenizer) const {
     draft.mostTokens = most;
   }
   options.cacheMemory = cacheMemory;
+  if (packedCache)
+    options.packed = {.folder = packedFolder, .limit = packedCache};
   options.profile = profile.make();
   options.cancelled = &interruptFlag();
   options.observer = &terminal();

@@ -33,6 +33,7 @@ struct SessionFlags {
   bool wholeContext = false; ///< as many positions as the model has
   Float8Flag float8;
   uint64_t cacheMemory = 0; ///< bytes of the KV cache at most; 0: any
+  uint64_t packedCache = 0; ///< bytes of kept packed weights; 0: none are kept
   ProfileFlags profile;
   int64_t ranks = 1; ///< that run the model together: those of a launcher, or
                      ///< threads
@@ -62,6 +63,7 @@ struct SessionFlags {
   SessionOptions options(bool withTokenizer) const;
 
 private:
+  std::string packedFolder;            ///< where they are kept
   std::optional<int64_t> contextGiven; ///< 0: all of the model
 };
 

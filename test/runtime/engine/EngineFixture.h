@@ -43,9 +43,10 @@ struct Fixture {
         change(step);
       return step;
     };
-    model = std::make_unique<Model>(
-        config, device, source, provider,
-        ModelOptions{"the fake", nullptr, nullptr, std::move(shapes), ranks});
+    model = std::make_unique<Model>(config, device, source, provider,
+                                    ModelOptions{.name = "the fake",
+                                                 .shapes = std::move(shapes),
+                                                 .ranks = ranks});
     auto made = Engine::create(*model, options);
     EXPECT_TRUE(made.ok()) << made.message();
     engine = made.take();
