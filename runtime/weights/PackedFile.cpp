@@ -32,7 +32,7 @@ constexpr uint64_t kHugePage = uint64_t(2) << 20;
 /// Bytes that have a sum of their own.
 constexpr uint64_t kSummed = uint64_t(4) << 20;
 /// Bytes that are written at a time.
-constexpr uint64_t kWritten = uint64_t(64) << 20;
+constexpr uint64_t kWritten = 4 * kHugePage;
 /// The head behind the magic: its bytes, and those of the whole file.
 constexpr uint64_t kSizes = 2 * sizeof(uint64_t);
 constexpr uint64_t kMostHead = uint64_t(1) << 30;
@@ -262,6 +262,39 @@ Result<Head> readHead(const Descriptor &file, uint64_t bytes) {
 // The weights
 //===----------------------------------------------------------------------===//
 
+/// Writes a new file so many whole huge pages at a time: the system caches a
+/// file in pages no larger than what it is written in.
+class WholePages {
+public:
+  WholePages(AtomicFile &file, CancelFlag cancelled)
+      : file(file), cancelled(cancelled) {
+    bytes.reserve(kWritten);
+  }
+  Status append(std::span<const std::byte> more) {
+    while (!more.empty()) {
+      const size_t count = std::min(kWritten - bytes.size(), more.size());
+      bytes.append(reinterpret_cast<const char *>(more.data()), count);
+      more = more.subspan(count);
+      if (bytes.size() == kWritten)
+        KF_RETURN_IF_ERROR(flush());
+    }
+    return Status();
+  }
+  /// What is left at the end.
+  Status flush() {
+    if (isCancelled(cancelled))
+      return Status::cancelled();
+    KF_RETURN_IF_ERROR(file.append(bytes));
+    bytes.clear();
+    return Status();
+  }
+
+private:
+  AtomicFile &file;
+  CancelFlag cancelled;
+  std::string bytes;
+};
+
 /// Part of a mapped weight that has a sum.
 struct SummedPart {
   std::span<const std::byte> bytes;
@@ -354,22 +387,16 @@ Status PackedFile::write(AtomicFile &file, std::string_view identity,
     return Status();
   }));
   const std::string text = headText(head);
-  KF_RETURN_IF_ERROR(file.append(text));
+  WholePages pages(file, options.cancelled);
+  KF_RETURN_IF_ERROR(pages.append(std::as_bytes(std::span(text))));
   uint64_t at = text.size();
   for (size_t i = 0; i < weights.size(); ++i) {
-    KF_RETURN_IF_ERROR(file.append(std::string(head.places[i].first - at, 0)));
-    std::string_view bytes(
-        reinterpret_cast<const char *>(weights[i].bytes.data()),
-        weights[i].bytes.size());
-    at = head.places[i].first + bytes.size();
-    for (; !bytes.empty();
-         bytes.remove_prefix(std::min<size_t>(kWritten, bytes.size()))) {
-      if (isCancelled(options.cancelled))
-        return Status::cancelled();
-      KF_RETURN_IF_ERROR(file.append(bytes.substr(0, kWritten)));
-    }
+    const std::vector<std::byte> gap(head.places[i].first - at);
+    KF_RETURN_IF_ERROR(pages.append(gap));
+    KF_RETURN_IF_ERROR(pages.append(weights[i].bytes));
+    at = head.places[i].first + weights[i].bytes.size();
   }
-  return Status();
+  return pages.flush();
 }
 
 Result<std::string> PackedFile::modelOf(const Descriptor &file,
