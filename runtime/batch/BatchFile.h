@@ -29,10 +29,10 @@
 //
 // Requests of OpenAI's API are read, too: max_tokens and max_completion_tokens
 // are n, temperature is temp, a content may be an array of texts; model names
-// an adapter, alone or behind a colon, and else says nothing, for the command
-// names the model, and stream has to be false. What else such requests have is
-// an error that says so. Lines of OpenAI's batches are of another form
-// (OpenAiBatch.h).
+// an adapter, alone or behind the model's name and a colon, and says nothing
+// where there are none, for the command names the model, and stream has to be
+// false. What else such requests have is an error that says so. Lines of
+// OpenAI's batches are of another form (OpenAiBatch.h).
 //
 // null counts as absent. Lines without anything are skipped, and so are the
 // byte order mark of a file and the carriage return of a line.

@@ -227,6 +227,31 @@ Result<int64_t> kf::findAdapter(const ModelFiles &model,
       StatusCode::NotFound);
 }
 
+Result<int64_t> kf::findModelOrAdapter(const ModelFiles &model,
+                                       std::span<const std::string> names,
+                                       std::string_view name) {
+  auto isModel = [&](std::string_view text) {
+    return std::ranges::find(names, text) != names.end();
+  };
+  if (name.empty() || isModel(name))
+    return 0;
+  const size_t colon = name.rfind(':');
+  const bool isBehindModel =
+      colon != std::string_view::npos && isModel(name.substr(0, colon));
+  if (const Result<int64_t> found =
+          findAdapter(model, isBehindModel ? name.substr(colon + 1) : name);
+      found.ok() && *found > 0)
+    return found;
+  std::string adapters;
+  for (const std::string &each : model.adapters)
+    adapters +=
+        (adapters.empty() ? ", with the adapters " : ", ") + inQuotes(each);
+  return Status::error("there is no model " + inQuotes(name) +
+                           " here; this one is " + inQuotes(names.front()) +
+                           adapters + ", and --alias gives it other names",
+                       StatusCode::NotFound);
+}
+
 std::string kf::signatureOf(const ModelFiles &model) {
   std::string text = model.configText;
   // The tensors' values decide this.

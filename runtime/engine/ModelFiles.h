@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,6 +57,13 @@ struct ModelFiles {
 /// The number of the adapter `name`, 0 for an empty one. Error: the model was
 /// opened without it, with the names that there are.
 Result<int64_t> findAdapter(const ModelFiles &model, std::string_view name);
+
+/// The number of the adapter that a request means by `name`, "ADAPTER" or
+/// "MODEL:ADAPTER", where the model is called `names`, one at least; 0 for one
+/// of these and for an empty name. Error: neither, with what there is.
+Result<int64_t> findModelOrAdapter(const ModelFiles &model,
+                                   std::span<const std::string> names,
+                                   std::string_view name);
 
 /// Opens the model at `path`. Weights are mapped, not read. Errors name the
 /// file; what the configuration warns of is in `config.warnings`.

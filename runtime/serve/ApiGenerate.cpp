@@ -76,29 +76,13 @@ HttpResponse Api::applyTemplate(std::string_view body,
 /// its name, or behind one of the model's and a colon.
 std::optional<ApiError> Api::findModel(const std::string &name,
                                        int64_t &adapter) const {
-  adapter = 0;
-  auto isModel = [&](std::string_view text) {
-    return std::ranges::find(options.names, text) != options.names.end();
-  };
-  if (name.empty() || isModel(name))
+  const Result<int64_t> found =
+      findModelOrAdapter(*served.files, options.names, name);
+  adapter = found.ok() ? *found : 0;
+  if (found.ok())
     return std::nullopt;
-  const size_t colon = name.rfind(':');
-  const bool isBehindModel =
-      colon != std::string::npos && isModel(name.substr(0, colon));
-  if (const Result<int64_t> found = findAdapter(
-          *served.files, isBehindModel ? name.substr(colon + 1) : name);
-      found.ok() && *found > 0) {
-    adapter = *found;
-    return std::nullopt;
-  }
-  std::string others;
-  for (const std::string &each : served.files->adapters)
-    others += (others.empty() ? ", with the adapters " : ", ") + inQuotes(each);
-  return ApiError{404,
-                  "there is no model " + inQuotes(name) +
-                      " here; this one is " + inQuotes(options.names.front()) +
-                      others + ", and --alias gives it other names",
-                  "invalid_request_error", "model_not_found", "model"};
+  return ApiError{404, found.message(), "invalid_request_error",
+                  "model_not_found", "model"};
 }
 
 /// An error for more tokens of a field than the context has room for.

@@ -8,9 +8,22 @@
 
 #include "AdapterFlags.h"
 
+#include "runtime/core/Quote.h"
+
+#include <algorithm>
 #include <filesystem>
 
 using namespace kf;
+
+/// "kf-stories" of "models/kf-stories/", "a" of "b/a.gguf".
+static std::string nameOfModel(const std::string &path) {
+  if (path.empty())
+    return "kf-stories";
+  const std::filesystem::path file =
+      (std::filesystem::path(path) / "").parent_path();
+  return file.extension() == ".gguf" ? file.stem().string()
+                                     : file.filename().string();
+}
 
 /// What "NAME=PATH" or "PATH" says. A path alone may have a '='; the name is
 /// then the folder's.
@@ -50,6 +63,24 @@ void AdapterFlags::addOneTo(OptionParser &parser) {
                            "which one");
     if (adapter.empty() && choices.size() == 1)
       adapter = choices.front().name;
+    return Status();
+  });
+}
+
+void AdapterFlags::addNamesTo(OptionParser &parser, const std::string &path) {
+  addTo(parser);
+  parser.texts({"alias", 'a', "NAME"}, modelNames,
+               "what the model is called, instead of its file's name. May be "
+               "given more than once");
+  parser.addCheck([this, &path] {
+    if (modelNames.empty())
+      modelNames.push_back(nameOfModel(path));
+    for (const AdapterChoice &choice : choices)
+      if (std::ranges::find(modelNames, choice.name) != modelNames.end())
+        return Status::error("the model and an adapter are both called " +
+                             inQuotes(choice.name) +
+                             "; --lora NAME=PATH gives the adapter another "
+                             "name");
     return Status();
   });
 }

@@ -22,12 +22,17 @@ namespace kf {
 struct AdapterFlags {
   std::vector<AdapterChoice> choices;
   std::string adapter; ///< a name; empty: none
+  /// What requests call the model, with addNamesTo(): one at least.
+  std::vector<std::string> modelNames;
 
   /// Adds `--lora`.
   void addTo(OptionParser &parser);
   /// Adds `--adapter`, too, of commands whose texts all have the same: the only
   /// one, or that.
   void addOneTo(OptionParser &parser);
+  /// Adds `--lora` and `--alias`, of commands whose requests name the model at
+  /// `path`, or an adapter: none may be called as the model is.
+  void addNamesTo(OptionParser &parser, const std::string &path);
 
 private:
   std::vector<std::string> given;

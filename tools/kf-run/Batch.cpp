@@ -58,7 +58,7 @@ void BatchOptions::addTo(OptionParser &parser) {
   model.addTo(parser);
   model.addRanksTo(parser);
   model.addDraftsTo(parser);
-  model.lora.addTo(parser);
+  model.lora.addNamesTo(parser, model.model);
 }
 
 namespace {
@@ -283,17 +283,13 @@ private:
     return Status();
   }
 
-  /// The adapter that a request names as its model, alone or behind a colon.
-  /// Other names are the model's own.
+  /// The adapter that a request names as its model. Where there are none, the
+  /// command names the model, whatever requests call it.
   Result<int64_t> adapterOf(const std::string &name) const {
     const ModelFiles &files = model->files();
-    const size_t colon = name.rfind(':');
-    if (files.adapters.empty() ||
-        (colon == std::string::npos &&
-         std::ranges::find(files.adapters, name) == files.adapters.end()))
-      return 0;
-    return findAdapter(
-        files, colon == std::string::npos ? name : name.substr(colon + 1));
+    return files.adapters.empty()
+               ? 0
+               : findModelOrAdapter(files, options.model.lora.modelNames, name);
   }
 
   Status prepareFormat(const OutputFormat &wanted, Job &job) {

@@ -103,12 +103,14 @@ public:
   }
 
   Status open() {
-    // Who wrote the file meant another program's model, perhaps.
-    std::vector<std::string> names = {"model"};
-    for (const Job &job : jobs)
-      if (const std::string model = withoutAdapter(job.request.model);
-          !model.empty())
-        names.push_back(model);
+    const AdapterFlags &lora = options.model.lora;
+    std::vector<std::string> names = lora.modelNames;
+    // Without adapters, the command names the model, whatever bodies call it:
+    // who wrote the file meant another program's, perhaps.
+    if (lora.choices.empty())
+      for (const Job &job : jobs)
+        if (!job.request.model.empty())
+          names.push_back(job.request.model);
     std::ranges::sort(names.begin() + 1, names.end());
     names.erase(std::unique(names.begin() + 1, names.end()), names.end());
     const size_t mostTexts = std::ranges::any_of(jobs, isOfEmbeddings)
@@ -217,19 +219,6 @@ private:
     if (!options.json.empty() || pending.empty())
       return Status();
     return writeStdout(std::exchange(pending, {}));
-  }
-
-  /// What a request calls the model, which may have an adapter's name behind
-  /// it; empty where there is no other name.
-  std::string withoutAdapter(const std::string &model) const {
-    const size_t colon = model.rfind(':');
-    const std::string last =
-        colon == std::string::npos ? model : model.substr(colon + 1);
-    const std::vector<AdapterChoice> &adapters = options.model.lora.choices;
-    if (std::ranges::find(adapters, last, &AdapterChoice::name) ==
-        adapters.end())
-      return model;
-    return colon == std::string::npos ? "" : model.substr(0, colon);
   }
 
   const BatchOptions &options;

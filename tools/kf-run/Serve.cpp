@@ -21,7 +21,6 @@
 #include <algorithm>
 #include <cmath>
 #include <csignal>
-#include <filesystem>
 #include <thread>
 
 #include <sys/resource.h>
@@ -38,7 +37,7 @@ struct ServeOptions {
   int64_t connections = 1024;
   int64_t stepMilliseconds = std::lround(1e3 * kLongestServedStep);
   uint64_t body = 16 << 20;
-  std::vector<std::string> keys, names, hosts, origins;
+  std::vector<std::string> keys, hosts, origins;
   PartialSamplerOptions sampler;
   EmbeddingFlags embedding;
 
@@ -53,9 +52,6 @@ struct ServeOptions {
                  "KEY'. May be given more than once");
     parser.text({"api-key-file", 0, "FILE"}, keyFile,
                 "the same, a key a line: others on this machine see options");
-    parser.texts({"alias", 'a', "NAME"}, names,
-                 "what the model is called, instead of its file's name. May "
-                 "be given more than once");
     parser.integer({"parallel", 0, "N"}, parallel, 1, 4096,
                    "how many texts are generated at once; 8 by default");
     parser.integer({"queue", 0, "N"}, queue, 1, 1 << 20,
@@ -90,19 +86,9 @@ struct ServeOptions {
     model.addTo(parser);
     model.addRanksTo(parser);
     model.addDraftsTo(parser);
-    model.lora.addTo(parser);
+    model.lora.addNamesTo(parser, model.model);
   }
 };
-
-/// "kf-stories" of "models/kf-stories/", "a" of "b/a.gguf".
-std::string nameOfModel(const std::string &path) {
-  if (path.empty())
-    return "kf-stories";
-  const std::filesystem::path file =
-      (std::filesystem::path(path) / "").parent_path();
-  return file.extension() == ".gguf" ? file.stem().string()
-                                     : file.filename().string();
-}
 
 /// The keys of a file, one a line.
 Status readKeys(const std::string &path, std::vector<std::string> &keys) {
@@ -157,9 +143,7 @@ public:
   /// Listens, and answers that the model is loading.
   Status listen() {
     isOpenToAll = settings.access.keys.empty();
-    settings.names = options.names;
-    if (settings.names.empty())
-      settings.names.push_back(nameOfModel(options.model.model));
+    settings.names = options.model.lora.modelNames;
     name = settings.names.front();
     settings.mostTokens = std::max<int64_t>(options.tokens, 0);
     settings.sampling = options.sampler;

@@ -10,6 +10,8 @@ import signal
 import subprocess
 import sys
 
+from adapter_files import write_adapter
+
 os.chdir(sys.argv[1])
 
 
@@ -67,6 +69,19 @@ drawn = request("a", TEXT, prompt="Once", max_tokens=9)
 same = [batch([drawn], "--quiet", "--temp", "1.5", "--seed", "3", code=0) for _ in range(2)]
 texts = [lines[0]["response"]["body"]["choices"] for lines, _ in same]
 assert texts[0] == texts[1], texts
+
+# Adapters: a name is the model's, or one of theirs.
+write_adapter("half", 0.5)
+named = [request(m, TEXT, model=m, prompt="Once", max_tokens=9, temperature=0)
+         for m in ("kf-stories", "hlf", "model", "half", "kf-stories:half")]
+own, _ = batch([{"prompt": "Once", "n": 9, "model": "half"}], "--lora", "half", "--quiet",
+               code=0)
+results, said = batch(named, "--lora", "model=half", "--lora", "half", "--quiet", code=1)
+assert said.count("error:") == 1 and "'hlf' here; this one is 'kf-stories'" in said, said
+assert results[1]["response"]["status_code"] == 404, results[1]
+texts = [line["response"]["body"]["choices"][0]["text"]
+         for line in results if line["custom_id"] != "hlf"]
+assert texts[1:] == [own[0]["text"]] * 3 and texts[0] != texts[1], texts
 
 # Embeddings, of more texts than are read at once; and how they are made.
 words = [f"story {i}" for i in range(300)]
