@@ -9,6 +9,7 @@
 #include "runtime/chat/ChatTemplate.h"
 
 #include "runtime/chat/Interpreter.h"
+#include "runtime/chat/LocalTime.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/text/Utf8.h"
 
@@ -94,15 +95,6 @@ template <typename Fn> auto catchFailures(Fn &&fn) {
   });
 }
 
-std::tm timeOr(const std::optional<std::tm> &now) {
-  if (now)
-    return *now;
-  const std::time_t seconds = std::time(nullptr);
-  std::tm local = {};
-  localtime_r(&seconds, &local);
-  return local;
-}
-
 } // namespace
 
 Result<ChatTemplate> ChatTemplate::parse(std::string_view source) {
@@ -122,8 +114,8 @@ Result<std::string>
 ChatTemplate::render(const std::vector<ChatMessage> &messages,
                      const ChatRenderOptions &options) const {
   return catchFailures([&]() -> Result<std::string> {
-    Interpreter interpreter(timeOr(options.now), options.maxSteps,
-                            options.cancelled);
+    Interpreter interpreter(options.now.value_or(localTimeNow()),
+                            options.maxSteps, options.cancelled);
     Budget &budget = interpreter.budget;
     std::vector<Value> items;
     for (const ChatMessage &message : messages) {
@@ -153,7 +145,8 @@ Result<std::string>
 ChatTemplate::render(const Json &variables,
                      const std::optional<std::tm> &now) const {
   return catchFailures([&]() -> Result<std::string> {
-    Interpreter interpreter(timeOr(now), ChatRenderOptions::kMaxSteps);
+    Interpreter interpreter(now.value_or(localTimeNow()),
+                            ChatRenderOptions::kMaxSteps);
     if (variables.is_object())
       for (const auto &[name, value] : variables.items())
         interpreter.define(name, *fromJson(value.dump(), interpreter.budget));

@@ -52,6 +52,7 @@ kf::openPromptEncoder(const ModelFiles &model,
     return parsed.status().in(text.origin);
   ChatRenderOptions rendering;
   rendering.variables = options.variables;
+  rendering.now = options.now;
   if (!model.chat.bosToken.empty())
     rendering.bosToken = model.chat.bosToken;
   if (!model.chat.eosToken.empty())

@@ -12,7 +12,9 @@
 #include "runtime/chat/PromptEncoder.h"
 #include "runtime/engine/ModelFiles.h"
 
+#include <ctime>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace kf {
@@ -22,6 +24,8 @@ struct TemplateOptions {
   std::string file = {}; ///< empty: the model's own
   /// Variables by name, each a JSON document, before those of a ChatPrompt.
   std::map<std::string, std::string> variables = {};
+  /// As ChatRenderOptions': the local time that it tells.
+  std::optional<std::tm> now = {};
 };
 
 /// What makes prompts of conversations for `model`, which must outlive it.

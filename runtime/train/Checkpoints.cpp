@@ -8,6 +8,7 @@
 
 #include "runtime/train/Checkpoints.h"
 
+#include "runtime/chat/LocalTime.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Json.h"
 #include "runtime/core/JsonText.h"
@@ -48,6 +49,7 @@ std::string headText(const CheckpointHead &head) {
         (options.empty() ? "" : ",") + jsonText(name) + ":" + jsonText(value);
   return jsonObject({{"format", jsonText(kFormat)},
                      {"step", jsonText(head.step)},
+                     {"time", jsonText(head.time)},
                      {"model", jsonText(head.model)},
                      {"data", jsonText(head.data)},
                      {"options", "{" + options + "}"}}) +
@@ -65,6 +67,9 @@ Result<CheckpointHead> parseHead(std::string_view text) {
   KF_RETURN_IF_ERROR(reader.integer("format", kFormat, kFormat).status());
   CheckpointHead head;
   KF_ASSIGN_OR_RETURN(head.step, reader.integer("step", 0, INT64_MAX));
+  KF_ASSIGN_OR_RETURN(head.time, reader.text("time", ""));
+  if (!head.time.empty())
+    KF_RETURN_IF_ERROR(parseLocalTime(head.time).status().in("'time'"));
   KF_ASSIGN_OR_RETURN(head.model, reader.text("model"));
   KF_ASSIGN_OR_RETURN(head.data, reader.text("data"));
   const json *options = reader.find("options");

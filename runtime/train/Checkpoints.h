@@ -32,6 +32,9 @@ namespace kf {
 /// What a checkpoint is of.
 struct CheckpointHead {
   int64_t step = 0; ///< updates until then
+  /// The local time that chat templates tell, of the training's begin
+  /// (LocalTime.h); empty: unknown.
+  std::string time = {};
   // What has to be the same for training to go on to the same bits:
   std::string model = {}; ///< a digest
   std::string data = {};  ///< a digest

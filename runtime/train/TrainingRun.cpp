@@ -8,6 +8,7 @@
 
 #include "runtime/train/TrainingRun.h"
 
+#include "runtime/chat/LocalTime.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/JsonText.h"
 #include "runtime/core/Lines.h"
@@ -154,6 +155,18 @@ Status TrainingRun::readData(const ModelFiles &files) {
   return Status();
 }
 
+/// Examples are the same on any day that the training goes on.
+Status TrainingRun::chooseTime() {
+  std::optional<std::tm> &now = options.chatTemplate.now;
+  if (begun && !begun->time.empty()) {
+    KF_ASSIGN_OR_RETURN(now, parseLocalTime(begun->time));
+  } else if (!now) {
+    now = localTimeNow();
+  }
+  head.time = localTimeText(*now);
+  return Status();
+}
+
 /// Sets `head` to all that a step depends on.
 Status TrainingRun::describeTraining(const ModelFiles &files) {
   KF_ASSIGN_OR_RETURN(head.model, modelDigest(files));
@@ -246,6 +259,7 @@ TrainingRun::open(const ModelFiles &files, TrainingRunOptions options,
   KF_RETURN_IF_ERROR(run->findCheckpoint());
   if (run->begun && run->options.anySeed)
     run->options.seed = seedOf(*run->begun, run->options.seed);
+  KF_RETURN_IF_ERROR(run->chooseTime());
   KF_RETURN_IF_ERROR(run->readData(files));
   KF_RETURN_IF_ERROR(run->describeTraining(files));
   KF_ASSIGN_OR_RETURN(run->trained, open(run->options.batch, run->length));

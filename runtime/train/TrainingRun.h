@@ -43,6 +43,8 @@ struct TrainingRunOptions {
   /// result is a model of its own; empty: the embedded one.
   std::optional<std::string> fullModel;
 
+  /// A checkpoint's time goes before that of the template, and what neither
+  /// says is the present.
   TemplateOptions chatTemplate;
   bool trainOnPrompt = false;
   LongExamples longExamples = LongExamples::Cut;
@@ -92,6 +94,8 @@ public:
   /// The checkpoint that was written last, or gone on from; empty: none.
   const std::string &lastCheckpoint() const { return last; }
   TrainingModel &model() { return *trained; }
+  /// The local time that the chat template tells (LocalTime.h).
+  const std::string &templateTime() const { return head.time; }
 
   /// Trains, as train() does, and writes the result to `output`. Cancelled, it
   /// has written a checkpoint of all whole steps.
@@ -101,6 +105,7 @@ private:
   TrainingRun(TrainingRunOptions options, Checkpoints checkpoints)
       : options(std::move(options)), checkpoints(std::move(checkpoints)) {}
   Status findCheckpoint();
+  Status chooseTime();
   Status readData(const ModelFiles &files);
   Status describeTraining(const ModelFiles &files);
   TrainingBatches::Options batchOptions() const;

@@ -14,6 +14,7 @@
 #include "TrainFlags.h"
 #include "TrainLog.h"
 
+#include "runtime/core/JsonText.h"
 #include "runtime/core/Lines.h"
 #include "runtime/core/Stopwatch.h"
 #include "runtime/core/WriteFile.h"
@@ -71,6 +72,10 @@ Result<TrainReport> TrainReport::open(const TrainFlags &flags,
   TrainReport report(flags, run);
   if (flags.log) {
     KF_ASSIGN_OR_RETURN(report.log, TrainLog::open(*flags.log, report.done));
+    if (report.log->isEmpty())
+      KF_RETURN_IF_ERROR(report.log->write(
+          jsonObject({{"step", jsonText(report.done)},
+                      {"template_time", jsonText(run.templateTime())}})));
   }
   report.progress = std::make_unique<Progress>("training");
   return report;

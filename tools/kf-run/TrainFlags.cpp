@@ -108,7 +108,8 @@ void TrainFlags::addStepsTo(OptionParser &parser) {
                       "default, to what it would have come to without an "
                       "interruption, bit for bit");
   parser.text({"log", 0, "FILE"}, log,
-              "writes a line of JSON for each step: step, loss, learning_rate, "
+              "writes a line of JSON with the time that chat templates tell, "
+              "and one for each step: step, loss, learning_rate, "
               "gradient_norm, tokens, tokens_per_second, seconds; - is stdout");
   parser.integer({"print-every", 0, "N"}, printEvery, 1, kMost,
                  "steps from one line on stdout to the next; 10 by default");

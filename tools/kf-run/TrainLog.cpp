@@ -48,7 +48,7 @@ static Status cannotWrite(const std::string &path, int reason) {
 
 Result<TrainLog> TrainLog::open(const std::string &path, int64_t step) {
   if (path == "-")
-    return TrainLog(path, Descriptor());
+    return TrainLog(path, Descriptor(), /*empty=*/true);
   size_t kept = 0;
   std::error_code ignored;
   if (step > 0 && std::filesystem::is_regular_file(path, ignored)) {
@@ -62,10 +62,11 @@ Result<TrainLog> TrainLog::open(const std::string &path, int64_t step) {
   // Devices have no size.
   if (::ftruncate(file.get(), static_cast<off_t>(kept)) != 0 && errno != EINVAL)
     return cannotWrite(path, errno);
-  return TrainLog(path, std::move(file));
+  return TrainLog(path, std::move(file), kept == 0);
 }
 
 Status TrainLog::write(const std::string &line) {
+  empty = false;
   const std::string text = line + "\n";
   if (!file.ok())
     return writeStdout(text);

@@ -26,14 +26,18 @@ public:
   /// them. "-" is stdout. Errors name the file.
   static Result<TrainLog> open(const std::string &path, int64_t step);
 
+  /// Whether it has no line yet.
+  bool isEmpty() const { return empty; }
+
   Status write(const std::string &line);
 
 private:
-  TrainLog(std::string path, Descriptor file)
-      : path(std::move(path)), file(std::move(file)) {}
+  TrainLog(std::string path, Descriptor file, bool empty)
+      : path(std::move(path)), file(std::move(file)), empty(empty) {}
 
   std::string path;
   Descriptor file; ///< none: stdout
+  bool empty;
 };
 
 } // namespace kf

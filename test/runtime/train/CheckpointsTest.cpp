@@ -36,6 +36,7 @@ class CheckpointsTest : public testing::Test {
 protected:
   static CheckpointHead headOf(int64_t step) {
     return {.step = step,
+            .time = "2026-11-29T20:13:11",
             .model = "m",
             .data = "d",
             .options = {{"--lora", "16"}, {"--full", ""}}};
@@ -85,6 +86,7 @@ TEST_F(CheckpointsTest, ReadsWhatItWrote) {
   ASSERT_TRUE(head);
   EXPECT_EQ(head->step, 10);
   EXPECT_EQ(head->options, headOf(10).options);
+  EXPECT_EQ(head->time, headOf(10).time);
   EXPECT_TRUE(succeeds(checkSameTraining("p", *head, headOf(3))));
   expectStates(checkpoints.pathOf(9), 9);
   expectStates(checkpoints.pathOf(10), 10);
@@ -156,6 +158,8 @@ TEST_F(CheckpointsTest, HostileHeads) {
            {"{" + good + R"(,"options":[]})", "'options' is []"},
            {"{" + good + R"(,"options":{"a":1}})", "'options.a' is 1"},
            {R"({"format":1,"step":-1})", "'step' is -1"},
+           {R"({"format":1,"step":1,"time":"now"})",
+            "'time': a time as 2026-11-29T20:13:11 is expected, not 'now'"},
            {std::string(size_t(1) << 21, ' '), "more than 1.00 MiB"}}) {
     folder.write("checkpoint.json", text);
     EXPECT_TRUE(failsWith(readCheckpointHead(folder.path()).status(), error));

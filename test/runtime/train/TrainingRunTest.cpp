@@ -8,6 +8,8 @@
 
 #include "runtime/train/TrainingRun.h"
 
+#include "runtime/chat/LocalTime.h"
+
 #include "../StatusAssertions.h"
 #include "../TempFile.h"
 #include "../TestFiles.h"
@@ -270,6 +272,39 @@ TEST_F(TrainingRunTest, AnySeedIsTheCheckpointsOwn) {
   options.anySeed = false;
   EXPECT_TRUE(failsWith(open(options).status(),
                         "was made with --seed '7', and now it is '8'"));
+}
+
+TEST_F(TrainingRunTest, TheDateOfATemplateIsThatOfTheBegin) {
+  TrainingRunOptions options = optionsOf(listener);
+  options.data = folder.write(
+      "chat.jsonl", R"({"messages": [{"role": "user", "content": "Who?"},)"
+                    R"( {"role": "assistant", "content": "Kip."}]})");
+  options.chatTemplate.file = folder.write(
+      "dated.jinja", "{{ strftime_now('%A %d %B') }}{% for m in messages %}"
+                     "{{ m.content }}{% endfor %}");
+  options.chatTemplate.now = *parseLocalTime("2024-02-29T12:00:00");
+  std::string time;
+  {
+    auto run = open(options);
+    ASSERT_TRUE(run.ok()) << run.message();
+    time = (*run)->templateTime();
+    EXPECT_EQ(time, "2024-02-29T12:00:00");
+    ASSERT_TRUE(succeeds((*run)->run(listener)));
+  }
+  // On another day.
+  options.resume = "";
+  options.chatTemplate.now.reset();
+  {
+    const auto run = open(options);
+    ASSERT_TRUE(run.ok()) << run.message();
+    EXPECT_EQ((*run)->templateTime(), time);
+  }
+  // What does not say is of the present, as others are.
+  options.resume.reset();
+  options.output = folder.path("now");
+  const auto run = open(options);
+  ASSERT_TRUE(run.ok()) << run.message();
+  EXPECT_GT((*run)->templateTime(), time);
 }
 
 TEST_F(TrainingRunTest, RowsThatTheModelHasNoPositionsFor) {

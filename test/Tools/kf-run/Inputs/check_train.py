@@ -46,9 +46,9 @@ def run(*arguments):
     return done.returncode, done.stdout, done.stderr
 
 
-def lines(output):
+def lines(output, whole=True):
     with open(output + ".jsonl") as file:
-        return [json.loads(line) for line in file]
+        return [json.loads(line) for line in file if whole or line.endswith("\n")]
 
 
 def steps(output):
@@ -57,7 +57,7 @@ def steps(output):
 
 def same(a, b):
     """Lines of a log, but for times."""
-    times = ("seconds", "tokens_per_second")
+    times = ("seconds", "tokens_per_second", "template_time")
     strip = lambda all: [
         {key: line[key] for key in line if key not in times} for line in all
     ]
@@ -112,8 +112,10 @@ while process.poll() is None and not any(
     time.sleep(0.001)
 process.send_signal(signal.SIGKILL)
 process.wait()
+begun = lines("killed")[0]
 code, out, err = run(*command("killed", "--resume"))
 assert code == 0, (code, err)
+assert [line for line in lines("killed") if "template_time" in line] == [begun], begun
 assert "note: goes on from 'killed/checkpoint-" in err, err
 assert state("killed", STEPS) == state("whole", STEPS)
 assert files("killed") == files("whole")
@@ -127,7 +129,7 @@ for _ in range(10):
         command("ended"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
     while process.poll() is None and not (
-        os.path.exists("ended.jsonl") and os.path.getsize("ended.jsonl")
+        os.path.exists("ended.jsonl") and len(lines("ended", whole=False)) > 1
     ):
         assert time.monotonic() < deadline
         time.sleep(0.001)
