@@ -22,6 +22,22 @@ static size_t sharedTokens(std::span<const int32_t> a,
   return static_cast<size_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
 
+/// How many bytes the first messages of `source` have, with what is told of
+/// all of them: one number more than there are messages.
+static std::vector<size_t> bytesUntil(const ConversationExample &source) {
+  auto bytesOf = [](const std::map<std::string, std::string> &documents) {
+    size_t sum = 0;
+    for (const auto &[name, document] : documents)
+      sum += document.size();
+    return sum;
+  };
+  std::vector<size_t> sums = {bytesOf(source.variables)};
+  for (const ChatMessage &message : source.messages)
+    sums.push_back(sums.back() + message.role.size() + message.content.size() +
+                   bytesOf(message.fields));
+  return sums;
+}
+
 ExampleEncoder::ExampleEncoder(const ModelFiles &model,
                                Result<PromptEncoder> chat, bool trainOnPrompt)
     : model(model), chat(std::move(chat)), begin(beginIds(model)),
@@ -94,15 +110,27 @@ ExampleEncoder::encodeCompletion(const CompletionExample &source,
 
 Status ExampleEncoder::encodeConversation(const ConversationExample &source,
                                           std::vector<TrainingExample> &out,
-                                          CancelFlag cancelled) const {
+                                          const ExampleLimits &limits) const {
   KF_RETURN_IF_ERROR(chat.status());
-  auto encode = [&](size_t messages, bool forAnswer) {
+  const std::vector<size_t> bytes = bytesUntil(source);
+  size_t told = 0;
+  // The first of the messages, as the template is told them.
+  auto promptOf = [&](size_t messages, bool forAnswer) -> Result<ChatPrompt> {
+    told += bytes[messages];
+    if (told > limits.bytes)
+      return Status::error(
+          "the conversation is so long that its answers are not found with " +
+          bytesText(limits.bytes) + " told to the chat template; divide it");
     const auto first = source.messages.begin();
-    return chat->encodeWithText(
-        {.messages = {first, first + static_cast<ptrdiff_t>(messages)},
-         .forAnswer = forAnswer,
-         .variables = source.variables},
-        cancelled);
+    return ChatPrompt{
+        .messages = {first, first + static_cast<ptrdiff_t>(messages)},
+        .forAnswer = forAnswer,
+        .variables = source.variables};
+  };
+  auto encode = [&](size_t messages,
+                    bool forAnswer) -> Result<PromptEncoder::Encoded> {
+    KF_ASSIGN_OR_RETURN(const ChatPrompt prompt, promptOf(messages, forAnswer));
+    return chat->encodeWithText(prompt, limits.cancelled);
   };
   if (trainOnPrompt) {
     KF_ASSIGN_OR_RETURN(PromptEncoder::Encoded all,
@@ -153,6 +181,16 @@ Status ExampleEncoder::encodeConversation(const ConversationExample &source,
               true);
     current = TrainingExample{std::move(answered.ids), std::move(counts)};
     text = std::move(answered.text);
+    // What goes on behind all that is wanted adds nothing. A template that
+    // writes earlier turns otherwise has done so where all messages are there.
+    if (current->ids.size() > limits.tokens) {
+      KF_ASSIGN_OR_RETURN(const ChatPrompt all,
+                          promptOf(source.messages.size(), false));
+      KF_ASSIGN_OR_RETURN(const std::string whole,
+                          chat->render(all, limits.cancelled));
+      if (whole.starts_with(text))
+        break;
+    }
   }
   if (current)
     out.push_back(std::move(*current));
@@ -161,9 +199,10 @@ Status ExampleEncoder::encodeConversation(const ConversationExample &source,
 
 Status ExampleEncoder::encode(const ExampleSource &source,
                               std::vector<TrainingExample> &out,
-                              CancelFlag cancelled) const try {
+                              const ExampleLimits &limits) const try {
+  const CancelFlag cancelled = limits.cancelled;
   if (const auto *conversation = std::get_if<ConversationExample>(&source))
-    return encodeConversation(*conversation, out, cancelled);
+    return encodeConversation(*conversation, out, limits);
   const auto *plain = std::get_if<PlainExample>(&source);
   if (plain && plain->text.empty())
     return Status();

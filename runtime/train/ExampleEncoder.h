@@ -24,6 +24,7 @@
 #include "runtime/session/ChatPrompts.h"
 #include "runtime/train/ExampleFile.h"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string_view>
@@ -40,6 +41,17 @@ struct TrainingExample {
   bool operator==(const TrainingExample &) const = default;
 };
 
+/// How much of an example is wanted, and how much work it may be.
+struct ExampleLimits {
+  /// Tokens behind which nothing is wanted. Answers of a conversation that all
+  /// lie behind them are not looked for.
+  size_t tokens = SIZE_MAX;
+  /// What the template is told in all to find the answers of a conversation,
+  /// which grows with the square of their number, in bytes.
+  size_t bytes = size_t(1) << 30;
+  CancelFlag cancelled = nullptr;
+};
+
 /// Const functions may run on many threads at once.
 class ExampleEncoder {
 public:
@@ -50,11 +62,13 @@ public:
                                      const TemplateOptions &options,
                                      bool trainOnPrompt);
 
-  /// Adds what an example makes, which may be nothing, to `out`. Errors: no
-  /// chat template, its own, one that tells no answer from its prompt, the
-  /// tokenizer's, tokens that the model lacks; Status::cancelled().
+  /// Adds what an example makes, which may be nothing, to `out`; of those with
+  /// more tokens than `limits` say, all that is wanted is right. Errors: no
+  /// chat template, its own, one that tells no answer from its prompt, a
+  /// conversation that takes more bytes, the tokenizer's, tokens that the model
+  /// lacks; Status::cancelled().
   Status encode(const ExampleSource &source, std::vector<TrainingExample> &out,
-                CancelFlag cancelled = nullptr) const;
+                const ExampleLimits &limits = {}) const;
 
   /// A text between the model's begin and end tokens, all of which counts.
   Result<TrainingExample> encodeText(std::string_view text,
@@ -70,7 +84,7 @@ private:
                                            CancelFlag cancelled) const;
   Status encodeConversation(const ConversationExample &source,
                             std::vector<TrainingExample> &out,
-                            CancelFlag cancelled) const;
+                            const ExampleLimits &limits) const;
 
   const ModelFiles &model;
   Result<PromptEncoder> chat; ///< or why there is none

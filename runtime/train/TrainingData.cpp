@@ -81,7 +81,8 @@ Status DataReader::addLine(std::string_view line) {
               static_cast<double>(text.size()));
   KF_ASSIGN_OR_RETURN(const ExampleSource source, parseExample(line));
   std::vector<TrainingExample> made;
-  KF_RETURN_IF_ERROR(encoder.encode(source, made, options.cancelled));
+  KF_RETURN_IF_ERROR(encoder.encode(
+      source, made, {.tokens = mostTokens(), .cancelled = options.cancelled}));
   if (made.empty())
     ++data.empty;
   for (TrainingExample &example : made)

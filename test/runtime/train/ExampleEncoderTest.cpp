@@ -249,6 +249,72 @@ TEST_F(ExampleEncoderTest, AConversationMayBeginWithTheAssistant) {
                         "--train-on-prompt"));
 }
 
+/// A conversation of `pairs` questions and answers.
+ConversationExample conversationOf(size_t pairs) {
+  ConversationExample source;
+  for (size_t i = 0; i < pairs; ++i) {
+    const std::string number = std::to_string(i);
+    source.messages.push_back({"user", "Tell me story number " + number});
+    source.messages.push_back({"assistant", "Once upon a time " + number});
+    source.counts.insert(source.counts.end(), {false, true});
+  }
+  return source;
+}
+
+TEST_F(ExampleEncoderTest, NothingIsReadBehindWhatIsWanted) {
+  // Whoever renders the conversation as far as its middle fails.
+  const std::string body =
+      "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}"
+      "{% if add_generation_prompt %}assistant: {% endif %}";
+  const std::string strict =
+      "{% if messages | length > 20 and messages | length < 400 %}"
+      "{{ raise_exception('it is read') }}{% endif %}" +
+      body;
+  const TempFolder folder;
+  const ExampleEncoder all = open(folder.write("all.jinja", body)),
+                       few = open(folder.write("few.jinja", strict));
+  const ConversationExample source = conversationOf(200);
+  std::vector<TrainingExample> whole, begun;
+  ASSERT_TRUE(succeeds(all.encode(source, whole)));
+  ASSERT_TRUE(succeeds(few.encode(source, begun, {.tokens = 65})));
+  ASSERT_EQ(whole.size(), 1u);
+  ASSERT_EQ(begun.size(), 1u);
+  ASSERT_GT(begun[0].ids.size(), 65u);
+  for (size_t i = 0; i < 65; ++i) {
+    EXPECT_EQ(begun[0].ids[i], whole[0].ids[i]) << i;
+    EXPECT_EQ(begun[0].counts[i], whole[0].counts[i]) << i;
+  }
+  std::vector<TrainingExample> none;
+  EXPECT_TRUE(failsWith(few.encode(source, none), "it is read"));
+}
+
+TEST_F(ExampleEncoderTest, AnswersThatFitBehindOneThatDoesNot) {
+  // What is written of a message, while it is the last one, is long.
+  const TempFolder folder;
+  const ExampleEncoder encoder = open(folder.write(
+      "long.jinja", "{% for m in messages %}{{ m.content }}{% if loop.last and "
+                    "loop.index == 2 %}{% for i in range(99) %} and{% endfor %}"
+                    "{% endif %}\n{% endfor %}"));
+  std::vector<TrainingExample> limited, whole;
+  const ConversationExample source = conversationOf(3);
+  ASSERT_TRUE(succeeds(encoder.encode(source, whole)));
+  ASSERT_TRUE(succeeds(encoder.encode(source, limited, {.tokens = 65})));
+  EXPECT_EQ(limited.size(), 2u);
+  EXPECT_EQ(limited, whole);
+}
+
+TEST_F(ExampleEncoderTest, AConversationThatIsTooMuchWork) {
+  ConversationExample source = conversationOf(100);
+  source.variables["tools"] = '"' + std::string(4000, 'a') + '"';
+  const ExampleEncoder encoder = open();
+  std::vector<TrainingExample> examples;
+  EXPECT_TRUE(failsWith(
+      encoder.encode(source, examples, {.bytes = size_t(1) << 16}),
+      "the conversation is so long that its answers are not found with 64.0 "
+      "KiB told to the chat template; divide it"));
+  EXPECT_TRUE(succeeds(encoder.encode(source, examples)));
+}
+
 TEST_F(ExampleEncoderTest, Errors) {
   const TempFolder folder;
   EXPECT_TRUE(failsWith(
