@@ -8,8 +8,11 @@
 
 #include "runtime/model/Training.h"
 
+#include "runtime/core/Quote.h"
 #include "runtime/model/TensorList.h"
 
+#include <cmath>
+#include <locale>
 #include <sstream>
 
 using namespace kf;
@@ -36,6 +39,7 @@ std::string kf::nameOf(const TrainingShape &shape) {
 
 std::string kf::describe(const TrainingShape &shape) {
   std::ostringstream text;
+  text.imbue(std::locale::classic()); // whatever the program's own is
   text.precision(17);
   text << nameOf(shape);
   if (shape.lora) {
@@ -50,6 +54,48 @@ std::string kf::describe(const TrainingShape &shape) {
          << own.weightDecay << " " << own.decaysAll << " " << own.clipNorm;
   }
   return text.str();
+}
+
+Status OptimizerOptions::validate() const {
+  struct Number {
+    const char *name;
+    double value;
+    bool isGood;
+    const char *expected;
+  };
+  auto isBelow = [](double value, float limit) {
+    return value >= 0 && static_cast<float>(value) < limit;
+  };
+  const char *below1 = "from 0 to below 1";
+  const bool isAdamW = kind == Kind::AdamW;
+  for (const auto &[name, value, isGood, expected] :
+       {Number{"--beta1", beta1, !isAdamW || isBelow(beta1, 1), below1},
+        Number{"--beta2", beta2, !isAdamW || isBelow(beta2, 1), below1},
+        Number{"--epsilon", epsilon,
+               !isAdamW || (static_cast<float>(epsilon) > 0 &&
+                            isBelow(epsilon, INFINITY)),
+               "above 0"},
+        Number{"--momentum", momentum,
+               isAdamW || (momentum >= 0 && momentum <= 1), "from 0 to 1"},
+        Number{"--weight-decay", weightDecay, isBelow(weightDecay, INFINITY),
+               "of at least 0"},
+        Number{"--clip", clipNorm, isBelow(clipNorm, INFINITY),
+               "of at least 0"}})
+    if (!isGood)
+      return Status::error(std::string(name) + " is " + spellNumber(value) +
+                           "; a number " + expected + " is expected");
+  return Status();
+}
+
+Status TrainingShape::validate() const {
+  int64_t all = 0;
+  if (rows < 1 || length < 1 || __builtin_mul_overflow(rows, length, &all) ||
+      all > INT32_MAX)
+    return Status::error(
+        "batches of " + std::to_string(rows) + " rows of " +
+        std::to_string(length) + " tokens; 1 or more of both, and " +
+        std::to_string(INT32_MAX) + " tokens in all at most, are possible");
+  return optimizer.validate();
 }
 
 static Result<std::vector<TrainedTensor>>
@@ -76,6 +122,7 @@ listAdapters(const ModelConfig &config, const LoraConfig &lora) {
 
 Result<std::vector<TrainedTensor>> kf::listTrained(const ModelConfig &config,
                                                    const TrainingShape &shape) {
+  KF_RETURN_IF_ERROR(shape.validate());
   if (shape.lora)
     return listAdapters(config, *shape.lora);
   std::vector<TrainedTensor> trained;

@@ -72,6 +72,11 @@ struct OptimizerOptions {
 
   /// Moments of a gradient that it keeps.
   int64_t states() const { return kind == Kind::AdamW ? 2 : 1; }
+  /// An error that names a number of this kind's, as kf-run's option, that no
+  /// update can be made with: as f32, which programs compute in, betas are at
+  /// least 0 and below 1, epsilon is above 0, momentum from 0 to 1, and the
+  /// others are at least 0, and finite.
+  Status validate() const;
   bool operator==(const OptimizerOptions &) const = default;
 };
 
@@ -86,6 +91,9 @@ struct TrainingShape {
   OptimizerOptions optimizer = {}; ///< of the update alone
 
   int64_t tokens() const { return rows * length; }
+  /// Errors: no rows or no tokens, more than 2^31 - 1 in all, and those of the
+  /// optimizer.
+  Status validate() const;
 };
 
 /// The function's and the program's name: "gradient_4x128", "update".
@@ -114,8 +122,8 @@ struct TrainedTensor {
 };
 
 /// What `shape` trains, in the order of its programs' arguments. Errors: those
-/// of findLoraModules(), and adapters that cannot be trained: of a rank that is
-/// not positive, with dropout.
+/// of its validate() and of findLoraModules(), and adapters that cannot be
+/// trained: of a rank that is not positive, with dropout.
 Result<std::vector<TrainedTensor>> listTrained(const ModelConfig &config,
                                                const TrainingShape &shape);
 

@@ -302,7 +302,6 @@ Status CompiledTrainingModel::checkBatch(const TrainingBatch &batch) const {
 Result<TrainingLoss> CompiledTrainingModel::run(Program &program,
                                                 const TrainingBatch &batch,
                                                 CancelFlag cancelled) {
-  KF_RETURN_IF_ERROR(checkBatch(batch));
   size_t input = 0;
   for (const std::vector<int32_t> *list :
        {&batch.ids, &batch.positions, &batch.examples, &batch.labels})
@@ -321,10 +320,22 @@ Result<TrainingLoss> CompiledTrainingModel::run(Program &program,
   return result;
 }
 
+Status CompiledTrainingModel::clearGradients() {
+  for (const std::unique_ptr<Buffer> &buffer : gradients)
+    KF_RETURN_IF_ERROR(stream->fill(*buffer, 0, buffer->size() / 4 * 4, 0));
+  return Status();
+}
+
 Result<TrainingLoss>
 CompiledTrainingModel::accumulate(const TrainingBatch &batch,
                                   CancelFlag cancelled) try {
-  return run(*gradient, batch, cancelled);
+  KF_RETURN_IF_ERROR(checkBatch(batch));
+  Result<TrainingLoss> result = run(*gradient, batch, cancelled);
+  if (!result.ok()) {
+    KF_RETURN_IF_ERROR(clearGradients());
+    KF_RETURN_IF_ERROR(stream->synchronize());
+  }
+  return result;
 } catch (...) {
   return statusOfException();
 }
@@ -343,10 +354,10 @@ Result<double> CompiledTrainingModel::update(const TrainingUpdate &update) try {
   if (update.labels < 1)
     return Status::error("an update of " + std::to_string(update.labels) +
                          " labels; 1 or more are expected");
-  if (!std::isfinite(update.learningRate))
+  if (!std::isfinite(update.learningRate) || update.learningRate < 0)
     return Status::error("an update with learning rate " +
                          spellNumber(update.learningRate) +
-                         "; a finite number is expected");
+                         "; a finite number of at least 0 is expected");
   ProgramRunner &runner = *optimizer->runner;
   const float rate = update.learningRate;
   const auto share = static_cast<float>(1 / static_cast<double>(update.labels));
@@ -362,8 +373,7 @@ Result<double> CompiledTrainingModel::update(const TrainingUpdate &update) try {
     KF_RETURN_IF_ERROR(runner.write(2, step, sizeof(step)));
   }
   KF_RETURN_IF_ERROR(runner.execute(StepSizes(1)));
-  for (const std::unique_ptr<Buffer> &buffer : gradients)
-    KF_RETURN_IF_ERROR(stream->fill(*buffer, 0, buffer->size() / 4 * 4, 0));
+  KF_RETURN_IF_ERROR(clearGradients());
   KF_RETURN_IF_ERROR(stream->synchronize());
   KF_ASSIGN_OR_RETURN(const void *norm, runner.read(0, 0, sizeof(float)));
   const double result = *static_cast<const float *>(norm);

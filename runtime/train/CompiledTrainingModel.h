@@ -134,6 +134,8 @@ private:
   Result<TrainingLoss> run(Program &program, const TrainingBatch &batch,
                            CancelFlag cancelled);
   Status checkBatch(const TrainingBatch &batch) const;
+  /// On the stream.
+  Status clearGradients();
   TrainingShape shapeOf(TrainingPart part) const;
   Status write(Buffer &buffer, const HostTensor &value);
   Result<HostTensor> read(Buffer &buffer, const TrainedTensor &tensor);

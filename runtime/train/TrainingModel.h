@@ -77,15 +77,15 @@ public:
   virtual int64_t batchLength() const = 0;
 
   /// The loss of a batch of these sizes, whose gradient is added to those since
-  /// the last update. Errors: a batch of another size, ids that are no tokens,
-  /// and a loss that is not finite; then, and where it is cancelled, what has
-  /// been added up is undefined.
+  /// the last update. Errors: a batch of another size and ids that are no
+  /// tokens, which leave what has been added up; a loss that is not finite:
+  /// then, and where it is cancelled, that is cleared.
   virtual Result<TrainingLoss> accumulate(const TrainingBatch &batch,
                                           CancelFlag cancelled = nullptr) = 0;
   /// Changes the weights, clears the gradients, and gives their global norm
   /// before clipping (of the mean over labels). Errors: no labels, a rate that
-  /// is not finite, and a norm that is not: then nothing is changed, and the
-  /// update does not count.
+  /// is below 0 or not finite, and a norm that is not finite: then nothing is
+  /// changed, and the update does not count.
   virtual Result<double> update(const TrainingUpdate &update) = 0;
   /// The loss of a batch, which changes nothing.
   virtual Result<TrainingLoss> evaluate(const TrainingBatch &batch,

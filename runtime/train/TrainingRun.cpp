@@ -121,6 +121,8 @@ Status TrainingRun::readData(const ModelFiles &files) {
     return Status::error("--length " + std::to_string(length) +
                          " is more than the " + std::to_string(most) +
                          " positions of the model");
+  const TrainingShape shape = {.rows = options.batch, .length = length};
+  KF_RETURN_IF_ERROR(shape.validate());
   KF_ASSIGN_OR_RETURN(
       const ExampleEncoder encoder,
       ExampleEncoder::open(files, options.chatTemplate, options.trainOnPrompt));

@@ -462,6 +462,50 @@ TEST(Training, GradientsWithoutAFiniteNormChangeNothing) {
   }
 }
 
+TEST(Training, AFailedBatchLeavesNoGradients) {
+  Model model = openOrFail(smallOptions(1, 16), openSmall());
+  ASSERT_TRUE(model);
+  TrainingBatch batch;
+  batch.length = 16;
+  addRow(batch, {16}, 8, 0, kSmallVocabulary);
+  ASSERT_TRUE(succeeds(model->accumulate(batch, nullptr).status()));
+  const Gradients expected = gradientsOf(*model);
+  // A batch that is refused changes nothing.
+  TrainingBatch wrong = batch;
+  wrong.ids[0] = -1;
+  EXPECT_FALSE(model->accumulate(wrong, nullptr).ok());
+  expectSame(*model, gradientsOf(*model), expected, 0);
+  auto head = model->readState("lm_head.weight");
+  ASSERT_TRUE(head.ok()) << head.message();
+  const HostTensor usual = *head;
+  head->data<float>()[3] = NAN;
+  ASSERT_TRUE(succeeds(model->writeState("lm_head.weight", *head)));
+  EXPECT_TRUE(failsWith(model->accumulate(batch, nullptr).status(),
+                        "the loss is not finite"));
+  ASSERT_TRUE(succeeds(model->writeState("lm_head.weight", usual)));
+  ASSERT_TRUE(succeeds(model->accumulate(batch, nullptr).status()));
+  expectSame(*model, gradientsOf(*model), expected, 1e-6);
+  const std::atomic<bool> cancelled = true;
+  EXPECT_TRUE(model->accumulate(batch, &cancelled).status().isCancelled());
+  ASSERT_TRUE(succeeds(model->accumulate(batch, nullptr).status()));
+  expectSame(*model, gradientsOf(*model), expected, 1e-6);
+}
+
+TEST(Training, NumbersThatNoUpdateCanBeMadeWith) {
+  TrainingOptions options = smallOptions(1, 16);
+  options.optimizer.beta1 = 1;
+  EXPECT_TRUE(failsWith(openTraining(options, {}, openSmall()).status(),
+                        "--beta1 is 1; a number from 0 to below 1 is"));
+  options = smallOptions(int64_t(1) << 40, int64_t(1) << 40);
+  EXPECT_TRUE(failsWith(openTraining(options, {}, openSmall()).status(),
+                        "batches of 1099511627776 rows"));
+  Model model = openOrFail(smallOptions(1, 16), openSmall());
+  ASSERT_TRUE(model);
+  EXPECT_TRUE(failsWith(
+      model->update({.learningRate = -1e-3f, .labels = 1}).status(),
+      "an update with learning rate -0.001; a finite number of at least 0"));
+}
+
 TEST(Training, AdaptersBesideBlocksAreThoseBesideTheirNumbers) {
   TrainingBatch batch;
   batch.length = 16;

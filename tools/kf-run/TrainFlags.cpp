@@ -166,9 +166,7 @@ Status TrainFlags::readOptimizer() {
                            (isOfSgd ? "sgd" : "adamw"));
     *out = value.value_or(*out);
   }
-  if (optimizer.beta1 == 1 || optimizer.beta2 == 1)
-    return Status::error("--beta1 and --beta2 take numbers below 1");
-  return Status();
+  return optimizer.validate();
 }
 
 Status TrainFlags::complete() {
