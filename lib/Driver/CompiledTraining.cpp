@@ -41,3 +41,33 @@ kf::openTraining(TrainingOptions options, const CompileChoice &choice,
 } catch (...) {
   return statusOfException();
 }
+
+Result<std::unique_ptr<TrainingRun>>
+kf::openTrainingRun(const TrainingRequest &request, const CompileChoice &choice,
+                    const CarriedModel &carried) try {
+  KF_ASSIGN_OR_RETURN(const ModelFiles files,
+                      openModel(request.model, /*withTokenizer=*/true,
+                                carried.open, request.run.observer));
+  auto openTrained =
+      [&](int64_t rows,
+          int64_t length) -> Result<std::unique_ptr<TrainingModel>> {
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<CompiledTrainingModel> model,
+                        openTraining({.model = request.model,
+                                      .withTokenizer = false,
+                                      .device = request.device,
+                                      .rows = rows,
+                                      .length = length,
+                                      .lora = request.lora,
+                                      .optimizer = request.optimizer,
+                                      .seed = request.run.seed,
+                                      .cancelled = request.run.cancelled,
+                                      .observer = request.run.observer},
+                                     choice, carried.open));
+    return std::unique_ptr<TrainingModel>(std::move(model));
+  };
+  TrainingRunOptions options = request.run;
+  options.saveEmbedded = carried.save;
+  return TrainingRun::open(files, std::move(options), openTrained);
+} catch (...) {
+  return statusOfException();
+}

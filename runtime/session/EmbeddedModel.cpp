@@ -8,6 +8,7 @@
 
 #include "runtime/session/EmbeddedModel.h"
 
+#include "runtime/core/WriteFile.h"
 #include "runtime/io/Safetensors.h"
 
 using namespace kf;
@@ -33,4 +34,14 @@ Result<ModelFiles> kf::openEmbeddedModel(bool withTokenizer) {
   model.chat.chatTemplate = KF_EMBEDDED(chat_template);
   model.chat.templateOrigin = "the embedded chat_template.jinja";
   return model;
+}
+
+Status kf::saveEmbeddedFiles(const std::string &folder) {
+  for (const auto &[name, text] :
+       {std::pair("tokenizer.json", KF_EMBEDDED(tokenizer)),
+        std::pair("tokenizer_config.json", KF_EMBEDDED(tokenizer_config)),
+        std::pair("generation_config.json", KF_EMBEDDED(generation_config)),
+        std::pair("chat_template.jinja", KF_EMBEDDED(chat_template))})
+    KF_RETURN_IF_ERROR(writeFile(folder + "/" + name, text));
+  return Status();
 }

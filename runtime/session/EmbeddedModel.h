@@ -16,6 +16,7 @@
 
 #include "runtime/engine/ModelFiles.h"
 
+#include <string>
 #include <string_view>
 
 /// Declares what EmbeddedModel.S defines for one file.
@@ -39,6 +40,10 @@ namespace kf {
 
 /// Opens it; the tokenizer and the chat template come `withTokenizer`.
 Result<ModelFiles> openEmbeddedModel(bool withTokenizer);
+
+/// Writes what it has beside its configuration and weights, the tokenizer for
+/// one, to `folder`.
+Status saveEmbeddedFiles(const std::string &folder);
 
 } // namespace kf
 

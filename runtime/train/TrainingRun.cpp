@@ -300,7 +300,10 @@ Status TrainingRun::run(TrainingListener &listener) try {
   KF_RETURN_IF_ERROR(train(*trained, batches,
                            heldBatches ? &*heldBatches : nullptr, loop,
                            listener));
-  return trained->save(options.output);
+  KF_RETURN_IF_ERROR(trained->save(options.output));
+  return options.fullModel && options.fullModel->empty() && options.saveEmbedded
+             ? options.saveEmbedded(options.output)
+             : Status();
 } catch (...) {
   return statusOfException();
 }

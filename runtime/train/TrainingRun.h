@@ -42,6 +42,8 @@ struct TrainingRunOptions {
   /// The path of the model where all of its weights are trained, so that the
   /// result is a model of its own; empty: the embedded one.
   std::optional<std::string> fullModel;
+  /// Adds to a folder what the embedded model has beside its weights.
+  std::function<Status(const std::string &folder)> saveEmbedded;
 
   /// A checkpoint's time goes before that of the template, and what neither
   /// says is the present.

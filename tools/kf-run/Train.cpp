@@ -17,7 +17,6 @@
 #include "runtime/core/JsonText.h"
 #include "runtime/core/Lines.h"
 #include "runtime/core/Stopwatch.h"
-#include "runtime/core/WriteFile.h"
 #include "runtime/session/EmbeddedModel.h"
 
 #include <cstdio>
@@ -126,56 +125,24 @@ Status TrainReport::onEvaluation(int64_t step, const TrainingLoss &held) {
   return print(stepText(step) + text);
 }
 
-/// Writes what belongs to the embedded model beside its new weights.
-Status saveEmbeddedTokenizer(const std::string &output) {
-  for (const auto &[name, text] :
-       {std::pair("tokenizer.json", KF_EMBEDDED(tokenizer)),
-        std::pair("tokenizer_config.json", KF_EMBEDDED(tokenizer_config)),
-        std::pair("generation_config.json", KF_EMBEDDED(generation_config)),
-        std::pair("chat_template.jinja", KF_EMBEDDED(chat_template))})
-    KF_RETURN_IF_ERROR(writeFile(output + "/" + name, text));
-  return Status();
-}
-
 /// Sets `checkpoint` to what there is to go on from.
 Status runTraining(const TrainFlags &flags, std::string &checkpoint) {
   catchFirstInterrupt();
-  KF_ASSIGN_OR_RETURN(const ModelFiles files,
-                      openModel(flags.modelChoice(), true));
-  auto openTrained =
-      [&](int64_t rows,
-          int64_t length) -> Result<std::unique_ptr<TrainingModel>> {
-    TrainingOptions options;
-    options.model = flags.modelChoice();
-    options.withTokenizer = false;
-    options.device = flags.device;
-    options.rows = rows;
-    options.length = length;
-    options.lora = flags.lora;
-    options.optimizer = flags.optimizer;
-    options.seed = flags.run.seed;
-    options.cancelled = flags.run.cancelled;
-    options.observer = flags.run.observer;
-    KF_ASSIGN_OR_RETURN(std::unique_ptr<CompiledTrainingModel> model,
-                        openTraining(std::move(options),
-                                     {.targetCpu = flags.targetCpu,
-                                      .tuningFile = flags.tuning.file,
-                                      .useCache = !flags.noCache},
-                                     openEmbeddedModel));
-    return std::unique_ptr<TrainingModel>(std::move(model));
-  };
   KF_ASSIGN_OR_RETURN(const std::unique_ptr<TrainingRun> run,
-                      TrainingRun::open(files, flags.run, openTrained));
+                      openTrainingRun(flags.request,
+                                      {.targetCpu = flags.targetCpu,
+                                       .tuningFile = flags.tuning.file,
+                                       .useCache = !flags.noCache},
+                                      {openEmbeddedModel, saveEmbeddedFiles}));
   checkpoint = run->lastCheckpoint();
   KF_ASSIGN_OR_RETURN(TrainReport report, TrainReport::open(flags, *run));
   const Status status = run->run(report);
   report.end();
   checkpoint = run->lastCheckpoint();
   KF_RETURN_IF_ERROR(status);
-  if (!flags.lora && flags.model.empty())
-    KF_RETURN_IF_ERROR(saveEmbeddedTokenizer(flags.run.output));
-  return report.print((flags.lora ? "wrote the adapter " : "wrote the model ") +
-                      quotePath(flags.run.output));
+  return report.print(
+      (flags.request.lora ? "wrote the adapter " : "wrote the model ") +
+      quotePath(flags.request.run.output));
 }
 
 } // namespace

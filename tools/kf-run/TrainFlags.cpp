@@ -11,10 +11,6 @@
 #include "Interrupt.h"
 #include "TerminalObserver.h"
 
-#include "runtime/core/Quote.h"
-
-#include <tuple>
-
 using namespace kf;
 
 /// The most steps, or tokens of a row, that options take.
@@ -42,26 +38,26 @@ void TrainFlags::addTo(OptionParser &parser) {
 }
 
 void TrainFlags::addDataTo(OptionParser &parser) {
-  parser.text({"data", 0, "FILE"}, run.data,
+  parser.text({"data", 0, "FILE"}, request.run.data,
               "what to learn: a JSON object a line, of 'messages' (of which "
               "the assistant's count), 'prompt' and 'completion' (which "
               "counts), or 'text'; a .txt file is one text, a .json file an "
               "array");
-  parser.text({"output", 'o', "DIR"}, run.output,
+  parser.text({"output", 'o', "DIR"}, request.run.output,
               "the folder for the result and for checkpoints");
-  parser.text({"eval-data", 0, "FILE"}, run.evalData,
+  parser.text({"eval-data", 0, "FILE"}, request.run.evalData,
               "examples, as --data has them, whose loss is measured at the end "
               "and every --eval-every steps");
-  parser.real({"eval-split", 0, "X"}, run.evalSplit, 0, 0.9,
+  parser.real({"eval-split", 0, "X"}, request.run.evalSplit, 0, 0.9,
               "the same with a share of --data, which is not learnt");
   chatTemplate.addTo(parser);
-  parser.flag({"train-on-prompt"}, run.trainOnPrompt,
+  parser.flag({"train-on-prompt"}, request.run.trainOnPrompt,
               "has all tokens count, not the assistant's or the completion's "
               "alone");
-  parser.integer({"length", 0, "N"}, run.length, 1, kMost,
+  parser.integer({"length", 0, "N"}, request.run.length, 1, kMost,
                  "tokens of a row, which has several short examples; 512 by "
                  "default, or all that the model has positions for");
-  parser.choice({"long", 0, "WHAT"}, longName, {"cut", "drop"},
+  parser.choice({"long", 0, "WHAT"}, request.longName, {"cut", "drop"},
                 "what becomes of examples that are longer than a row; cut by "
                 "default");
   parser.flag({"no-pack"}, noPack, "a row has one example");
@@ -70,40 +66,40 @@ void TrainFlags::addDataTo(OptionParser &parser) {
               "of the order of rows and of the adapter's first values; 0 by "
               "default, -1: one by the clock, or with --resume the "
               "checkpoint's",
-              &run.anySeed);
+              &request.run.anySeed);
 }
 
 void TrainFlags::addTrainedTo(OptionParser &parser) {
-  parser.integer({"lora", 0, "RANK"}, rank, 1, 4096,
+  parser.integer({"lora", 0, "RANK"}, request.rank, 1, 4096,
                  "trains an adapter (LoRA) of this rank; the model's own "
                  "weights, of any type, stay");
-  parser.real({"lora-alpha", 0, "X"}, alpha, 0, 1e6,
+  parser.real({"lora-alpha", 0, "X"}, request.alpha, 0, 1e6,
               "what the adapter adds is scaled by X / RANK; twice the rank by "
               "default");
   parser.text({"lora-targets", 0, "NAME,..."}, targets,
               "the modules that it adds to, as PEFT names them: "
               "q_proj,v_proj; all-linear by default");
-  parser.flag({"rslora"}, rankStabilized, "scales by X / sqrt(RANK)");
-  parser.flag({"full"}, full, "trains all weights of the model");
+  parser.flag({"rslora"}, request.rankStabilized, "scales by X / sqrt(RANK)");
+  parser.flag({"full"}, request.full, "trains all weights of the model");
 }
 
 void TrainFlags::addStepsTo(OptionParser &parser) {
-  parser.integer({"epochs", 0, "N"}, run.epochs, 1, 100000,
+  parser.integer({"epochs", 0, "N"}, request.run.epochs, 1, 100000,
                  "how often all examples are read; 1 by default");
-  parser.integer({"steps", 0, "N"}, run.steps, 1, int64_t(1) << 40,
+  parser.integer({"steps", 0, "N"}, request.run.steps, 1, int64_t(1) << 40,
                  "updates in all, instead of --epochs");
-  parser.integer({"batch", 'b', "N"}, run.batch, 1, 65536,
+  parser.integer({"batch", 'b', "N"}, request.run.batch, 1, 65536,
                  "rows that are read at once; 4 by default");
-  parser.integer({"accumulate", 0, "N"}, run.accumulate, 1, 65536,
+  parser.integer({"accumulate", 0, "N"}, request.run.accumulate, 1, 65536,
                  "batches of an update; 1 by default");
-  parser.integer({"eval-every", 0, "N"}, run.evalEvery, 0, kMost,
+  parser.integer({"eval-every", 0, "N"}, request.run.evalEvery, 0, kMost,
                  "steps; 0, the default: at the end");
-  parser.integer({"save-every", 0, "N"}, run.saveEvery, 0, kMost,
+  parser.integer({"save-every", 0, "N"}, request.run.saveEvery, 0, kMost,
                  "writes a checkpoint every N steps; 0, the default: at the "
                  "end, and where Ctrl-C ends the training");
-  parser.integer({"keep", 0, "N"}, run.keep, 0, kMost,
+  parser.integer({"keep", 0, "N"}, request.run.keep, 0, kMost,
                  "checkpoints that stay, the last ones; 2 by default, 0: all");
-  parser.optionalText({"resume", 0, "CHECKPOINT"}, "", run.resume,
+  parser.optionalText({"resume", 0, "CHECKPOINT"}, "", request.run.resume,
                       "goes on from a checkpoint, the last one of --output by "
                       "default, to what it would have come to without an "
                       "interruption, bit for bit");
@@ -116,113 +112,48 @@ void TrainFlags::addStepsTo(OptionParser &parser) {
 }
 
 void TrainFlags::addOptimizerTo(OptionParser &parser) {
-  parser.real({"learning-rate", 0, "X"}, rate, 0, 1e3,
+  parser.real({"learning-rate", 0, "X"}, request.rate, 0, 1e3,
               "the highest; 2e-4 by default, and 2e-5 with --full");
-  parser.real({"min-learning-rate", 0, "X"}, minimumRate, 0, 1e3,
+  parser.real({"min-learning-rate", 0, "X"}, request.minimumRate, 0, 1e3,
               "what it falls to; 0 by default");
-  parser.choice({"schedule", 0, "NAME"}, schedule,
+  parser.choice({"schedule", 0, "NAME"}, request.schedule,
                 {"constant", "linear", "cosine"},
                 "how it falls behind the warmup; linear by default");
-  parser.integer({"warmup", 0, "N"}, run.learningRate.warmup, 0, kMost,
+  parser.integer({"warmup", 0, "N"}, request.run.learningRate.warmup, 0, kMost,
                  "steps in which it rises; 0 by default");
-  parser.choice({"optimizer", 0, "NAME"}, optimizerName, {"adamw", "sgd"},
-                "adamw by default");
-  parser.real({"beta1", 0, "X"}, beta1, 0, 1, "of adamw; 0.9 by default");
-  parser.real({"beta2", 0, "X"}, beta2, 0, 1, "of adamw; 0.999 by default");
-  parser.real({"epsilon", 0, "X"}, epsilon, 0, 1, "of adamw; 1e-8 by default");
-  parser.real({"momentum", 0, "X"}, momentum, 0, 1, "of sgd; 0.9 by default");
-  optimizer.weightDecay = 0;
-  parser.real({"weight-decay", 0, "X"}, optimizer.weightDecay, 0, 10,
+  parser.choice({"optimizer", 0, "NAME"}, request.optimizerName,
+                {"adamw", "sgd"}, "adamw by default");
+  parser.real({"beta1", 0, "X"}, request.beta1, 0, 1,
+              "of adamw; 0.9 by default");
+  parser.real({"beta2", 0, "X"}, request.beta2, 0, 1,
+              "of adamw; 0.999 by default");
+  parser.real({"epsilon", 0, "X"}, request.epsilon, 0, 1,
+              "of adamw; 1e-8 by default");
+  parser.real({"momentum", 0, "X"}, request.momentum, 0, 1,
+              "of sgd; 0.9 by default");
+  parser.real({"weight-decay", 0, "X"}, request.weightDecay, 0, 10,
               "of matrices; 0 by default");
-  parser.real({"clip", 0, "X"}, optimizer.clipNorm, 0, 1e9,
+  parser.real({"clip", 0, "X"}, request.clip, 0, 1e9,
               "the most that the norm of all gradients may be; 1 by default, "
               "0: any");
 }
 
-Status TrainFlags::readTargets() {
-  std::string_view rest = targets.empty() ? kAllLinear : targets;
-  while (true) {
+Status TrainFlags::complete() {
+  request.model = {.path = model, .dummy = dummy, .float8 = float8.choice()};
+  request.device = device;
+  for (std::string_view rest = targets; !targets.empty();) {
     const std::string_view name = rest.substr(0, rest.find(','));
-    if (name.empty())
-      return Status::error("--lora-targets has an empty name");
-    lora->targets.emplace_back(name);
+    request.targets.emplace_back(name);
     if (name.size() == rest.size())
-      return Status();
+      break;
     rest.remove_prefix(name.size() + 1);
   }
-}
-
-Status TrainFlags::readOptimizer() {
-  const bool isSgd = optimizerName == "sgd";
-  optimizer.kind =
-      isSgd ? OptimizerOptions::Kind::Sgd : OptimizerOptions::Kind::AdamW;
-  for (const auto &[name, isOfSgd, value, out] :
-       {std::tuple("--beta1", false, beta1, &optimizer.beta1),
-        std::tuple("--beta2", false, beta2, &optimizer.beta2),
-        std::tuple("--epsilon", false, epsilon, &optimizer.epsilon),
-        std::tuple("--momentum", true, momentum, &optimizer.momentum)}) {
-    if (value && isOfSgd != isSgd)
-      return Status::error(std::string(name) + " is for --optimizer " +
-                           (isOfSgd ? "sgd" : "adamw"));
-    *out = value.value_or(*out);
-  }
-  return optimizer.validate();
-}
-
-Status TrainFlags::complete() {
-  if (run.data.empty())
-    return Status::error("--data is missing");
-  if (run.output.empty())
-    return Status::error("--output is missing");
-  if (full == rank.has_value())
-    return Status::error(
-        full ? "--lora and --full exclude each other"
-             : "give --lora RANK to train an adapter, 16 for instance, or "
-               "--full to train all weights");
-  for (const auto &[name, isGiven] :
-       {std::pair("--lora-alpha", alpha.has_value()),
-        std::pair("--lora-targets", !targets.empty()),
-        std::pair("--rslora", rankStabilized)})
-    if (isGiven && !rank)
-      return Status::error(std::string(name) + " is for --lora");
-  if (rank) {
-    lora.emplace();
-    lora->rank = *rank;
-    lora->alpha = alpha.value_or(2 * static_cast<double>(*rank));
-    lora->rankStabilized = rankStabilized;
-    KF_RETURN_IF_ERROR(readTargets());
-  }
-  if (run.epochs && run.steps)
-    return Status::error("--epochs and --steps exclude each other");
-  if (run.evalData && run.evalSplit)
-    return Status::error("--eval-data and --eval-split exclude each other");
-  if (run.evalSplit == 0)
-    return Status::error("--eval-split takes a number above 0");
-  if (run.evalEvery && !run.evalData && !run.evalSplit)
-    return Status::error("--eval-every needs --eval-data or --eval-split");
-  KF_RETURN_IF_ERROR(readOptimizer());
-  LearningRate &learningRate = run.learningRate;
-  learningRate.peak = rate.value_or(full ? 2e-5 : 2e-4);
-  if (minimumRate && schedule == "constant")
-    return Status::error("--min-learning-rate is for --schedule linear and "
-                         "cosine");
-  learningRate.minimum = minimumRate.value_or(0);
-  if (learningRate.minimum > learningRate.peak)
-    return Status::error("--min-learning-rate is more than --learning-rate, " +
-                         spellNumber(learningRate.peak));
-  learningRate.decay = schedule == "constant" ? LearningRate::Decay::Constant
-                       : schedule == "cosine" ? LearningRate::Decay::Cosine
-                                              : LearningRate::Decay::Linear;
-  if (full)
-    run.fullModel = model;
+  TrainingRunOptions &run = request.run;
   run.chatTemplate = chatTemplate.options;
-  run.longExamples =
-      longName == "drop" ? LongExamples::Drop : LongExamples::Cut;
   run.pack = !noPack;
   run.shuffle = !noShuffle;
   run.seed = seed.value_or(0);
-  run.modelOptions = typedOptions(lora, optimizer);
   run.cancelled = &interruptFlag();
   run.observer = &terminal();
-  return Status();
+  return request.complete();
 }

@@ -36,18 +36,11 @@ struct TrainFlags {
   bool noCache = false;
   std::string targetCpu = "native";
 
-  TrainingRunOptions run; ///< once all arguments are read
+  TrainingRequest request; ///< complete, once all arguments are read
   std::optional<std::string> log;
   int64_t printEvery = 10;
 
-  std::optional<LoraConfig> lora; ///< nothing: all weights
-  OptimizerOptions optimizer;
-
   void addTo(OptionParser &parser);
-
-  ModelChoice modelChoice() const {
-    return {.path = model, .dummy = dummy, .float8 = float8.choice()};
-  }
 
 private:
   void addDataTo(OptionParser &parser);
@@ -55,17 +48,11 @@ private:
   void addStepsTo(OptionParser &parser);
   void addOptimizerTo(OptionParser &parser);
   Status complete();
-  Status readTargets();
-  Status readOptimizer();
 
   // As they are typed.
-  std::optional<int64_t> rank;
-  std::optional<double> alpha, rate, minimumRate, beta1, beta2, epsilon,
-      momentum;
   std::optional<uint64_t> seed;
-  std::string targets, schedule = "linear", optimizerName = "adamw",
-                       longName = "cut";
-  bool rankStabilized = false, full = false, noPack = false, noShuffle = false;
+  std::string targets;
+  bool noPack = false, noShuffle = false;
 };
 
 } // namespace kf

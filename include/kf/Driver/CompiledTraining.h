@@ -16,8 +16,11 @@
 
 #include "kf/Driver/CompiledSession.h"
 #include "runtime/train/CompiledTrainingModel.h"
+#include "runtime/train/TrainingRequest.h"
 
+#include <functional>
 #include <memory>
+#include <string>
 
 namespace kf {
 
@@ -30,6 +33,19 @@ OpenTrainingPrograms compileTraining(CompileChoice choice);
 Result<std::unique_ptr<CompiledTrainingModel>>
 openTraining(TrainingOptions options, const CompileChoice &choice = {},
              OpenEmbedded openEmbedded = nullptr);
+
+/// The model that the program carries; none: it carries none.
+struct CarriedModel {
+  OpenEmbedded open;
+  /// Adds what the model has beside its weights to a folder.
+  std::function<Status(const std::string &folder)> save;
+};
+
+/// Opens the model of `request`, which is complete, and the run that trains it,
+/// as TrainingRun::open() does.
+Result<std::unique_ptr<TrainingRun>>
+openTrainingRun(const TrainingRequest &request, const CompileChoice &choice,
+                const CarriedModel &carried);
 
 } // namespace kf
 
