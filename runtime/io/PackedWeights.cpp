@@ -345,6 +345,13 @@ Status PackedWeights::addNvfp4(const std::string &name,
   KF_RETURN_IF_ERROR(entry->measure().in("tensor " + inQuotes(codes)));
   KF_RETURN_IF_ERROR(
       checkTensor(*source, entry->scales, DataType::F8E4M3, entry->blocks()));
+  KF_ASSIGN_OR_RETURN(const TensorView scales, source->describe(entry->scales));
+  const std::vector<int64_t> wanted = {view.shape[0],
+                                       view.shape[1] / bytesOfBlock};
+  if (scales.shape != wanted)
+    return Status::error("tensor " + inQuotes(entry->scales) + " has shape " +
+                         shapeText(scales.shape) + ", but " +
+                         shapeText(wanted) + " is expected");
   KF_RETURN_IF_ERROR(checkTensor(*source, entry->factor, DataType::F32, 1));
   if (entry->divides && lookUp(*source, name))
     return Status::error("tensors " + inQuotes(codes) + " and " +

@@ -246,6 +246,10 @@ bool GridWeights::isNeeded(const Gguf &source) {
       source.tensors(), [](const GgufTensor &t) { return findGrid(t.type); });
 }
 
+std::vector<FileIdentity> GridWeights::mappedFiles() const {
+  return source->mappedFiles();
+}
+
 std::vector<std::string> GridWeights::notes() const {
   std::vector<std::string> lines;
   for (const GridFormat &format : kGrids) {
@@ -265,8 +269,10 @@ std::vector<std::string> GridWeights::notes() const {
                     (count == 1 ? " tensor" : " tensors") + " of " +
                     std::string(format.name) + (count == 1 ? " is" : " are") +
                     " read as " + std::string(nameOf(format.into)) +
-                    (format.into == DataType::Q6_K ? ", of the same values"
-                                                   : ", rounded to it") +
+                    (format.into != DataType::Q6_K ? ", rounded to it"
+                     : format.name == "IQ3_XXS"
+                         ? ", of the same values but for small scales"
+                         : ", of the same values") +
                     ", in " + times + " times the memory");
   }
   return lines;

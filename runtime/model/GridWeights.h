@@ -49,6 +49,7 @@ public:
   void release(const std::string &name) const override;
   void releasePart(const std::string &name, uint64_t first,
                    uint64_t bytes) const override;
+  std::vector<FileIdentity> mappedFiles() const override;
   std::vector<std::string> names() const override { return source->names(); }
 
 private:

@@ -98,6 +98,9 @@ Status checkCompressedTensors(const json &object) {
     if (!sparsity->is_object() || (kind && !isText(*kind, "dense")))
       return unsupported("has a 'sparsity_config', which is not supported");
   }
+  const json *transforms = fieldOf(object, "transform_config");
+  if (transforms && !transforms->empty())
+    return unsupported("has a 'transform_config', which is not supported");
   const json *groups = fieldOf(object, "config_groups");
   if (!groups || !groups->is_object())
     return unsupported("has no object 'config_groups'");

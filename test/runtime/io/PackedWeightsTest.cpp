@@ -296,6 +296,11 @@ TEST(PackedWeights, ErrorsOfNvfp4) {
             }),
             "tensor 'a.weight_scale' has shape [2, 2], but 6 elements are "
             "expected");
+  // In another order than rows'.
+  EXPECT_EQ(error([](Tensors &t) {
+              t.add("a.weight_scale", DataType::F8E4M3, {3, 2}, "abcdef");
+            }),
+            "tensor 'a.weight_scale' has shape [3, 2], but [2, 3] is expected");
   EXPECT_EQ(
       error([](Tensors &t) { t.add("a.weight_scale_2", {2}, {1, 2}); }),
       "tensor 'a.weight_scale_2' has shape [2], but 1 elements are expected");

@@ -38,8 +38,8 @@ const Case kCases[] = {
      "1 tensor of IQ3_S is read as q6_k, of the same values, in 1.9 times the "
      "memory"},
     {18, "iq3_xxs", DataType::Q6_K,
-     "1 tensor of IQ3_XXS is read as q6_k, of the same values, in 2.1 times "
-     "the memory"},
+     "1 tensor of IQ3_XXS is read as q6_k, of the same values but for small "
+     "scales, in 2.1 times the memory"},
     {16, "iq2_xxs", DataType::Q8_0,
      "1 tensor of IQ2_XXS is read as q8_0, rounded to it, in 4.1 times the "
      "memory"},

@@ -455,6 +455,10 @@ TEST(ModelConfig, QuantizationsThatAreNotSupported) {
   expectContains(error(compressedTensors(
                      good, {{"sparsity_config", {{"format", "2:4"}}}})),
                  "sparsity_config");
+  expectContains(error(compressedTensors(
+                     good, {{"transform_config",
+                             {{"config_groups", {{"u", {{"x", 1}}}}}}}})),
+                 "transform_config");
   expectContains(error(compressedTensors(good, {{"config_groups", 1}})),
                  "no object 'config_groups'");
   expectContains(error(compressedTensors(nullptr)), "without 'weights'");
