@@ -16,8 +16,10 @@
 
 using namespace kf;
 
+/// The least or the most of 64 bits where these hold no more: centuries away.
 static int64_t nanosecondsOf(const timespec &time) {
-  return int64_t(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+  constexpr int64_t second = 1'000'000'000, most = INT64_MAX / second - 1;
+  return std::clamp<int64_t>(time.tv_sec, -most, most) * second + time.tv_nsec;
 }
 
 FileIdentity FileIdentity::of(const std::string &path,
@@ -45,5 +47,5 @@ bool FileIdentity::isCurrent() const {
 bool FileIdentity::isSettled() const {
   timespec now = {};
   ::clock_gettime(CLOCK_REALTIME, &now);
-  return std::max(changed, touched) + 2'000'000'000 < nanosecondsOf(now);
+  return touched < nanosecondsOf(now) - 2'000'000'000;
 }

@@ -68,6 +68,9 @@ public:
   void releasePart(const std::string &name, uint64_t first,
                    uint64_t bytes) const override;
   Result<bool> keepFloat8(const std::string &name) override;
+  std::vector<FileIdentity> mappedFiles() const override {
+    return source->mappedFiles();
+  }
   std::vector<std::string> names() const override;
 
 private:

@@ -211,8 +211,10 @@ Result<std::string> readBytes(const Descriptor &file, uint64_t first,
   return result;
 }
 
-/// The head of a file of `bytes` bytes: every place is within it.
+/// The head of a file of `bytes` bytes: every place is within it. The system
+/// reads nothing ahead.
 Result<Head> readHead(const Descriptor &file, uint64_t bytes) {
+  (void)::posix_fadvise(file.get(), 0, 0, POSIX_FADV_RANDOM);
   const auto damaged = [] { return Status::error("its head is damaged"); };
   constexpr uint64_t least = kMagic.size() + kSizes;
   if (bytes < least)
@@ -423,8 +425,10 @@ PackedFile::open(const Descriptor &file, uint64_t bytes,
       rounded(reinterpret_cast<uintptr_t>(room), kHugePage));
   if (::mmap(base, bytes, PROT_READ, MAP_SHARED | MAP_FIXED, file.get(), 0) ==
       MAP_FAILED)
-    return Status::error(std::string("it cannot be mapped: ") +
-                         std::strerror(errno));
+    return errno == ENOMEM || errno == EAGAIN
+               ? Status::outOfMemory()
+               : Status::error(std::string("it cannot be mapped: ") +
+                               std::strerror(errno));
   result->known = KnownMapping(base, bytes, path);
 #ifdef MADV_HUGEPAGE
   // Only a wish: it depends on the file system, too.
@@ -444,12 +448,12 @@ PackedFile::open(const Descriptor &file, uint64_t bytes,
     }
   }
   // What is in memory is what a writer wrote or a reader has checked, unless a
-  // reader is about to. It is asked before anything is read, for the system
-  // reads ahead.
+  // reader is about to. It is asked before any weight is read.
   const bool isAlone = ::flock(file.get(), LOCK_EX | LOCK_NB) == 0;
   if (isAlone)
     for (SummedPart &part : parts)
       part.isResident = isResident(file, part);
+  (void)::posix_fadvise(file.get(), 0, 0, POSIX_FADV_NORMAL);
   const Status checked = forEach(options, parts.size(), [&](size_t i) {
     const SummedPart &part = parts[i];
     KF_RETURN_IF_ERROR(populate(part.bytes));
@@ -457,6 +461,11 @@ PackedFile::open(const Descriptor &file, uint64_t bytes,
                ? Status()
                : Status::error("its bytes are damaged (their sum differs)");
   });
+  if (!checked.ok()) {
+    // What was read and not checked is not to be in memory for the next one.
+    result.reset();
+    (void)::posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
+  }
   if (isAlone)
     (void)::flock(file.get(), LOCK_UN);
   KF_RETURN_IF_ERROR(checked);

@@ -156,7 +156,7 @@ WeightStore::getEach(std::span<const WeightSpec> specs,
     packSeconds += watch.seconds();
   }
   if (status.ok() && !keeping.file && !keeping.identity.empty())
-    status = keep(keeping.identity);
+    status = keep(keeping);
   const Status uploaded = finishUploads(made);
   KF_RETURN_IF_ERROR(status);
   KF_RETURN_IF_ERROR(uploaded);
@@ -174,8 +174,11 @@ WeightStore::lookUp(const std::map<std::string, int64_t> &missing) {
     return keeping;
   const Stopwatch watch;
   keeping.identity = keptSource.identity;
-  for (const FileIdentity &file : keptSource.files)
+  keeping.isSettled = true;
+  for (const FileIdentity &file : keptSource.files) {
     keeping.identity += file.text() + '\n';
+    keeping.isSettled &= file.isSettled();
+  }
   for (const auto &[key, bytes] : missing)
     keeping.identity += key + '\n';
   KF_ASSIGN_OR_RETURN(std::unique_ptr<PackedFile> found,
@@ -186,20 +189,20 @@ WeightStore::lookUp(const std::map<std::string, int64_t> &missing) {
   return keeping;
 }
 
-/// Keeps the weights that were packed as those of `identity`. Files that are as
-/// they were when they were mapped had no other bytes meanwhile.
-Status WeightStore::keep(const std::string &identity) const {
+/// Keeps the weights that were packed. Files that had settled before, and are
+/// as they were when they were mapped, had no other bytes meanwhile.
+Status WeightStore::keep(const Keeping &keeping) const {
   if (packedNow.empty())
     return Status();
   for (const FileIdentity &file : keptSource.files)
-    if (!file.isCurrent() || !file.isSettled()) {
+    if (!keeping.isSettled || !file.isCurrent()) {
       keeper->warning(
           "the packed weights are not kept: " + quotePath(file.path) +
           " has changed within two seconds of its use; the next start "
           "keeps them");
       return Status();
     }
-  return keeper->store(identity, keptSource.model, packedNow, packing);
+  return keeper->store(keeping.identity, keptSource.model, packedNow, packing);
 }
 
 /// Waits for the weights `keys`, of which there are none after an error.

@@ -89,13 +89,14 @@ private:
   /// Of the weights that a call makes, in a PackedCache.
   struct Keeping {
     std::string identity;             ///< empty: they are not kept
+    bool isSettled = false;           ///< files tell of every write from now on
     const PackedFile *file = nullptr; ///< null: they are not there yet
     bool has(const std::string &key, int64_t bytes) const {
       return file && file->find(key).size() == static_cast<uint64_t>(bytes);
     }
   };
   Result<Keeping> lookUp(const std::map<std::string, int64_t> &missing);
-  Status keep(const std::string &identity) const;
+  Status keep(const Keeping &keeping) const;
   Result<std::unique_ptr<Buffer>> make(const WeightSpec &spec, int64_t bytes);
   Result<std::unique_ptr<Buffer>> pack(const WeightSpec &spec, int64_t bytes);
   Status packInParts(const WeightSpec &spec, std::span<std::byte> dst);

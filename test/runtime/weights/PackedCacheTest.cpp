@@ -340,19 +340,23 @@ struct Start {
   WeightSpec spec;
 };
 
+TEST(FileIdentity, SettlesTwoSecondsAfterTheLastChange) {
+  timespec now = {};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const int64_t second = 1'000'000'000, time = now.tv_sec * second;
+  EXPECT_TRUE(FileIdentity{.touched = time - 3 * second}.isSettled());
+  EXPECT_FALSE(FileIdentity{.touched = time + 60 * second}.isSettled());
+  // Of bytes that are said to come from the future.
+  EXPECT_TRUE(
+      (FileIdentity{.changed = time + 60 * second, .touched = time - 3 * second}
+           .isSettled()));
+}
+
 TEST(PackedCache, IsWhatAWeightStoreTakes) {
   Kept kept;
   const std::vector<float> packed = {1, 3, 2, 4, 5, 0, 6, 0};
   Start start(kept.temporary);
   // What has just been written may be written again within the same tick.
-  EXPECT_EQ(start.get(kept.cache(), start.identity()), packed);
-  EXPECT_EQ(kept.file(), "");
-  ASSERT_EQ(kept.warnings.size(), 1u);
-  EXPECT_NE(kept.warnings[0].find("has changed within two seconds"),
-            std::string::npos)
-      << kept.warnings[0];
-  kept.warnings.clear();
-
   ::usleep(2'100'000);
   EXPECT_EQ(start.get(kept.cache(), start.identity()), packed);
   EXPECT_NE(kept.file(), "");
@@ -370,10 +374,13 @@ TEST(PackedCache, IsWhatAWeightStoreTakes) {
   EXPECT_EQ(start.get(kept.cache(), start.identity())[0], 9);
   // Files that have changed since they were mapped are not what was packed.
   kept.warnings.clear();
-  EXPECT_EQ(*kept.cache().clear(), 1);
+  EXPECT_GE(*kept.cache().clear(), 1);
   start.get(kept.cache(), old);
   EXPECT_EQ(kept.file(), "");
-  EXPECT_EQ(kept.warnings.size(), 1u);
+  ASSERT_EQ(kept.warnings.size(), 1u);
+  EXPECT_NE(kept.warnings[0].find("has changed within two seconds"),
+            std::string::npos)
+      << kept.warnings[0];
 
   // Devices with memory of their own pack.
   FakeDevice other(/*shared=*/false);
