@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, overload
 
 from . import _kernelforge, _process, _requests
-from ._errors import CancelledError, InvalidError, NotFoundError
+from ._errors import CancelledError, NotFoundError
 from ._requests import Message, Options, Prompt
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy.typing
     from typing_extensions import Self, Unpack
 
-EMBEDDED = "kf-stories"
+EMBEDDED = _process.EMBEDDED
 """The model that the package carries."""
 
 _ACTIVATION_TYPES = ("f32", "f16", "bf16")
@@ -432,11 +432,7 @@ def load(
             f"'adapters' is of type {type(adapters).__name__}, but a mapping of names "
             "to folders is expected"
         )
-    path = b"" if model is None else _process.path_of(model, "model")
-    if path == EMBEDDED.encode() and not os.path.exists(path):
-        path = b""
-    elif model is not None and not path:
-        raise InvalidError("'model' is empty; leave it out for the embedded model")
+    path = _process.model_of(model)
     try:
         native = _kernelforge.load(
             path,

@@ -14,6 +14,8 @@ from ._errors import InvalidError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+EMBEDDED = "kf-stories"
+
 _log = logging.getLogger("kernelforge")
 _open: weakref.WeakSet[Owner] = weakref.WeakSet()
 
@@ -66,6 +68,16 @@ def path_of(value: Any, name: str) -> bytes:
     path = os.fsencode(value)
     if b"\0" in path:
         raise InvalidError(f"'{name}' has a NUL, which no path has")
+    return path
+
+
+def model_of(value: Any) -> bytes:
+    """A model's path; empty is the one that the package carries."""
+    path = b"" if value is None else path_of(value, "model")
+    if path == EMBEDDED.encode() and not os.path.exists(path):
+        return b""
+    if value is not None and not path:
+        raise InvalidError("'model' is empty; leave it out for the embedded model")
     return path
 
 

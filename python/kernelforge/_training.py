@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from . import _kernelforge, _process
-from ._errors import InvalidError
+from ._requests import _dump, _plain
 
 _SCHEDULES = ("constant", "linear", "cosine")
 _OPTIMIZERS = ("adamw", "sgd")
+_LONG = ("cut", "drop")
 
 
 @dataclass(frozen=True)
@@ -46,10 +46,11 @@ def train(
     output: str | os.PathLike[str],
     lora: int | None = None,
     lora_alpha: float | None = None,
-    lora_targets: Iterable[str] = ("all-linear",),
+    lora_targets: Iterable[str] | None = None,
+    rslora: bool = False,
     full: bool = False,
     learning_rate: float | None = None,
-    min_learning_rate: float = 0.0,
+    min_learning_rate: float | None = None,
     schedule: Literal["constant", "linear", "cosine"] = "linear",
     warmup: int = 0,
     epochs: int | None = None,
@@ -58,10 +59,19 @@ def train(
     length: int | None = None,
     accumulate: int = 1,
     optimizer: Literal["adamw", "sgd"] = "adamw",
+    beta1: float | None = None,
+    beta2: float | None = None,
+    epsilon: float | None = None,
+    momentum: float | None = None,
     weight_decay: float = 0.0,
     clip: float = 1.0,
-    seed: int = 0,
+    seed: int | None = 0,
+    pack: bool = True,
+    shuffle: bool = True,
+    long: Literal["cut", "drop"] = "cut",
     train_on_prompt: bool = False,
+    chat_template: str | os.PathLike[str] | None = None,
+    chat_template_kwargs: Mapping[str, Any] | None = None,
     eval_data: str | os.PathLike[str] | None = None,
     eval_split: float | None = None,
     eval_every: int = 0,
@@ -75,9 +85,11 @@ def train(
     """Trains an adapter for a model (``lora``: its rank), or all of its weights
     (``full``), and writes it to the folder ``output``.
 
-    Arguments are the options of ``kf-run train``, which its help describes; models and
-    devices are named as in ``load()``.
+    Arguments are the options of ``kf-run train``, which its help describes; models,
+    devices and chat templates are named as in ``load()``.
 
+    ``seed``: None is any, and with ``resume`` the checkpoint's.
+    ``pack``, ``shuffle``: False is ``--no-pack`` and ``--no-shuffle``.
     ``resume``: True goes on from the last checkpoint in ``output``, a path from that
     one.
     ``on_step``: is called after each step, on another thread; what it raises ends the
@@ -85,21 +97,28 @@ def train(
 
     An interrupt (Ctrl-C) writes a checkpoint, and ends it with KeyboardInterrupt.
     """
-    if full == (lora is not None):
-        raise InvalidError(
-            "'lora' and 'full' exclude each other"
-            if full
-            else "give 'lora', a rank, to train an adapter, or 'full' to train all "
-            "weights"
+    if chat_template_kwargs is not None and not isinstance(
+        chat_template_kwargs, Mapping
+    ):
+        raise TypeError(
+            "'chat_template_kwargs' is of type "
+            f"{type(chat_template_kwargs).__name__}, but a mapping is expected"
         )
-    if epochs is not None and steps is not None:
-        raise InvalidError("'epochs' and 'steps' exclude each other")
-    if eval_data is not None and eval_split is not None:
-        raise InvalidError("'eval_data' and 'eval_split' exclude each other")
+    if isinstance(lora_targets, str):
+        raise TypeError("'lora_targets' is a str, but a list of names is expected")
+    if lora_targets is not None:
+        lora_targets = list(lora_targets)
+        if not lora_targets:
+            raise InvalidError("'lora_targets' has no name; None is all products")
     options = {
-        "learning_rate": (2e-5 if full else 2e-4)
-        if learning_rate is None
-        else learning_rate,
+        "lora": lora,
+        "lora_alpha": lora_alpha,
+        "lora_targets": None
+        if lora_targets is None
+        else [_process.text_of(name, "lora_targets") for name in lora_targets],
+        "rslora": rslora,
+        "full": full,
+        "learning_rate": learning_rate,
         "min_learning_rate": min_learning_rate,
         "schedule": _process.choice_of(schedule, "schedule", _SCHEDULES),
         "warmup": warmup,
@@ -109,34 +128,39 @@ def train(
         "length": length,
         "accumulate": accumulate,
         "optimizer": _process.choice_of(optimizer, "optimizer", _OPTIMIZERS),
+        "beta1": beta1,
+        "beta2": beta2,
+        "epsilon": epsilon,
+        "momentum": momentum,
         "weight_decay": weight_decay,
         "clip": clip,
         "seed": seed,
+        "pack": pack,
+        "shuffle": shuffle,
+        "long": _process.choice_of(long, "long", _LONG),
         "train_on_prompt": train_on_prompt,
+        "chat_template_kwargs": chat_template_kwargs,
         "eval_split": eval_split,
         "eval_every": eval_every,
         "save_every": save_every,
         "keep": keep,
     }
-    if lora is not None:
-        options["lora"] = lora
-        options["lora_alpha"] = 2 * lora if lora_alpha is None else lora_alpha
-        options["lora_targets"] = [
-            _process.text_of(name, "lora_targets") for name in lora_targets
-        ]
     if resume is False:
         checkpoint = None
     else:
         checkpoint = b"" if resume is True else _process.path_of(resume, "resume")
     outcome, messages = _kernelforge.train(
-        b"" if model is None else _process.path_of(model, "model"),
+        _process.model_of(model),
         _process.text_of(device, "device"),
         _process.count_of(threads, "threads", least=1),
         _process.path_of(data, "data"),
         _process.path_of(output, "output"),
         None if eval_data is None else _process.path_of(eval_data, "eval_data"),
+        None
+        if chat_template is None
+        else _process.path_of(chat_template, "chat_template"),
         checkpoint,
-        json.dumps(options),
+        _dump({name: _plain(value, name) for name, value in options.items()}),
         None if on_step is None else lambda step: on_step(TrainingStep(*step)),
     )
     _process.tell(messages)

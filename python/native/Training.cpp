@@ -13,10 +13,10 @@
 #include "Messages.h"
 
 #include "kf/Driver/CompiledTraining.h"
+#include "runtime/batch/TemplateFields.h"
 #include "runtime/core/Json.h"
 #include "runtime/model/ConfigReader.h"
 #include "runtime/session/EmbeddedModel.h"
-#include "runtime/train/TrainingRun.h"
 
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
@@ -25,6 +25,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <optional>
+#include <random>
 #include <tuple>
 
 namespace nb = nanobind;
@@ -67,18 +68,9 @@ private:
   nb::handle callback;
 };
 
-/// What `train` was called with.
-struct TrainRequest {
-  ModelChoice model;
-  DeviceChoice device;
-  TrainingRunOptions run;
-  std::optional<LoraConfig> lora;
-  OptimizerOptions optimizer;
-};
-
 /// Reads the numbers and words of the JSON object `text`, which Python's code
 /// has checked but for their ranges.
-Status readRequest(const std::string &text, TrainRequest &request) {
+Status readRequest(const std::string &text, TrainingRequest &request) {
   constexpr int64_t most = int64_t(1) << 24;
   KF_ASSIGN_OR_RETURN(const JsonDocument document, parseJson(text));
   const ConfigReader reader(*document);
@@ -107,67 +99,58 @@ Status readRequest(const std::string &text, TrainRequest &request) {
         std::tuple("save_every", 0, &run.saveEvery),
         std::tuple("keep", 0, &run.keep)})
     KF_RETURN_IF_ERROR(integer(key, least, *out));
-  KF_RETURN_IF_ERROR(number("eval_split", 0.9, run.evalSplit));
-  for (const auto &[key, highest, out] :
-       {std::tuple("learning_rate", 1e3, &run.learningRate.peak),
-        std::tuple("min_learning_rate", 1e3, &run.learningRate.minimum),
-        std::tuple("weight_decay", 10.0, &request.optimizer.weightDecay),
-        std::tuple("clip", 1e9, &request.optimizer.clipNorm)})
-    KF_RETURN_IF_ERROR(number(key, highest, *out));
-  int64_t seed = 0;
-  KF_RETURN_IF_ERROR(integer("seed", 0, seed));
-  run.seed = static_cast<uint64_t>(seed);
-  KF_ASSIGN_OR_RETURN(const std::string schedule, reader.text("schedule"));
-  run.learningRate.decay = schedule == "constant"
-                               ? LearningRate::Decay::Constant
-                           : schedule == "cosine" ? LearningRate::Decay::Cosine
-                                                  : LearningRate::Decay::Linear;
-  KF_ASSIGN_OR_RETURN(const std::string optimizer, reader.text("optimizer"));
-  if (optimizer == "sgd")
-    request.optimizer.kind = OptimizerOptions::Kind::Sgd;
-  KF_ASSIGN_OR_RETURN(run.trainOnPrompt,
-                      reader.boolean("train_on_prompt", false));
   if (reader.contains("lora")) {
-    request.lora.emplace();
-    KF_ASSIGN_OR_RETURN(request.lora->rank, reader.integer("lora", 1, 4096));
-    KF_ASSIGN_OR_RETURN(request.lora->alpha,
-                        reader.number("lora_alpha", 0, 1e6));
-    for (const auto &name : *reader.find("lora_targets"))
-      request.lora->targets.push_back(name.get<std::string>());
+    KF_ASSIGN_OR_RETURN(request.rank, reader.integer("lora", 1, 4096));
   }
-  run.modelOptions = typedOptions(request.lora, request.optimizer);
-  return Status();
+  for (const auto &[key, highest, out] :
+       {std::tuple("eval_split", 0.9, &run.evalSplit),
+        std::tuple("lora_alpha", 1e6, &request.alpha),
+        std::tuple("learning_rate", 1e3, &request.rate),
+        std::tuple("min_learning_rate", 1e3, &request.minimumRate),
+        std::tuple("beta1", 1.0, &request.beta1),
+        std::tuple("beta2", 1.0, &request.beta2),
+        std::tuple("epsilon", 1.0, &request.epsilon),
+        std::tuple("momentum", 1.0, &request.momentum)})
+    KF_RETURN_IF_ERROR(number(key, highest, *out));
+  for (const auto &[key, highest, out] :
+       {std::tuple("weight_decay", 10.0, &request.weightDecay),
+        std::tuple("clip", 1e9, &request.clip)})
+    KF_RETURN_IF_ERROR(number(key, highest, *out));
+  run.anySeed = !reader.contains("seed");
+  run.seed = std::random_device()();
+  if (reader.contains("seed")) {
+    KF_ASSIGN_OR_RETURN(const int64_t seed,
+                        reader.integer("seed", 0, INT64_MAX));
+    run.seed = static_cast<uint64_t>(seed);
+  }
+  for (const auto &[key, out] : {std::pair("schedule", &request.schedule),
+                                 std::pair("optimizer", &request.optimizerName),
+                                 std::pair("long", &request.longName)}) {
+    KF_ASSIGN_OR_RETURN(*out, reader.text(key));
+  }
+  for (const auto &[key, out] :
+       {std::pair("full", &request.full),
+        std::pair("rslora", &request.rankStabilized),
+        std::pair("pack", &run.pack), std::pair("shuffle", &run.shuffle),
+        std::pair("train_on_prompt", &run.trainOnPrompt)}) {
+    KF_ASSIGN_OR_RETURN(*out, reader.boolean(key, *out));
+  }
+  if (reader.contains("lora_targets"))
+    for (const auto &name : *reader.find("lora_targets"))
+      request.targets.push_back(name.get<std::string>());
+  KF_ASSIGN_OR_RETURN(run.chatTemplate.variables,
+                      readTemplateVariables(reader, text));
+  return request.complete();
 }
 
 /// Steps in all, and the last loss of what is held out.
 using Outcome = std::pair<int64_t, std::optional<double>>;
 
-Result<Outcome> runTraining(const TrainRequest &request,
+Result<Outcome> runTraining(const TrainingRequest &request,
                             StepListener &listener) {
-  KF_ASSIGN_OR_RETURN(const ModelFiles files,
-                      openModel(request.model, /*withTokenizer=*/true,
-                                openEmbeddedModel, request.run.observer));
-  auto openTrained =
-      [&](int64_t rows,
-          int64_t length) -> Result<std::unique_ptr<TrainingModel>> {
-    TrainingOptions options;
-    options.model = request.model;
-    options.withTokenizer = false;
-    options.device = request.device;
-    options.rows = rows;
-    options.length = length;
-    options.lora = request.lora;
-    options.optimizer = request.optimizer;
-    options.seed = request.run.seed;
-    options.cancelled = request.run.cancelled;
-    options.observer = request.run.observer;
-    KF_ASSIGN_OR_RETURN(
-        std::unique_ptr<CompiledTrainingModel> model,
-        openTraining(std::move(options), CompileChoice(), openEmbeddedModel));
-    return std::unique_ptr<TrainingModel>(std::move(model));
-  };
   KF_ASSIGN_OR_RETURN(const std::unique_ptr<TrainingRun> run,
-                      TrainingRun::open(files, request.run, openTrained));
+                      openTrainingRun(request, CompileChoice(),
+                                      {openEmbeddedModel, saveEmbeddedFiles}));
   KF_RETURN_IF_ERROR(run->run(listener));
   return Outcome(run->steps(), listener.evaluated);
 }
@@ -181,11 +164,12 @@ std::pair<Outcome, std::vector<Messages::Line>>
 trainModel(const nb::bytes &path, const std::string &device, int64_t threads,
            const nb::bytes &data, const nb::bytes &output,
            const std::optional<nb::bytes> &evalData,
+           const std::optional<nb::bytes> &chatTemplate,
            const std::optional<nb::bytes> &resume, const std::string &options,
            const nb::object &onStep) {
   std::atomic<bool> cancelled = false;
   Messages told;
-  TrainRequest request;
+  TrainingRequest request;
   request.model.path = textOf(path);
   request.device.device = device;
   request.device.threads = threads;
@@ -193,13 +177,13 @@ trainModel(const nb::bytes &path, const std::string &device, int64_t threads,
   request.run.output = textOf(output);
   if (evalData)
     request.run.evalData = textOf(*evalData);
+  if (chatTemplate)
+    request.run.chatTemplate.file = textOf(*chatTemplate);
   if (resume)
     request.run.resume = textOf(*resume);
   request.run.cancelled = &cancelled;
   request.run.observer = &told;
   raiseIfError(readRequest(options, request));
-  if (!request.lora)
-    request.run.fullModel = request.model.path;
   StepListener listener(onStep);
   Result<Outcome> outcome = runInterruptibly(
       cancelled, [&] { return runTraining(request, listener); });
@@ -212,6 +196,6 @@ trainModel(const nb::bytes &path, const std::string &device, int64_t threads,
 
 void python::bindTraining(nb::module_ &m) {
   m.def("train", &trainModel, "path"_a, "device"_a, "threads"_a.noconvert(),
-        "data"_a, "output"_a, "eval_data"_a.none(), "resume"_a.none(),
-        "options"_a, "on_step"_a.none());
+        "data"_a, "output"_a, "eval_data"_a.none(), "chat_template"_a.none(),
+        "resume"_a.none(), "options"_a, "on_step"_a.none());
 }

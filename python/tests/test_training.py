@@ -63,11 +63,46 @@ class TrainingTest(unittest.TestCase):
         self.assertEqual([step.step for step in steps], [3, 4])
         self.assertEqual(self.adapter("parts"), self.adapter("whole"))
 
+    def test_all_weights_are_a_model_of_their_own(self):
+        kernelforge.train(
+            kernelforge.EMBEDDED,
+            data=self.data,
+            output=self.path("full"),
+            full=True,
+            steps=1,
+            batch=1,
+            length=16,
+            beta2=0.99,
+            pack=False,
+            shuffle=False,
+            chat_template_kwargs={"enable_thinking": False},
+        )
+        with kernelforge.load(self.path("full")) as model:
+            self.assertTrue(model.generate("The fox", max_tokens=4))
+
     def test_errors(self):
-        with self.assertRaisesRegex(kernelforge.InvalidError, "give 'lora', a rank"):
+        with self.assertRaisesRegex(kernelforge.InvalidError, "give lora RANK"):
             kernelforge.train(data=self.data, output=self.path("out"))
         with self.assertRaisesRegex(kernelforge.InvalidError, "exclude each other"):
             self.train("out", full=True)
+        with self.assertRaisesRegex(kernelforge.InvalidError, "^beta1 is 1; a number"):
+            self.train("out", beta1=1)
+        with self.assertRaisesRegex(kernelforge.InvalidError, "momentum is for opt"):
+            self.train("out", momentum=0.5)
+        with self.assertRaisesRegex(
+            kernelforge.InvalidError, "^min_learning_rate is more than learning_rate"
+        ):
+            self.train("out", min_learning_rate=1)
+        with self.assertRaisesRegex(kernelforge.InvalidError, "longer than 16 tokens"):
+            self.data = self.path("long.jsonl")
+            with open(self.data, "w") as file:
+                file.write(json.dumps({"text": "fox " * 99}))
+            self.train("out", long="drop")
+        with self.assertRaisesRegex(kernelforge.Error, "cannot open.*none.jinja"):
+            self.train("out", chat_template=self.path("none.jinja"))
+        with self.assertRaisesRegex(TypeError, "'chat_template_kwargs' is of type"):
+            self.train("out", chat_template_kwargs=[])
+        self.data = self.path("fox.jsonl")
         with self.assertRaisesRegex(kernelforge.InvalidError, "'clip' is -1"):
             self.train("out", clip=-1)
         with self.assertRaisesRegex(kernelforge.NotFoundError, "no checkpoint"):

@@ -72,6 +72,9 @@ Status CompiledTrainingModel::openAll(const TrainingSources &sources) {
   tensors = listed.take();
   KF_RETURN_IF_ERROR(checkStoredNames());
   KF_ASSIGN_OR_RETURN(target, sources.device(options.device, options.observer));
+  if (target->name() == "vulkan")
+    return Status::error("models are not trained on vulkan yet; use "
+                         "--device=cpu or cuda");
   const int64_t threads =
       options.device.threads
           ? options.device.threads
@@ -330,11 +333,16 @@ Result<TrainingLoss>
 CompiledTrainingModel::accumulate(const TrainingBatch &batch,
                                   CancelFlag cancelled) try {
   KF_RETURN_IF_ERROR(checkBatch(batch));
-  Result<TrainingLoss> result = run(*gradient, batch, cancelled);
-  if (!result.ok()) {
-    KF_RETURN_IF_ERROR(clearGradients());
-    KF_RETURN_IF_ERROR(stream->synchronize());
-  }
+  Result<TrainingLoss> result = [&]() -> Result<TrainingLoss> {
+    try {
+      return run(*gradient, batch, cancelled);
+    } catch (...) {
+      return statusOfException();
+    }
+  }();
+  // The first error is the one that tells; what fails next says the second.
+  if (!result.ok() && clearGradients().ok())
+    (void)stream->synchronize();
   return result;
 } catch (...) {
   return statusOfException();
@@ -342,6 +350,7 @@ CompiledTrainingModel::accumulate(const TrainingBatch &batch,
 
 Result<TrainingLoss> CompiledTrainingModel::evaluate(const TrainingBatch &batch,
                                                      CancelFlag cancelled) try {
+  KF_RETURN_IF_ERROR(checkBatch(batch));
   if (!loss) {
     KF_ASSIGN_OR_RETURN(loss, make(TrainingPart::Loss));
   }

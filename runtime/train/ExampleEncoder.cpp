@@ -142,6 +142,12 @@ Status ExampleEncoder::encodeConversation(const ConversationExample &source,
   }
   std::optional<TrainingExample> current;
   std::string text; // of `current`
+  // Messages up to the last answer that counts, and how the template writes
+  // them, which is asked for once; empty where it cannot.
+  const size_t wanted = static_cast<size_t>(
+      source.counts.rend() -
+      std::find(source.counts.rbegin(), source.counts.rend(), true));
+  std::optional<std::string> whole;
   for (size_t i = 0; i < source.messages.size(); ++i) {
     if (!source.counts[i])
       continue;
@@ -182,15 +188,18 @@ Status ExampleEncoder::encodeConversation(const ConversationExample &source,
     current = TrainingExample{std::move(answered.ids), std::move(counts)};
     text = std::move(answered.text);
     // What goes on behind all that is wanted adds nothing. A template that
-    // writes earlier turns otherwise has done so where all messages are there.
-    if (current->ids.size() > limits.tokens) {
-      KF_ASSIGN_OR_RETURN(const ChatPrompt all,
-                          promptOf(source.messages.size(), false));
-      KF_ASSIGN_OR_RETURN(const std::string whole,
-                          chat->render(all, limits.cancelled));
-      if (whole.starts_with(text))
-        break;
+    // writes earlier turns otherwise has done so where all answers are there.
+    if (i + 1 == wanted || current->ids.size() <= limits.tokens)
+      continue;
+    if (!whole) {
+      KF_ASSIGN_OR_RETURN(const ChatPrompt all, promptOf(wanted, false));
+      Result<std::string> written = chat->render(all, limits.cancelled);
+      if (written.status().isCancelled())
+        return written.status();
+      whole = written.ok() ? written.take() : std::string();
     }
+    if (whole->starts_with(text))
+      break;
   }
   if (current)
     out.push_back(std::move(*current));

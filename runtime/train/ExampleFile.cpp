@@ -36,6 +36,16 @@ constexpr OtherForm kOtherForms[] = {
     {"input_ids", "is not read: examples are texts; give 'text'"},
 };
 
+/// Of such an answer a model would learn to end at once.
+bool saysNothing(const ChatMessage &message, const json &source) {
+  const auto isThere = [&](const char *field) {
+    const auto found = source.find(field);
+    return found != source.end() && !found->is_null() && !found->empty();
+  };
+  return message.content.empty() && !isThere("tool_calls") &&
+         !isThere("reasoning_content");
+}
+
 /// Sets what each message counts, by its role and its weight.
 Status readWeights(const json &messages, ConversationExample &example) {
   bool hasAnswer = false;
@@ -52,6 +62,10 @@ Status readWeights(const json &messages, ConversationExample &example) {
       counts = weight == 1;
     }
     hasAnswer |= isAnswer;
+    if (counts && saysNothing(example.messages[i], messages[i]))
+      return Status::error("messages[" + std::to_string(i) +
+                           "] is an answer without content or calls of tools; "
+                           "a 'weight' of 0 leaves it out");
     example.counts.push_back(counts);
   }
   return hasAnswer ? Status()
@@ -92,6 +106,8 @@ Result<ExampleSource> readExample(const json &value, std::string_view line) {
     CompletionExample example;
     KF_ASSIGN_OR_RETURN(example.prompt, reader.text("prompt"));
     KF_ASSIGN_OR_RETURN(example.completion, reader.text("completion"));
+    if (example.completion.empty())
+      return reader.unexpected("completion", "a text that is not empty");
     return ExampleSource(std::move(example));
   }
   if (reader.contains("text")) {

@@ -204,6 +204,8 @@ kf::readTrainingData(const std::string &path, const ExampleEncoder &encoder,
                                   : reader.readLines();
   if (!status.ok())
     return status.isCancelled() ? status : status.in(quotePath(path));
+  if (text.find_first_not_of(" \t\r\n") == std::string_view::npos)
+    return Status::error(quotePath(path) + " is empty");
   if (reader.data.examples.empty())
     return Status::error(
         quotePath(path) + " has no token to learn" +

@@ -87,7 +87,7 @@ public:
   /// is below 0 or not finite, and a norm that is not finite: then nothing is
   /// changed, and the update does not count.
   virtual Result<double> update(const TrainingUpdate &update) = 0;
-  /// The loss of a batch, which changes nothing.
+  /// The loss of a batch, which changes nothing. Errors: as accumulate().
   virtual Result<TrainingLoss> evaluate(const TrainingBatch &batch,
                                         CancelFlag cancelled = nullptr) = 0;
 

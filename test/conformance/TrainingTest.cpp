@@ -691,6 +691,7 @@ TEST(Training, SaysWhatIsWrong) {
   auto expectBatchError = [&](const TrainingBatch &wrong,
                               const std::string &text) {
     EXPECT_TRUE(failsWith(model->accumulate(wrong, nullptr).status(), text));
+    EXPECT_TRUE(failsWith(model->evaluate(wrong, nullptr).status(), text));
   };
   TrainingBatch wrong = batch;
   wrong.rows = 2;

@@ -79,6 +79,8 @@ TEST(ExampleFile, ErrorsNameTheKey) {
   EXPECT_EQ(errorOf(R"({"prompt": "a"})"), "'completion' is missing");
   EXPECT_EQ(errorOf(R"({"prompt": "a", "text": "b"})"),
             "'prompt' and 'text' exclude each other");
+  EXPECT_EQ(errorOf(R"({"prompt": "a", "completion": ""})"),
+            "'completion' is \"\", but a text that is not empty is expected");
   EXPECT_EQ(errorOf("[1]"), "a JSON object is expected, not [1]");
   EXPECT_EQ(errorOf(R"({"text": "a")"), "not valid JSON at byte 13");
   EXPECT_EQ(errorOf(R"({"text": "a", "text": "b"})"),
@@ -106,6 +108,13 @@ TEST(ExampleFile, ErrorsOfConversations) {
   EXPECT_EQ(errorOf(R"({"messages": [{"role": "assistant", "content": "a",
                                       "weight": 0.5}]})"),
             "'messages[0].weight' is 0.5, but 0 or 1 is expected");
+  for (const char *fields : {"", R"(, "content": "")", R"(, "content": null)",
+                             R"(, "content": null, "tool_calls": [ ])"})
+    EXPECT_EQ(errorOf(R"({"messages": [{"role": "user", "content": "a"},
+                          {"role": "assistant")" +
+                      std::string(fields) + "}]}"),
+              "messages[1] is an answer without content or calls of tools; a "
+              "'weight' of 0 leaves it out");
   EXPECT_EQ(errorOf(R"({"messages": [{"role": "assistant", "content": "a"}],
                         "tools": {}})"),
             "'tools' is {}, but an array is expected");

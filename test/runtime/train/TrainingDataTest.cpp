@@ -149,8 +149,10 @@ TEST_F(TrainingDataTest, ErrorsNameFileAndLine) {
                         "1"));
   EXPECT_TRUE(failsWith(read("a.json", "{\"text\": \"a\"}").status(),
                         "a file with an example a line ends in .jsonl"));
-  EXPECT_TRUE(failsWith(read("a.jsonl", "").status(), "has no token to learn"));
-  EXPECT_TRUE(failsWith(read("a.txt", "").status(), "has no token to learn"));
+  EXPECT_TRUE(failsWith(read("a.jsonl", "\n \n").status(), "is empty"));
+  EXPECT_TRUE(failsWith(read("a.txt", "").status(), "is empty"));
+  EXPECT_TRUE(failsWith(read("a.jsonl", "{\"text\": \"\"}").status(),
+                        "has no token to learn"));
   EXPECT_TRUE(failsWith(
       readTrainingData(folder.path("none"), encoder, {.length = 8}).status(),
       "cannot open"));
