@@ -395,7 +395,7 @@ private:
 
   /// Of all register tiles, unit by unit: the first one takes the unit's codes
   /// apart, and leaves them to the others in the nearest cache. Of each row,
-  /// registers hold the sums of a sub-block alone.
+  /// registers hold the sums of a unit alone.
   void sumTogether(Value p, Value group) {
     int64_t count = vectorsPerRow() / groups, firstRows = tileRows / 2;
     makeRoom(1, count);
