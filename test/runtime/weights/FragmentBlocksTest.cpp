@@ -34,8 +34,10 @@ public:
         format.table ? format.table[code]
                      : code - (format.isSigned ? 128 : format.zero));
     const int64_t p = 4 * g + u / 2, q = 2 * h + u % 2, s = column / 16;
-    const uint8_t both =
-        scales[8 * (4 * g + s % 8 / 2) + 4 * (s / 8) + 2 * h + s % 2];
+    // Of formats with a byte for each half of a span.
+    const auto both = [&] {
+      return scales[8 * (4 * g + s % 8 / 2) + 4 * (s / 8) + 2 * h + s % 2];
+    };
     switch (format.subScales) {
     case SubScales::None:
       return half(8 * p + 2 * q) * value +
@@ -50,14 +52,15 @@ public:
     }
     case SubScales::Nibbles: {
       const int64_t d = 256 + 8 * g + 4 * h;
-      return half(d) * static_cast<float>(both & 15) * value -
-             half(d + 2) * static_cast<float>(both >> 4);
+      return half(d) * static_cast<float>(both() & 15) * value -
+             half(d + 2) * static_cast<float>(both() >> 4);
     }
     case SubScales::TopsFirst6:
       return half(128 + 4 * g + 2 * h) *
              static_cast<float>(scales[4 * p + q] - 128) * value;
     default:
-      return half(256 + 4 * g + 2 * h) * static_cast<float>(both - 128) * value;
+      return half(256 + 4 * g + 2 * h) * static_cast<float>(both() - 128) *
+             value;
     }
   }
 
