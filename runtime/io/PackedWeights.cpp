@@ -8,18 +8,17 @@
 
 #include "runtime/io/PackedWeights.h"
 
-#include "runtime/core/AlignedBuffer.h"
 #include "runtime/core/BlockFormat.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Json.h"
 #include "runtime/core/Quote.h"
 #include "runtime/core/ShapeText.h"
+#include "runtime/weights/MadeTensor.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <set>
@@ -129,8 +128,7 @@ struct PackedWeights::Entry {
   std::string nestedScales, nestedMap; ///< empty: scales are floats
   int64_t nestedBlock = 1;
   float nestedOffset = 0;
-  std::mutex making;                   ///< guards `memory`
-  std::optional<AlignedBuffer> memory; ///< none: not made, or released
+  MadeTensor made;
 
   int64_t blocks() const { return ceilDiv(count, block); }
 
@@ -367,16 +365,11 @@ Result<TensorView> PackedWeights::find(const std::string &name) const try {
   if (it == entries.end())
     return source->find(name);
   Entry &entry = *it->second;
-  std::lock_guard lock(entry.making);
-  if (!entry.memory) {
-    Result<AlignedBuffer> memory = AlignedBuffer::allocate(entry.bytes);
-    if (!memory.ok())
-      return memory.status().in("tensor " + inQuotes(name));
-    KF_RETURN_IF_ERROR(entry.make(*source, memory->data()));
-    entry.memory = memory.take();
-  }
-  return TensorView{DataType::BF16, entry.shape, entry.memory->data(),
-                    entry.bytes};
+  KF_ASSIGN_OR_RETURN(const std::byte *data,
+                      entry.made.get(name, entry.bytes, [&](std::byte *memory) {
+                        return entry.make(*source, memory);
+                      }));
+  return TensorView{DataType::BF16, entry.shape, data, entry.bytes};
 } catch (...) {
   return statusOfException();
 }
@@ -395,8 +388,7 @@ void PackedWeights::release(const std::string &name) const {
   auto it = entries.find(name);
   if (it == entries.end())
     return source->release(name);
-  std::lock_guard lock(it->second->making);
-  it->second->memory.reset();
+  it->second->made.release();
 }
 
 void PackedWeights::releasePart(const std::string &name, uint64_t first,

@@ -8,19 +8,17 @@
 
 #include "runtime/model/GridWeights.h"
 
-#include "runtime/core/AlignedBuffer.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Quote.h"
 #include "runtime/io/GgufFormat.h"
 #include "runtime/weights/BlockEncoder.h"
+#include "runtime/weights/MadeTensor.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
 #include <cassert>
 #include <cstdio>
-#include <mutex>
-#include <optional>
 #include <span>
 
 using namespace kf;
@@ -203,8 +201,7 @@ struct GridWeights::Entry {
   const GgmlType *type = nullptr;
   std::vector<int64_t> shape;
   int64_t blocks = 0;
-  std::mutex making;                   ///< guards `memory`
-  std::optional<AlignedBuffer> memory; ///< none: not made, or released
+  MadeTensor made;
 
   /// Without data.
   TensorView outline() const {
@@ -283,18 +280,13 @@ Result<TensorView> GridWeights::find(const std::string &name) const try {
   if (it == entries.end())
     return source->find(name);
   Entry &entry = *it->second;
-  std::lock_guard lock(entry.making);
-  if (!entry.memory) {
-    Result<AlignedBuffer> memory =
-        AlignedBuffer::allocate(entry.outline().bytes);
-    if (!memory.ok())
-      return memory.status().in("tensor " + inQuotes(name));
-    entry.make(source->bytesOf(name).data(), memory->data());
-    source->release(name);
-    entry.memory = memory.take();
-  }
   TensorView view = entry.outline();
-  view.data = entry.memory->data();
+  KF_ASSIGN_OR_RETURN(view.data,
+                      entry.made.get(name, view.bytes, [&](std::byte *memory) {
+                        entry.make(source->bytesOf(name).data(), memory);
+                        source->release(name);
+                        return Status();
+                      }));
   return view;
 } catch (...) {
   return statusOfException();
@@ -313,8 +305,7 @@ void GridWeights::release(const std::string &name) const {
   auto it = entries.find(name);
   if (it == entries.end())
     return source->release(name);
-  std::lock_guard lock(it->second->making);
-  it->second->memory.reset();
+  it->second->made.release();
 }
 
 void GridWeights::releasePart(const std::string &name, uint64_t first,
