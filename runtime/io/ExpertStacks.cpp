@@ -8,16 +8,14 @@
 
 #include "runtime/io/ExpertStacks.h"
 
-#include "runtime/core/AlignedBuffer.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Quote.h"
 #include "runtime/core/ShapeText.h"
+#include "runtime/weights/MadeTensor.h"
 
 #include <algorithm>
 #include <cassert>
 #include <cstring>
-#include <mutex>
-#include <optional>
 
 using namespace kf;
 
@@ -79,17 +77,13 @@ struct ExpertStacks::Entry {
   std::vector<int64_t> shape; ///< [rows, columns], of a bias [rows]
   uint64_t bytes = 0;
   int64_t expert = 0;
-  int64_t stackRows = 0;               ///< of the stack's matrix
-  int64_t first = 0, step = 1;         ///< those of them that are its own
-  bool isLast = true;                  ///< of those in the stack's matrix
-  std::mutex making;                   ///< guards `memory`
-  std::optional<AlignedBuffer> memory; ///< none: not made, or released
+  int64_t stackRows = 0;       ///< of the stack's matrix
+  int64_t first = 0, step = 1; ///< those of them that are its own
+  bool isLast = true;          ///< of those in the stack's matrix
+  MadeTensor made;
 
   int64_t rows() const { return shape.front(); }
   int64_t columns() const { return shape.size() > 1 ? shape.back() : 1; }
-  TensorView view() const {
-    return {type, shape, memory ? memory->data() : nullptr, bytes};
-  }
 
   /// Writes the tensor to `dst`.
   Status make(const WeightSource &source, std::byte *dst) const {
@@ -201,15 +195,11 @@ Result<TensorView> ExpertStacks::find(const std::string &name) const try {
   if (it == entries.end())
     return source->find(name);
   Entry &entry = *it->second;
-  std::lock_guard lock(entry.making);
-  if (!entry.memory) {
-    Result<AlignedBuffer> memory = AlignedBuffer::allocate(entry.bytes);
-    if (!memory.ok())
-      return memory.status().in("tensor " + inQuotes(name));
-    KF_RETURN_IF_ERROR(entry.make(*source, memory->data()));
-    entry.memory = memory.take();
-  }
-  return entry.view();
+  KF_ASSIGN_OR_RETURN(const std::byte *data,
+                      entry.made.get(name, entry.bytes, [&](std::byte *memory) {
+                        return entry.make(*source, memory);
+                      }));
+  return TensorView{entry.type, entry.shape, data, entry.bytes};
 } catch (...) {
   return statusOfException();
 }
@@ -229,8 +219,7 @@ void ExpertStacks::release(const std::string &name) const {
   if (it == entries.end())
     return source->release(name);
   Entry &entry = *it->second;
-  std::lock_guard lock(entry.making);
-  entry.memory.reset();
+  entry.made.release();
   // The last of those in the stack's matrix is read last.
   if (!entry.isLast)
     return;

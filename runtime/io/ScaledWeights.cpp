@@ -8,16 +8,15 @@
 
 #include "runtime/io/ScaledWeights.h"
 
-#include "runtime/core/AlignedBuffer.h"
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Quote.h"
 #include "runtime/core/ShapeText.h"
+#include "runtime/weights/MadeTensor.h"
 #include "runtime/weights/RowScales.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <mutex>
 #include <new>
 #include <optional>
 #include <set>
@@ -86,8 +85,7 @@ struct ScaledWeights::Entry {
   int64_t rows = 1, columns = 1;
   uint64_t bytes = 0; ///< as bf16
   Scales scales;
-  std::mutex making;                   ///< guards `memory`
-  std::optional<AlignedBuffer> memory; ///< none: not made, or released
+  MadeTensor made;
 
   /// Converts the elements at `codes` into `dst`.
   void convert(DataType type, const uint8_t *codes, std::byte *dst) const {
@@ -247,19 +245,16 @@ Result<TensorView> ScaledWeights::find(const std::string &name) const try {
   if (it == entries.end())
     return source->find(name);
   Entry &entry = *it->second;
-  std::lock_guard lock(entry.making);
-  if (!entry.memory) {
-    KF_ASSIGN_OR_RETURN(TensorView codes, source->find(name));
-    Result<AlignedBuffer> memory = AlignedBuffer::allocate(entry.bytes);
-    if (!memory.ok())
-      return memory.status().in("tensor " + inQuotes(name));
-    entry.convert(codes.type, static_cast<const uint8_t *>(codes.data),
-                  memory->data());
-    source->release(name);
-    entry.memory = memory.take();
-  }
-  return TensorView{DataType::BF16, entry.shape, entry.memory->data(),
-                    entry.bytes};
+  KF_ASSIGN_OR_RETURN(
+      const std::byte *data,
+      entry.made.get(name, entry.bytes, [&](std::byte *memory) -> Status {
+        KF_ASSIGN_OR_RETURN(TensorView codes, source->find(name));
+        entry.convert(codes.type, static_cast<const uint8_t *>(codes.data),
+                      memory);
+        source->release(name);
+        return Status();
+      }));
+  return TensorView{DataType::BF16, entry.shape, data, entry.bytes};
 } catch (...) {
   return statusOfException();
 }
@@ -282,8 +277,7 @@ void ScaledWeights::release(const std::string &name) const {
     return;
   if (it == entries.end())
     return source->release(name);
-  std::lock_guard lock(it->second->making);
-  it->second->memory.reset();
+  it->second->made.release();
 }
 
 void ScaledWeights::releasePart(const std::string &name, uint64_t first,
