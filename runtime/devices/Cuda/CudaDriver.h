@@ -266,6 +266,8 @@ struct CUDA_KERNEL_NODE_PARAMS {
   X(cuGraphAddKernelNode, "cuGraphAddKernelNode_v2",                           \
     (CUgraphNode *, CUgraph, const CUgraphNode *, size_t,                      \
      const CUDA_KERNEL_NODE_PARAMS *))                                         \
+  X(cuGraphAddEmptyNode, "cuGraphAddEmptyNode",                                \
+    (CUgraphNode *, CUgraph, const CUgraphNode *, size_t))                     \
   X(cuGraphInstantiate, "cuGraphInstantiateWithFlags",                         \
     (CUgraphExec *, CUgraph, unsigned long long))                              \
   X(cuGraphLaunch, "cuGraphLaunch", (CUgraphExec, CUstream))                   \

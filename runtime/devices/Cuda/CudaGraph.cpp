@@ -90,7 +90,22 @@ Status CudaGraph::goOnBehindNode() {
       "cuStreamUpdateCaptureDependencies");
 }
 
+/// What follows begins when the last node has ended, even if that lets others
+/// begin early and what follows does not wait itself: symmetric kernels of NCCL
+/// 2.28.3 to 2.30.6 are launched so and read what is not written yet.
+Status CudaGraph::endNode() {
+  if (isOnStream || !before)
+    return {};
+  CUgraphNode end = nullptr;
+  KF_RETURN_IF_ERROR(context.check(
+      context.cu.cuGraphAddEmptyNode(&end, graph, &before, 1),
+      "cuGraphAddEmptyNode"));
+  before = end;
+  return {};
+}
+
 Status CudaGraph::enqueue(const std::function<Status(CUstream)> &work) {
+  KF_RETURN_IF_ERROR(endNode());
   KF_RETURN_IF_ERROR(goOnBehindNode());
   isOnStream = true;
   return work(recorder);

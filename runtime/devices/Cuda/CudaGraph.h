@@ -41,6 +41,7 @@ public:
 
 private:
   Status launch(const CUDA_KERNEL_NODE_PARAMS &kernel);
+  Status endNode();
   Status goOnBehindNode();
 
   CudaContext &context;

@@ -42,12 +42,10 @@ Status tooOld(const std::string &what) {
 /// it has not, NCCL fails instead of doing without; the sums of a step are
 /// small, and gain nothing by it. And whatever NCCL does here is in graphs of
 /// which a device runs one at a time: it need not put events into them that
-/// order them with one another. Windows are for who asks for them, as long as
-/// nobody has measured steps with them.
+/// order them with one another.
 void setEnvironment() {
   (void)setenv("NCCL_NVLS_ENABLE", "0", /*overwrite=*/0);
   (void)setenv("NCCL_GRAPH_MIXING_SUPPORT", "0", /*overwrite=*/0);
-  (void)setenv("NCCL_WIN_ENABLE", "0", /*overwrite=*/0);
 }
 
 /// It is never closed: it leaves threads behind.

@@ -77,6 +77,13 @@ void FakeCuda::enqueue(CUstream stream, const MakeWork &make) {
     (*state)->work.push_back(make());
 }
 
+void FakeCuda::beginsEarly(CUstream stream) {
+  const Capture &capture = captures.at(stream);
+  for (const CUgraphNode end : capture.ends)
+    if (graphs[capture.graph].kernels.contains(end))
+      violate("a library begins while the kernel before goes on");
+}
+
 void FakeCuda::retain(CUstream stream, std::shared_ptr<void> reference) {
   graphs[captures.at(stream).graph].references.push_back(std::move(reference));
 }
@@ -778,6 +785,10 @@ struct kf::test::FakeCalls {
     self.push(stream, [launch = self.launchOf(function, {gridX, gridY, gridZ},
                                               {blockX, blockY, blockZ}, shared,
                                               parameters)] { run(launch); });
+    if (auto capture = self.captures.find(stream);
+        capture != self.captures.end())
+      self.graphs[capture->second.graph].kernels.insert(
+          capture->second.ends.back());
     return CUDA_SUCCESS;
   }
   static CUresult cuGraphCreate(CUgraph *graph, unsigned) {
@@ -809,6 +820,19 @@ struct kf::test::FakeCalls {
              params->sharedMemBytes, params->kernelParams)] {
           return FakeCuda::Work{[launch] { run(launch); }};
         },
+        std::span(dependencies, count));
+    found->kernels.insert(*node);
+    return CUDA_SUCCESS;
+  }
+  static CUresult cuGraphAddEmptyNode(CUgraphNode *node, CUgraph graph,
+                                      const CUgraphNode *dependencies,
+                                      size_t count) {
+    KF_CALL("cuGraphAddEmptyNode");
+    FakeCuda::Graph *found = self.find(self.graphs, graph, "graph");
+    if (!found)
+      return CUDA_ERROR_INVALID_HANDLE;
+    *node = self.addNode(
+        *found, [] { return FakeCuda::Work{[] {}}; },
         std::span(dependencies, count));
     return CUDA_SUCCESS;
   }

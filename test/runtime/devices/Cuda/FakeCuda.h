@@ -113,6 +113,9 @@ public:
   /// Has the graph that a stream captures, and what is made of it, hold
   /// `reference`.
   void retain(CUstream stream, std::shared_ptr<void> reference);
+  /// Work of a library that a stream captures, launched so that it may begin
+  /// when the kernel before lets it, and which does not wait for its end.
+  void beginsEarly(CUstream stream);
   bool isCapturing(CUstream stream) const { return captures.count(stream) > 0; }
   std::byte *memoryAt(const void *address, uint64_t bytes, const char *what);
   void violate(const std::string &what) { violations.push_back(what); }
@@ -150,6 +153,7 @@ private:
   struct Graph {
     std::vector<MakeWork> nodes;
     size_t inRow = 0; ///< nodes with an edge from the one before, and the first
+    std::set<CUgraphNode> kernels; ///< that are nodes, of the program's
     std::vector<std::shared_ptr<void>> references;
   };
   struct Capture {
