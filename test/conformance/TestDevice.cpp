@@ -37,9 +37,7 @@ bool kf::test::roundsRows(const std::string &name) {
 }
 
 bool kf::test::roundsToBF16(const Executable &program, const Device &device) {
-  // Rows that tiles multiply are two numbers each.
   return device.name() == "cpu" &&
-         device.description().find("amx_bf16") == std::string::npos &&
          std::ranges::any_of(program.kernels, [](const KernelSpec &kernel) {
            return kernel.work && kernel.work->bf16Flops != SizedCount();
          });

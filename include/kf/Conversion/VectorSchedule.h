@@ -82,11 +82,6 @@ inline constexpr int64_t amxTile = getUnitShape(MatrixUnit::Amx).lines;
 /// interleaves halves of bf16 as far apart as a tile's columns.
 bool fitsTiles(RankedTensorType weight);
 
-/// Numbers of bf16 that an element of x becomes in such a product.
-inline int64_t tilePartsOfX(RankedTensorType weight) {
-  return isa<QuantType>(weight.getElementType()) ? 1 : 2;
-}
-
 /// Whether products with `dot = bf16_pairs` take `weight`: bf16, with pairs
 /// along all of K. Its layout, if it has one, interleaves halves by vectors'
 /// lanes.

@@ -28,7 +28,15 @@ Value TileCode::zero() {
 }
 
 Value TileCode::load(Value memref, ValueRange indices) {
-  return call("llvm.x86.tileloadd64.internal",
+  return load("llvm.x86.tileloadd64.internal", memref, indices);
+}
+
+Value TileCode::loadOnce(Value memref, ValueRange indices) {
+  return load("llvm.x86.tileloaddt164.internal", memref, indices);
+}
+
+Value TileCode::load(StringRef instruction, Value memref, ValueRange indices) {
+  return call(instruction,
               {constant(amxTile, 16), constant(lineBytes, 16),
                pointer(memref, indices), constant(lineBytes, 64)});
 }

@@ -29,12 +29,15 @@ public:
   Type type();
   Value zero();
   Value load(Value memref, ValueRange indices);
+  /// The same, of what leaves its place in the nearest cache to others.
+  Value loadOnce(Value memref, ValueRange indices);
   void store(Value tile, Value memref, ValueRange indices);
   /// `sum` and, for each pair of bf16 in a line of `rows`, the products with
   /// the pairs in that pair's line of `columns`.
   Value multiply(Value sum, Value rows, Value columns);
 
 private:
+  Value load(StringRef instruction, Value memref, ValueRange indices);
   Value call(StringRef name, ValueRange operands);
   Value constant(int64_t value, unsigned bits);
   Value pointer(Value memref, ValueRange indices);

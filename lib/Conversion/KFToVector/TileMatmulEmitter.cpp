@@ -24,7 +24,6 @@
 #include "kf/Conversion/VectorSchedule.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <limits>
@@ -41,8 +40,7 @@ class TileMatmulEmitter : public MatmulEmitter {
 public:
   /// `format` is null where the weight is bf16.
   TileMatmulEmitter(KernelEmitter &e, const ::kf::BlockFormat *format)
-      : MatmulEmitter(e), tiles(e), format(format),
-        parts(tilePartsOfX(cast<RankedTensorType>(op.getW().getType()))) {
+      : MatmulEmitter(e), tiles(e), format(format) {
     if (format)
       blocks.emplace(e, *format);
   }
@@ -52,8 +50,7 @@ private:
 
   void computeRows(int64_t most) override {
     mostRows = most;
-    x = e.scratch({parts, most / amxTile, steps(), amxTile, step},
-                  b.getBF16Type());
+    x = e.scratch({most / amxTile, steps(), amxTile, step}, b.getBF16Type());
     if (!op.getScales() && e.isLoadable(op.getX())) {
       e.loop(e.ceilDiv(rows, amxTile), [&](Value tile) { loadTiles(tile); });
       return;
@@ -95,7 +92,7 @@ private:
   /// Of x and of each panel; the last one may be filled up with zeros.
   int64_t steps() const { return llvm::divideCeil(extent, step); }
 
-  /// Of an element in each part of `x`.
+  /// Of an element in `x`.
   SmallVector<Value> placeOf(Value row, Value column) {
     auto divide = [&](Value value, int64_t by) -> Value {
       return arith::DivUIOp::create(b, loc, value, e.index(by));
@@ -106,34 +103,16 @@ private:
     return {divide(row, amxTile), divide(column, step), remainder(row, amxTile),
             remainder(column, step)};
   }
-  void storePart(int64_t part, ArrayRef<Value> place, Value values) {
-    SmallVector<Value> indices = {e.index(part)};
-    indices.append(place.begin(), place.end());
-    vector::StoreOp::create(b, loc, values, x, indices);
-  }
-
   void clearLastStep(Value row) {
     VectorType type = e.vectorType(step, b.getBF16Type());
     Value zeros = arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
-    for (int64_t part = 0; part < parts; ++part)
-      storePart(part, placeOf(row, e.index(extent - extent % step)), zeros);
+    vector::StoreOp::create(b, loc, zeros, x,
+                            placeOf(row, e.index(extent - extent % step)));
   }
 
-  /// The second part is what rounding to the first leaves: together they have
-  /// 16 bits or more. An infinity leaves zero.
   void storeElements(ArrayRef<Value> place, Value values) {
-    for (int64_t part = 0; part < parts; ++part) {
-      Value rounded = e.narrow(values, b.getBF16Type());
-      storePart(part, place, rounded);
-      if (part + 1 == parts)
-        continue;
-      Value wide = e.widen(rounded, b.getBF16Type());
-      Value isInfinite = arith::CmpFOp::create(
-          b, loc, arith::CmpFPredicate::OEQ, math::AbsFOp::create(b, loc, wide),
-          constantLike(e, wide, std::numeric_limits<double>::infinity()));
-      values = e.select(isInfinite, constantLike(e, values, 0.0),
-                        e.sub(values, wide));
-    }
+    vector::StoreOp::create(b, loc, e.narrow(values, b.getBF16Type()), x,
+                            place);
   }
 
   //===--- Parts of K -----------------------------------------------------===//
@@ -350,8 +329,8 @@ private:
             e.add(e.mul(p, e.index(vectorsPerRow())), e.index(v))};
   }
 
-  /// Adds the products of a part of K to a group's sums. All of one part of x
-  /// come before those of the next, so that a sum is not needed at once.
+  /// Adds the products of a part of K to a group's sums. The panel's tiles are
+  /// wanted again for the next rows, those of x for another panel.
   void multiply(Value p, Value tile, int64_t group, const Part &part) {
     auto forTiles = [&](function_ref<void(int64_t number, ValueRange at)> fn) {
       for (int64_t row = 0; row < rowTiles(); ++row)
@@ -377,16 +356,15 @@ private:
             columns.push_back(
                 tiles.load(w, {e.index(group * columnTiles() + column), at}));
           Value number = e.add(part.first, at);
-          for (int64_t partOfX = 0; partOfX < parts; ++partOfX)
-            for (int64_t row = 0; row < rowTiles(); ++row) {
-              Value rowTile =
-                  e.add(e.mul(tile, e.index(rowTiles())), e.index(row));
-              Value ofRow = tiles.load(x, {e.index(partOfX), rowTile, number});
-              for (auto [column, ofColumn] : llvm::enumerate(columns)) {
-                Value &sum = results[row * columnTiles() + column];
-                sum = tiles.multiply(sum, ofRow, ofColumn);
-              }
+          for (int64_t row = 0; row < rowTiles(); ++row) {
+            Value rowTile =
+                e.add(e.mul(tile, e.index(rowTiles())), e.index(row));
+            Value ofRow = tiles.loadOnce(x, {rowTile, number});
+            for (auto [column, ofColumn] : llvm::enumerate(columns)) {
+              Value &sum = results[row * columnTiles() + column];
+              sum = tiles.multiply(sum, ofRow, ofColumn);
             }
+          }
           return results;
         });
     forTiles([&](int64_t number, ValueRange at) {
@@ -415,10 +393,9 @@ private:
   TileCode tiles;
   const ::kf::BlockFormat *format;
   std::optional<PackedPanel> blocks;
-  int64_t parts; // of x
   int64_t mostRows = 0;
   bool waits = false; // sums, of a workgroup, for the next part of K
-  Value x;            // scratch [parts, row tiles, steps, 16, 32] of bf16
+  Value x;            // scratch [row tiles, steps, 16, 32] of bf16
   Value w;            // scratch [vectors of a panel, steps, 16, 32] of bf16
   Value sums;         // scratch [row tiles, vectors, 16, 16]
 };

@@ -149,7 +149,6 @@ public:
     int8 = multipliesBytes(schedule.getDot());
     inTiles = schedule.getDot() == DotKind::BF16;
     inPairs = schedule.getDot() == DotKind::BF16Pairs;
-    parts = tilePartsOfX(weight);
     // As the emitters decide it.
     const bool few = dividesEvenly(x, schedule.getDot(), tileRows, groupRows);
     if (op.getGlu() && (int8 || few || (tileRows == 1 && groupRows == 1) ||
@@ -242,12 +241,12 @@ private:
     if (schedule.getReduction())
       ofPart = std::min(steps, schedule.getReduction() / (2.0 * amxTile));
     double independent = rowTiles * columnTiles;
-    double products = parts * independent * core.tileSlots *
+    double products = independent * core.tileSlots *
                       std::max(1.0, kTileLatency / independent);
     // A step of the weight's panel comes for every tile of rows, and one of x
     // for every panel.
     double ofWeight = columnTiles * kTileBytes,
-           ofX = parts * rowTiles * kTileBytes;
+           ofX = rowTiles * kTileBytes;
     double weightSet = ofPart * ofWeight, xSet = ofPart * ofX * tiles;
     double loads = (ofWeight + ofX) / kFirstCacheRate +
                    core.reload(ofWeight, weightSet + ofPart * ofX) +
@@ -304,7 +303,7 @@ private:
     if (int8)
       ofVector = op.getScales() ? 0.5 : ofVector + 9;
     if (inTiles)
-      ofVector += 3 * parts - 1;
+      ofVector += 2;
     if (inPairs)
       ofVector += 1;
     return extent / core.lanes * ofVector;
@@ -423,7 +422,6 @@ private:
   double freshRate = 1; // bytes a slot, of panels that come from afar
   bool int8, inTiles, inPairs, unpacks = false;
   bool shares = false; // units, among register tiles
-  double parts;        // of x in tiles
 };
 
 //===----------------------------------------------------------------------===//

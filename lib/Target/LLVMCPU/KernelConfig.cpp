@@ -312,9 +312,9 @@ private:
     draft.dot = DotKind::BF16;
     draft.tile = {2 * amxTile, panel};
     draft.reduction = extent > tileReduction ? tileReduction : 0;
-    int64_t mostRows = std::clamp<int64_t>(tileRowCaches * caches.third /
-                                               (extent * 2 * tilePartsOfX(w)),
-                                           draft.tile[0], tileRowsPerGroup);
+    int64_t mostRows =
+        std::clamp<int64_t>(tileRowCaches * caches.third / (extent * 2),
+                            draft.tile[0], tileRowsPerGroup);
     int64_t rowGroups = llvm::divideCeil(rows, mostRows);
     int64_t groupRows =
         llvm::alignTo(llvm::divideCeil(rows, rowGroups), draft.tile[0]);

@@ -65,22 +65,14 @@ private:
         cast<RankedTensorType>(op.getW().getType()).getElementType());
   }
 
-  /// Every group of columns takes the rows apart for tiles. Before it does,
-  /// they are normalized, and rounded where a tile holds all of a row's
-  /// element: both once.
+  /// Every group of columns brings the rows to tiles. Before it does, they are
+  /// normalized and rounded once.
   void prepareForTiles(MatmulOp op) {
     RankedTensorType w = op.getW().getType();
     int64_t columns = w.getShape().end()[-2] * (op.getGlu() ? 2 : 1);
     if (threadsOf(target) == 1 && columns <= tileColumns)
       return;
-    OpBuilder b(op);
-    if (isQuantized(op)) {
-      round(op);
-    } else if (op.getX().getDefiningOp<RmsNormOp>() ||
-               op.getX().getDefiningOp<LayerNormOp>()) {
-      // A product computes the norm of its rows, but no copy of it.
-      op.getXMutable().assign(CopyOp::create(b, op.getLoc(), op.getX()));
-    }
+    round(op);
   }
 
   /// Every group of columns rounds its rows where nobody did before. Of one

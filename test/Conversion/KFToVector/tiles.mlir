@@ -1,39 +1,34 @@
 // RUN: kf-opt %s --pass-pipeline='builtin.module(kf.kernel(kf-tile-kernels),convert-kf-to-vector,canonicalize,cse)' -split-input-file | FileCheck %s
 
-// Rows of x as two numbers of bf16 each, in tiles of 16 rows and 32 elements;
-// K is 40, so that the second tile is filled up with zeros. Lanes of a panel's
+// Rows of x in bf16, in tiles of 16 rows and 32 elements; K is 40, so that the
+// second tile is filled up with zeros. Lanes of a panel's
 // row hold columns that are 16 apart, those of a tile two rows of the panel.
 // CHECK-LABEL: func.func @halves(
 // CHECK-SAME:    %{{.*}}: memref<?x40xf32>, %[[W:.*]]: memref<2x1x40x32xbf16>
-// CHECK-DAG:     %[[X:.*]] = memref.view {{.*}} to memref<2x2x2x16x32xbf16>
+// CHECK-DAG:     %[[X:.*]] = memref.view {{.*}} to memref<4x2x16x32xbf16>
 // CHECK-DAG:     %[[B:.*]] = memref.view {{.*}} to memref<2x2x16x32xbf16>
 // CHECK-DAG:     %[[SUMS:.*]] = memref.view {{.*}} to memref<2x2x16x16xf32>
-// CHECK-DAG:     %[[INF:.*]] = arith.constant dense<0x7F800000> : vector<16xf32>
 // CHECK:         scf.for %[[TILE:.*]] = %c0 to
 // CHECK:           %[[LINES:.*]] = arith.minui
 // CHECK:           scf.for %[[LINE:.*]] = %c0 to %[[LINES]]
 // CHECK:             %[[E:.*]] = vector.load %{{.*}} : memref<?x40xf32>, vector<16xf32>
-// CHECK:             %[[HIGH:.*]] = arith.truncf %[[E]] : vector<16xf32> to vector<16xbf16>
-// CHECK:             vector.store %[[HIGH]], %[[X]][%c0, %[[TILE]], %c0, %[[LINE]], %c0]
-// CHECK:             %[[WIDE:.*]] = arith.extf %[[HIGH]]
-// CHECK:             arith.cmpf oeq, %{{.*}}, %[[INF]]
-// CHECK:             %[[REST:.*]] = arith.subf %[[E]], %[[WIDE]]
-// CHECK:             %[[LOW:.*]] = arith.select %{{.*}}, %{{.*}}, %[[REST]]
-// CHECK:             %[[SECOND:.*]] = arith.truncf %[[LOW]]
-// CHECK:             vector.store %[[SECOND]], %[[X]][%c1, %[[TILE]], %c0, %[[LINE]], %c0]
+// CHECK:             %[[ROUNDED:.*]] = arith.truncf %[[E]] : vector<16xf32> to vector<16xbf16>
+// CHECK:             vector.store %[[ROUNDED]], %[[X]][%[[TILE]], %c0, %[[LINE]], %c0]
 // CHECK:           scf.for %[[LINE:.*]] = %c0 to %[[LINES]]
-// CHECK:             vector.store %{{.*}}, %[[X]][%c0, {{.*}} : memref<2x2x2x16x32xbf16>, vector<32xbf16>
-// CHECK:             vector.store %{{.*}}, %[[X]][%c1, {{.*}} : memref<2x2x2x16x32xbf16>, vector<32xbf16>
+// CHECK:             vector.store %{{.*}}, %[[X]]{{.*}} : memref<4x2x16x32xbf16>, vector<32xbf16>
 // CHECK:             vector.load %{{.*}} : memref<?x40xf32>, vector<8xf32>
-// CHECK:             vector.store %{{.*}}, %[[X]][%c0, %[[TILE]], %c1, %[[LINE]], %c0] : memref<2x2x2x16x32xbf16>, vector<8xbf16>
+// CHECK:             vector.store %{{.*}}, %[[X]][%[[TILE]], %c1, %[[LINE]], %c0] : memref<4x2x16x32xbf16>, vector<8xbf16>
 // CHECK:         scf.for %[[P:.*]] = %c0 to %c2
 // CHECK:           vector.load %[[W]][%[[P]], %c0, %{{.*}}, %c0] : memref<2x1x40x32xbf16>, vector<32xbf16>
 // CHECK:           vector.store %{{.*}}, %[[B]]
 // CHECK:           scf.for
 // CHECK-COUNT-4:     llvm.call_intrinsic "llvm.x86.tilezero.internal"
 // CHECK:             scf.for {{.*}} -> (!llvm.x86_amx, !llvm.x86_amx, !llvm.x86_amx, !llvm.x86_amx)
-// CHECK-COUNT-3:       llvm.call_intrinsic "llvm.x86.tileloadd64.internal"
-// CHECK-COUNT-8:       llvm.call_intrinsic "llvm.x86.tdpbf16ps.internal"
+// CHECK-COUNT-2:       llvm.call_intrinsic "llvm.x86.tileloadd64.internal"
+// CHECK:               llvm.call_intrinsic "llvm.x86.tileloaddt164.internal"
+// CHECK-COUNT-2:       llvm.call_intrinsic "llvm.x86.tdpbf16ps.internal"
+// CHECK:               llvm.call_intrinsic "llvm.x86.tileloaddt164.internal"
+// CHECK-COUNT-2:       llvm.call_intrinsic "llvm.x86.tdpbf16ps.internal"
 // CHECK-NOT:           tdpbf16ps
 // CHECK:               scf.yield
 // CHECK-COUNT-4:     llvm.call_intrinsic "llvm.x86.tilestored64.internal"
@@ -42,17 +37,17 @@
 // CHECK:               vector.maskedstore
 kf.kernel @halves(%x: tensor<?x40xf32>, %w: tensor<45x40xbf16, #kf.layout<panel = 32, interleave = 16>>)
     -> tensor<?x45xf32>
-    attributes {schedule = #kf.vector<workgroup = [32, 64], tile = [32, 32], lanes = 16, dot = bf16>} {
+    attributes {schedule = #kf.vector<workgroup = [64, 64], tile = [32, 32], lanes = 16, dot = bf16>} {
   %0 = kf.matmul %x, %w : tensor<?x40xf32>, tensor<45x40xbf16, #kf.layout<panel = 32, interleave = 16>>
   kf.yield %0 : tensor<?x45xf32>
 }
 
 // -----
 
-// Blocks become bf16, and x is rounded once. K in two parts: a workgroup's sums
+// Blocks become bf16. K in two parts: a workgroup's sums
 // wait in memory, and rows are stored after the last part.
 // CHECK-LABEL: func.func @parts(
-// CHECK-DAG:     memref.view {{.*}} to memref<1x4x3x16x32xbf16>
+// CHECK-DAG:     memref.view {{.*}} to memref<4x3x16x32xbf16>
 // CHECK-DAG:     memref.view {{.*}} to memref<2x2x16x32xbf16>
 // CHECK-DAG:     %[[SUMS:.*]] = memref.view {{.*}} to memref<4x6x16x16xf32>
 // CHECK:         scf.for %[[PART:.*]] = %c0 to %c2
@@ -81,13 +76,13 @@ kf.kernel @parts(%x: tensor<?x96xf32>, %w: tensor<96x96x!kf.quant<q4_0>, #kf.lay
 // the other.
 // CHECK-LABEL: func.func @rounded(
 // CHECK-SAME:    %[[ROWS:.*]]: memref<?x64xbf16>
-// CHECK:         %[[X:.*]] = memref.view {{.*}} to memref<1x2x2x16x32xbf16>
+// CHECK:         %[[X:.*]] = memref.view {{.*}} to memref<4x2x16x32xbf16>
 // CHECK:         %[[E:.*]] = vector.load %[[ROWS]]
 // CHECK-NOT:     arith.truncf
 // CHECK:         vector.store %[[E]], %[[X]]
 kf.kernel @rounded(%x: tensor<?x64xbf16>, %w: tensor<64x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
     -> tensor<?x64xf32>
-    attributes {schedule = #kf.vector<workgroup = [32, 64], tile = [32, 32], lanes = 16, dot = bf16>} {
+    attributes {schedule = #kf.vector<workgroup = [64, 64], tile = [32, 32], lanes = 16, dot = bf16>} {
   %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<64x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x64xf32>
 }

@@ -14,9 +14,9 @@
 // MANY:   schedule = #kf.vector<workgroup = [256, 1024], tile = [32, 32], reduction = 512, lanes = 16, dot = bf16>
 // SHARED-NOT: kf.quantize_rows
 // SHARED: schedule = #kf.vector<workgroup = [256, 128], tile = [32, 32], reduction = 512, lanes = 16, dot = bf16>
-// Rows take 1600000 bytes each, in two parts of bf16: 64 MiB hold 41 of them,
-// so that there are 13 groups of 40, which are two tiles.
-// LONG:   schedule = #kf.vector<workgroup = [64, 32], tile = [32, 32], reduction = 512, lanes = 16, dot = bf16>
+// Rows take 800000 bytes each: 64 MiB hold 83 of them, so that there are 7 groups
+// of 74, which are three tiles.
+// LONG:   schedule = #kf.vector<workgroup = [96, 32], tile = [32, 32], reduction = 512, lanes = 16, dot = bf16>
 // The same layout of the weight.
 // FEW:    !kf.quant<q4_0>, #kf.layout<panel = 32>>
 // FEW:    schedule = #kf.vector<{{.*}}dot = i8>

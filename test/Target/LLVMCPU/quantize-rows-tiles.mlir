@@ -48,16 +48,14 @@ func.func @few(%x: tensor<?x1024xf32>) -> tensor<?x256xf32> attributes {kf.max_t
   return %0 : tensor<?x256xf32>
 }
 
-// For bf16 x becomes two numbers, of f32 each: only the norm is apart.
 // CHECK-LABEL: func.func @bf16(
 // CHECK:         %[[N:.*]] = kf.rms_norm
-// CHECK:         %[[X:.*]] = kf.copy %[[N]] : tensor<?x1024xf32>
-// CHECK:         %[[Y:.*]] = kf.matmul %[[X]], %{{.*}} : tensor<?x1024xf32>, tensor<1024x1024xbf16>
-// CHECK:         kf.matmul %[[Y]], %{{.*}} : tensor<?x1024xf32>, tensor<64x1024xbf16>
-// KERNELS-LABEL: kf.kernel @rms_norm_copy_0
-// KERNELS:         kf.rms_norm
+// CHECK:         %[[X:.*]] = arith.truncf %[[N]]
+// CHECK:         %[[Y:.*]] = kf.matmul %[[X]], %{{.*}} wide : tensor<?x1024xbf16>, tensor<1024x1024xbf16>
+// CHECK:         %[[Z:.*]] = arith.truncf %[[Y]]
+// CHECK:         kf.matmul %[[Z]], %{{.*}} wide : tensor<?x1024xbf16>, tensor<64x1024xbf16>
 // VECTORS-LABEL: func.func @bf16(
-// VECTORS-NOT:     kf.copy
+// VECTORS-NOT:     wide
 // VECTORS:         return
 func.func @bf16(%x: tensor<?x1024xf32>, %g: tensor<1024xf32>) -> tensor<?x64xf32> attributes {kf.max_tokens = 64 : i64} {
   %w = kf.weight ["w"] : tensor<1024x1024xbf16>
