@@ -6,7 +6,8 @@
 Each of a number of clients sends one request after the other and reads its
 stream. Every request has a prompt of its own, whose beginning is the same for
 all. Servers are measured in turns, the same requests each; what one has cached
-of the others' is nothing, as no prompt comes twice.
+of the others' is nothing, as no prompt comes twice. With --arrivals, longer
+prompts come beside these, so many a second, whether others are answered or not.
 
 A table goes to the output, all figures with --json to a file: tokens a second
 of all clients together; the time from a request to its first text, and from
@@ -193,9 +194,9 @@ async def complete(connection, body, deadline):
     return result
 
 
-def make_prompts(options, count, seed):
+def make_prompts(options, count, seed, size):
     """`count` prompts, as JSON has them, that no other `seed` begins with."""
-    common = round(options.prompt * options.common)
+    common = round(size * options.common)
     source = random.Random(seed)
 
     def pick(size, source):
@@ -204,35 +205,63 @@ def make_prompts(options, count, seed):
         return [source.choice(WORDS) for _ in range(size)]
 
     begin = pick(common, source)
-    prompts = [begin + pick(options.prompt - common, source) for _ in range(count)]
+    prompts = [begin + pick(size - common, source) for _ in range(count)]
     return prompts if options.ids else [" ".join(prompt) for prompt in prompts]
 
 
-async def run(server, clients, prompts, options):
-    """Sends `prompts` from so many clients; returns results and seconds."""
+async def run(server, clients, prompts, options, arrivals=(), sent=None):
+    """Sends `prompts` from so many clients, and while they do `arrivals` at their
+    rate; returns results and seconds. Prompts are appended to `sent`."""
     key = os.environ.get(options.api_key_env, "") if options.api_key_env else ""
     waiting = iter(prompts)
     results = []
     deadline = time.perf_counter() + options.timeout
 
-    async def client():
+    async def send(connection, prompt):
+        if sent is not None:
+            sent.append(prompt)
+        request = {"model": options.model, "prompt": prompt, "max_tokens": options.generate,
+                   "temperature": 0, "stream": True, "stream_options": {"include_usage": True}}
+        if not options.model:
+            del request["model"]
+        if not options.eos:
+            request["ignore_eos"] = True
+        results.append(await complete(connection, json.dumps(request).encode(), deadline))
+
+    async def from_client(prompts):
         connection = Connection(server, key)
         try:
-            for prompt in waiting:
-                request = {"model": options.model, "prompt": prompt,
-                           "max_tokens": options.generate, "temperature": 0, "stream": True,
-                           "stream_options": {"include_usage": True}}
-                if not options.model:
-                    del request["model"]
-                if not options.eos:
-                    request["ignore_eos"] = True
-                results.append(await complete(connection, json.dumps(request).encode(), deadline))
+            for prompt in prompts:
+                await send(connection, prompt)
         finally:
             connection.close()
 
+    beside = []
+
+    async def arrive():
+        for prompt in arrivals:
+            beside.append(asyncio.ensure_future(from_client([prompt])))
+            await asyncio.sleep(1 / options.arrivals)
+
+    async def both():
+        arriving = asyncio.ensure_future(arrive())
+        try:
+            await asyncio.gather(*(from_client(waiting) for _ in range(clients)))
+        finally:
+            arriving.cancel()
+        await asyncio.gather(*beside)
+
     begin = time.perf_counter()
-    await asyncio.wait_for(asyncio.gather(*(client() for _ in range(clients))), options.timeout)
+    await asyncio.wait_for(both(), options.timeout)
     return results, time.perf_counter() - begin
+
+
+def write_requests(path, prompts, options):
+    """What was sent, as `kf-run batch` reads it."""
+    with open(path, "w") as file:
+        for prompt in prompts:
+            file.write(json.dumps({"ids" if options.ids else "prompt": prompt,
+                                   "n": options.generate}) + "\n")
 
 
 def share(values, part):
@@ -287,6 +316,12 @@ def parse():
     parser.add_argument("--prompt", type=int, default=256, help="words of a prompt, or ids")
     parser.add_argument("--common", type=float, default=0.5, help="the part all begin with")
     parser.add_argument("--generate", type=int, default=64, help="tokens of an answer")
+    parser.add_argument("--arrivals", type=float, default=0, metavar="RATE",
+                        help="prompts of --arrival-prompt words that come a second beside "
+                        "the clients', at most as many as these have requests")
+    parser.add_argument("--arrival-prompt", type=int, default=2048, help="words of those, or ids")
+    parser.add_argument("--write-requests", metavar="FILE",
+                        help="write what the last server was sent as 'kf-run batch' reads it")
     parser.add_argument("--ids", metavar="FROM:TO",
                         help="send token ids of this range instead of words")
     parser.add_argument("--eos", action="store_true",
@@ -307,9 +342,11 @@ def parse():
                 raise ValueError
     except ValueError:
         parser.error("--clients takes numbers, and --ids two, the smaller one first")
-    if min(options.clients + [options.requests, options.prompt, options.generate]) < 1 or (
-            not 0 <= options.common <= 1):
+    if min(options.clients + [options.requests, options.prompt, options.generate,
+                              options.arrival_prompt]) < 1 or not 0 <= options.common <= 1:
         parser.error("numbers are 1 at least, and --common is from 0 to 1")
+    if not 0 <= options.arrivals < float("inf"):
+        parser.error("--arrivals is a number of prompts a second")
     return options
 
 
@@ -317,15 +354,22 @@ async def main(options):
     runs = []
     for server in options.servers:
         # What is made when it is first needed.
-        await run(server, 2, make_prompts(options, 4, f"{options.seed} before"), options)
+        first = make_prompts(options, 4, f"{options.seed} before", options.prompt)
+        await run(server, 2, first, options)
     print("| " + " | ".join(title for title, _, _ in COLUMNS) + " |")
     print("|" + " ---: |" * len(COLUMNS), flush=True)
     for clients in options.clients:
-        prompts = make_prompts(options, options.requests, f"{options.seed} {clients}")
+        seed = f"{options.seed} {clients}"
+        prompts = make_prompts(options, options.requests, seed, options.prompt)
+        arrivals = make_prompts(options, options.requests, seed + " beside",
+                                options.arrival_prompt) if options.arrivals else []
         for server in options.servers:
-            results, seconds = await run(server, clients, prompts, options)
+            sent = []
+            results, seconds = await run(server, clients, prompts, options, arrivals, sent)
             runs.append(summarize(server, clients, results, seconds))
             print(row(runs[-1]), flush=True)
+    if options.write_requests:
+        write_requests(options.write_requests, sent, options)
     if options.json:
         settings = {key: value for key, value in vars(options).items()
                     if key not in ("servers", "api_key_env", "json")}

@@ -36,9 +36,8 @@ Value TileCode::loadOnce(Value memref, ValueRange indices) {
 }
 
 Value TileCode::load(StringRef instruction, Value memref, ValueRange indices) {
-  return call(instruction,
-              {constant(amxTile, 16), constant(lineBytes, 16),
-               pointer(memref, indices), constant(lineBytes, 64)});
+  return call(instruction, {constant(amxTile, 16), constant(lineBytes, 16),
+                            pointer(memref, indices), constant(lineBytes, 64)});
 }
 
 void TileCode::store(Value tile, Value memref, ValueRange indices) {

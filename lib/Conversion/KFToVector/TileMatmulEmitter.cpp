@@ -348,25 +348,25 @@ private:
           part.isFirst, [&] { return tiles.zero(); },
           [&] { return tiles.load(sums, at); }));
     });
-    auto loop = e.loop(
-        e.index(0), part.count, e.index(1), inits,
-        [&](Value at, ValueRange state) {
-          SmallVector<Value> results(state), columns;
-          for (int64_t column = 0; column < columnTiles(); ++column)
-            columns.push_back(
-                tiles.load(w, {e.index(group * columnTiles() + column), at}));
-          Value number = e.add(part.first, at);
-          for (int64_t row = 0; row < rowTiles(); ++row) {
-            Value rowTile =
-                e.add(e.mul(tile, e.index(rowTiles())), e.index(row));
-            Value ofRow = tiles.loadOnce(x, {rowTile, number});
-            for (auto [column, ofColumn] : llvm::enumerate(columns)) {
-              Value &sum = results[row * columnTiles() + column];
-              sum = tiles.multiply(sum, ofRow, ofColumn);
-            }
-          }
-          return results;
-        });
+    auto loop =
+        e.loop(e.index(0), part.count, e.index(1), inits,
+               [&](Value at, ValueRange state) {
+                 SmallVector<Value> results(state), columns;
+                 for (int64_t column = 0; column < columnTiles(); ++column)
+                   columns.push_back(tiles.load(
+                       w, {e.index(group * columnTiles() + column), at}));
+                 Value number = e.add(part.first, at);
+                 for (int64_t row = 0; row < rowTiles(); ++row) {
+                   Value rowTile =
+                       e.add(e.mul(tile, e.index(rowTiles())), e.index(row));
+                   Value ofRow = tiles.loadOnce(x, {rowTile, number});
+                   for (auto [column, ofColumn] : llvm::enumerate(columns)) {
+                     Value &sum = results[row * columnTiles() + column];
+                     sum = tiles.multiply(sum, ofRow, ofColumn);
+                   }
+                 }
+                 return results;
+               });
     forTiles([&](int64_t number, ValueRange at) {
       tiles.store(loop.getResult(number), sums, at);
     });

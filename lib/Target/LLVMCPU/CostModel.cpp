@@ -245,8 +245,7 @@ private:
                       std::max(1.0, kTileLatency / independent);
     // A step of the weight's panel comes for every tile of rows, and one of x
     // for every panel.
-    double ofWeight = columnTiles * kTileBytes,
-           ofX = rowTiles * kTileBytes;
+    double ofWeight = columnTiles * kTileBytes, ofX = rowTiles * kTileBytes;
     double weightSet = ofPart * ofWeight, xSet = ofPart * ofX * tiles;
     double loads = (ofWeight + ofX) / kFirstCacheRate +
                    core.reload(ofWeight, weightSet + ofPart * ofX) +

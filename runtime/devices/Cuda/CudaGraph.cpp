@@ -97,9 +97,9 @@ Status CudaGraph::endNode() {
   if (isOnStream || !before)
     return {};
   CUgraphNode end = nullptr;
-  KF_RETURN_IF_ERROR(context.check(
-      context.cu.cuGraphAddEmptyNode(&end, graph, &before, 1),
-      "cuGraphAddEmptyNode"));
+  KF_RETURN_IF_ERROR(
+      context.check(context.cu.cuGraphAddEmptyNode(&end, graph, &before, 1),
+                    "cuGraphAddEmptyNode"));
   before = end;
   return {};
 }

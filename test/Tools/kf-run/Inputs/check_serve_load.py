@@ -74,6 +74,21 @@ try:
     # Words, and an answer that may end.
     done = load(url, *small, "--clients", "2", "--eos", "--model", "kf-stories", KEY="secret")
     assert done.returncode == 0 and done.stdout.count("\n") == 3, done
+    # Longer prompts beside, and all of them as requests of `kf-run batch`.
+    done = load(url, *small, "--clients", "2", "--ids", "10:1000", "--arrivals", "50",
+                "--arrival-prompt", "40", "--write-requests", "sent.jsonl", "--json", "all.json",
+                KEY="secret")
+    assert done.returncode == 0, done.stderr
+    with open("all.json") as file:
+        run_of_all = json.load(file)["runs"][0]
+    with open("sent.jsonl") as file:
+        sent = [json.loads(line) for line in file]
+    assert 6 <= len(sent) == run_of_all["requests"] <= 10, run_of_all
+    assert sorted({len(request["ids"]) for request in sent}) == [20, 40], sent
+    assert all(request["n"] == 6 for request in sent), sent
+    done = subprocess.run(["kf-run", "batch", "--file", "sent.jsonl", "--quiet"],
+                          stdout=subprocess.PIPE, text=True, timeout=SECONDS)
+    assert done.returncode == 0 and done.stdout.count("\n") == len(sent), done
     # What goes wrong is one line.
     for arguments, text in (
             ([url, *small], "status 401"),
@@ -83,6 +98,7 @@ try:
         assert done.returncode == 1 and text in done.stderr, done
         assert done.stderr.count("\n") == 1, done.stderr
     assert load(url, "--clients", "none").returncode == 2
+    assert load(url, "--arrivals", "-1").returncode == 2
 finally:
     process.terminate()
 assert process.wait(SECONDS) == 0
