@@ -12,8 +12,8 @@
 // weight once for all its rows. docs/decisions/tiles.md says why in bf16.
 //
 // With a reduction, all panels are multiplied for a part of K before the next
-// part begins: what is unpacked stays in the nearest cache, and the sums of a
-// workgroup wait in scratch.
+// part begins: rows and what is unpacked of a part stay in the second-level
+// cache, and the sums of a workgroup wait in scratch.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,6 +24,7 @@
 #include "kf/Conversion/VectorSchedule.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <limits>
@@ -35,6 +36,7 @@ namespace {
 
 /// Elements of K that a tile has: two in each of its columns.
 constexpr int64_t step = 2 * amxTile;
+constexpr int64_t lineBytes = 64;
 
 class TileMatmulEmitter : public MatmulEmitter {
 public:
@@ -128,7 +130,7 @@ private:
     int64_t perPart = reduction ? std::min(reduction / step, steps()) : steps();
     int64_t count = llvm::divideCeil(steps(), perPart);
     w = e.scratch({vectorsPerRow(), perPart, amxTile, step}, b.getBF16Type());
-    // Parts of a panel are too short for what is prefetched early.
+    // What is multiplied meanwhile has brought the panel nearer.
     if (blocks)
       blocks->bind(weights, panel, extent, kNearPrefetch);
     waits = count > 1;
@@ -168,7 +170,7 @@ private:
         unpackHalves(weightPanel, part);
       e.loop(e.ceilDiv(rows, tileRows), [&](Value tile) {
         for (int64_t group = 0; group < groups; ++group)
-          multiply(p, tile, group, part);
+          multiply(p, weightPanel, tile, group, part);
         if (part.isLast)
           e.ifThen(part.isLast, [&] { storeRows(p, tile); });
         else
@@ -329,9 +331,34 @@ private:
             e.add(e.mul(p, e.index(vectorsPerRow())), e.index(v))};
   }
 
+  /// Asks for what step `number` of the next panel is made of, as much as there
+  /// is for each of a workgroup's tiles of rows: memory is idle meanwhile.
+  void prefetchNext(Value p, Value tile, int64_t group, Value number) {
+    auto type = cast<MemRefType>(weights.getType());
+    // [panels, groups, K, columns], or [panels, groups, blocks, bytes]
+    ArrayRef<int64_t> sizes = type.getShape();
+    int64_t elementBytes = type.getElementTypeBitWidth() / 8;
+    int64_t stepBytes =
+        llvm::divideCeil(sizes[2] * sizes[3] * elementBytes, steps());
+    int64_t lines = llvm::divideCeil(stepBytes, lineBytes * mostTiles);
+    Value first = e.add(e.mul(number, e.index(stepBytes)),
+                        e.mul(tile, e.index(lines * lineBytes)));
+    for (int64_t line = 0; line < lines; ++line) {
+      Value at = e.add(first, e.index(line * lineBytes));
+      if (elementBytes > 1)
+        at = arith::DivUIOp::create(b, loc, at, e.index(elementBytes));
+      memref::PrefetchOp::create(
+          b, loc, weights,
+          ValueRange{e.add(p, e.index(1)), e.index(group), e.index(0), at},
+          /*isWrite=*/false, /*localityHint=*/2,
+          /*isDataCache=*/true);
+    }
+  }
+
   /// Adds the products of a part of K to a group's sums. The panel's tiles are
   /// wanted again for the next rows, those of x for another panel.
-  void multiply(Value p, Value tile, int64_t group, const Part &part) {
+  void multiply(Value p, Value panelOfWeight, Value tile, int64_t group,
+                const Part &part) {
     auto forTiles = [&](function_ref<void(int64_t number, ValueRange at)> fn) {
       for (int64_t row = 0; row < rowTiles(); ++row)
         for (int64_t column = 0; column < columnTiles(); ++column)
@@ -356,6 +383,7 @@ private:
                    columns.push_back(tiles.load(
                        w, {e.index(group * columnTiles() + column), at}));
                  Value number = e.add(part.first, at);
+                 prefetchNext(panelOfWeight, tile, group, number);
                  for (int64_t row = 0; row < rowTiles(); ++row) {
                    Value rowTile =
                        e.add(e.mul(tile, e.index(rowTiles())), e.index(row));

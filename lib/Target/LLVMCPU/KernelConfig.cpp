@@ -36,11 +36,11 @@ constexpr int64_t int8Rows = 8;
 /// The same with sub-blocks of 16 elements, whose scales come twice as often,
 /// and the fewest rows whose last tile is little beside the others.
 constexpr int64_t int8RowsOfShortBlocks = 7, fewestRowsOfShortBlocks = 128;
-/// Of products of tiles: elements of K that are summed up at a time, whose
-/// panel stays in the nearest cache; rows of a workgroup, which stay in the
-/// second-level cache with their sums; and third-level caches that its rows of
-/// x take at most.
-constexpr int64_t tileReduction = 512;
+/// Of products of tiles: elements of K that are summed up at a time, of which a
+/// panel and the rows of a workgroup stay in the second-level cache, alone or
+/// beside another thread's of the core; these rows; and third-level caches that
+/// they take at most.
+constexpr int64_t tileReductionAlone = 2048, tileReduction = 512;
 constexpr int64_t tileRowsPerGroup = 256;
 constexpr int64_t tileRowCaches = 4;
 /// Tokens of a workgroup of a product of experts, which sorts their numbers.
@@ -311,7 +311,8 @@ private:
     draft.lanes = lanes;
     draft.dot = DotKind::BF16;
     draft.tile = {2 * amxTile, panel};
-    draft.reduction = extent > tileReduction ? tileReduction : 0;
+    const int64_t reduction = threads == 1 ? tileReductionAlone : tileReduction;
+    draft.reduction = extent > reduction ? reduction : 0;
     int64_t mostRows =
         std::clamp<int64_t>(tileRowCaches * caches.third / (extent * 2),
                             draft.tile[0], tileRowsPerGroup);
@@ -319,9 +320,12 @@ private:
     int64_t groupRows =
         llvm::alignTo(llvm::divideCeil(rows, rowGroups), draft.tile[0]);
     int64_t panels = llvm::divideCeil(columns, panel);
-    // Sums wait in the second-level cache.
+    // Sums of parts wait in the second-level cache.
     int64_t mostPanels =
-        std::max<int64_t>(caches.second / (groupRows * panel * groups * 4), 1);
+        draft.reduction
+            ? std::max<int64_t>(
+                  caches.second / (groupRows * panel * groups * 4), 1)
+            : panels;
     int64_t columnGroups = std::max<int64_t>(
         llvm::divideCeil(panels, mostPanels),
         threads > 1 ? llvm::divideCeil(threads, rowGroups) : 1);

@@ -25,6 +25,10 @@
 // CHECK-COUNT-4:     llvm.call_intrinsic "llvm.x86.tilezero.internal"
 // CHECK:             scf.for {{.*}} -> (!llvm.x86_amx, !llvm.x86_amx, !llvm.x86_amx, !llvm.x86_amx)
 // CHECK-COUNT-2:       llvm.call_intrinsic "llvm.x86.tileloadd64.internal"
+// What a step of the next panel is made of comes nearer meanwhile: 1280 bytes,
+// half of them for each of the two tiles of rows.
+// CHECK-COUNT-10:      memref.prefetch %[[W]]{{.*}}, read, locality<2>, data
+// CHECK-NOT:           memref.prefetch
 // CHECK:               llvm.call_intrinsic "llvm.x86.tileloaddt164.internal"
 // CHECK-COUNT-2:       llvm.call_intrinsic "llvm.x86.tdpbf16ps.internal"
 // CHECK:               llvm.call_intrinsic "llvm.x86.tileloaddt164.internal"

@@ -11,12 +11,13 @@
 // MANY:   kf.target = #kf.cpu_target<cpu = "sapphirerapids", int8_dot = true, amx = true, workers = 1>
 // Rows are rounded once, but not to 8 bits.
 // MANY:   kf.kernel @trunc_0
-// MANY:   schedule = #kf.vector<workgroup = [256, 1024], tile = [32, 32], reduction = 512, lanes = 16, dot = bf16>
+// MANY:   schedule = #kf.vector<workgroup = [256, 1024], tile = [32, 32], lanes = 16, dot = bf16>
 // SHARED-NOT: kf.quantize_rows
+// Two threads of a core share its caches.
 // SHARED: schedule = #kf.vector<workgroup = [256, 128], tile = [32, 32], reduction = 512, lanes = 16, dot = bf16>
 // Rows take 800000 bytes each: 64 MiB hold 83 of them, so that there are 7 groups
 // of 74, which are three tiles.
-// LONG:   schedule = #kf.vector<workgroup = [96, 32], tile = [32, 32], reduction = 512, lanes = 16, dot = bf16>
+// LONG:   schedule = #kf.vector<workgroup = [96, 32], tile = [32, 32], reduction = 2048, lanes = 16, dot = bf16>
 // The same layout of the weight.
 // FEW:    !kf.quant<q4_0>, #kf.layout<panel = 32>>
 // FEW:    schedule = #kf.vector<{{.*}}dot = i8>
