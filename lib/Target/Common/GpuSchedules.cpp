@@ -52,8 +52,10 @@ constexpr int64_t logitsOfThread = 16;
 constexpr int64_t keyTile = 32, queryRows = 8;
 /// Keys of a block on matrix units, and warps that divide those of one token.
 constexpr int64_t mmaKeys = 16, mmaKeyWarps = 8;
-/// Warps of a multiprocessor that read keys.
-constexpr int64_t attentionWarps = 4;
+/// Warps of a multiprocessor that read keys, and those of a row at least: a
+/// sequence of thousands of keys may be beside many of few, which end before
+/// it.
+constexpr int64_t attentionWarps = 4, leastKeyWarps = 4;
 /// Of many tokens: the most keys of a block, half as many where queries that
 /// are turned, or wide heads and several sequences, take registers as well, and
 /// mmaKeys where heads are wider than that; and rows that share it.
@@ -266,7 +268,7 @@ private:
     const int64_t groups = llvm::divideCeil(rows, 2) * cache.getKvHeads();
     const int64_t wanted = attentionWarps * machine.multiprocessors / groups;
     return llvm::bit_floor<uint64_t>(
-        std::clamp<int64_t>(wanted, 1, mmaKeyWarps));
+        std::clamp<int64_t>(wanted, leastKeyWarps, mmaKeyWarps));
   }
 
   /// The same on matrix units; null where the kernel or the device is not for
