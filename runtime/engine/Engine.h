@@ -131,8 +131,8 @@ struct EngineTimings {
 };
 
 /// Reads many sequences of one model, a step at a time. A step takes one row of
-/// every sequence that generates, and fills up with rows of prompts, chunk by
-/// chunk, in turns; some may want tokens chosen, others logits or embeddings.
+/// every sequence that generates, and fills up with rows of prompts, one after
+/// the other; some may want tokens chosen, others logits or embeddings.
 /// Programs come in few sizes (programRows): bodies by the rows of a step,
 /// heads and choices by the rows that something is wanted behind. What a
 /// sequence gets does not depend on the others, but for rounding; where one

@@ -10,8 +10,10 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 #include <iterator>
 #include <unordered_map>
+#include <utility>
 
 using namespace kf;
 
@@ -271,6 +273,22 @@ void Scheduler::decide(int64_t rows) {
 // Rows
 //===----------------------------------------------------------------------===//
 
+/// Which prompt is in which of the places that prompts have.
+void Scheduler::orderPrompts(std::span<ScheduledReading *> ready) {
+  std::vector<ScheduledReading *> prompts;
+  std::ranges::copy_if(ready, std::back_inserter(prompts),
+                       std::not_fn(&ScheduledReading::isGenerating));
+  if (prompts.size() < 2)
+    return;
+  std::ranges::sort(prompts, {}, &ScheduledReading::arrival);
+  if (std::exchange(shortestFirst, !shortestFirst))
+    std::ranges::stable_sort(prompts, {}, &ScheduledReading::rest);
+  auto next = prompts.begin();
+  for (ScheduledReading *&reading : ready)
+    if (!reading->isGenerating())
+      reading = *next++;
+}
+
 void Scheduler::plan(const Limits &limits, const Take &take) {
   decide(std::min(limits.rows, limits.prompts));
   std::vector<ScheduledReading *> ready;
@@ -278,6 +296,7 @@ void Scheduler::plan(const Limits &limits, const Take &take) {
                        [&](const ScheduledReading *reading) {
                          return reading->hasBegun && reading->most != 0;
                        });
+  orderPrompts(ready);
   int64_t behind =
       std::ranges::count_if(ready, &ScheduledReading::isGenerating);
   int64_t rows = limits.rows, prompts = limits.prompts, chosen = limits.chosen;

@@ -25,6 +25,10 @@
 //
 // Rows, in the order of who was not served for longest:
 //
+// - The first prompt of a step has all the rows that prompts get, as far as it
+//   has tokens, and then the next one: the one that came first, and in every
+//   second step the one with the fewest tokens left. So prompts that are alike
+//   are read one after the other, and short ones soon.
 // - A prompt leaves a row to each sequence behind it that generates; where that
 //   leaves none for itself, it is in the next step, as whoever comes first gets
 //   a row at least.
@@ -140,6 +144,7 @@ public:
   int64_t preemptions() const { return lost; }
 
 private:
+  void orderPrompts(std::span<ScheduledReading *> ready);
   int64_t pagesWanted(const ScheduledReading &reading) const;
   bool waitsForPrefix(const ScheduledReading &reading) const;
   bool tryBegin(ScheduledReading &reading);
@@ -157,6 +162,7 @@ private:
   std::vector<ScheduledReading *> readings; ///< the last served at the end
   uint64_t arrivals = 0;
   int64_t lost = 0;
+  bool shortestFirst = false; ///< of the next step's prompts
 };
 
 } // namespace kf

@@ -440,6 +440,38 @@ TEST(Scheduler, PromptsHaveALimitOfTheirOwn) {
   steps.end(*second);
 }
 
+/// Prompts that are alike are read in the order of arrival, not all at once.
+TEST(Scheduler, PromptsAreReadOneAfterTheOther) {
+  Steps steps(100, 1000, {.rows = 8, .prompts = 8, .chosen = 3});
+  std::vector<std::unique_ptr<ScheduledReading>> prompts;
+  for (int32_t i = 0; i < 3; ++i)
+    prompts.push_back(steps.reading(idsOf(12, i)));
+  EXPECT_EQ(steps.step(), Rows({{prompts[0].get(), 8, false}}));
+  EXPECT_EQ(steps.step(), Rows({{prompts[0].get(), 4, true},
+                                {prompts[1].get(), 4, false}}));
+  EXPECT_EQ(steps.step(), Rows({{prompts[1].get(), 8, true}}));
+  EXPECT_EQ(steps.step(), Rows({{prompts[2].get(), 8, false}}));
+  EXPECT_EQ(steps.step(), Rows({{prompts[2].get(), 4, true}}));
+  for (auto &prompt : prompts)
+    steps.end(*prompt);
+}
+
+/// Short ones do not wait for long ones, nor these for ever.
+TEST(Scheduler, ShortPromptsAreReadInEverySecondStep) {
+  Steps steps(100, 1000, {.rows = 10, .prompts = 10, .chosen = 3});
+  auto longest = steps.reading(idsOf(40, 1));
+  std::vector<std::unique_ptr<ScheduledReading>> others;
+  for (int round = 0; round < 2; ++round) {
+    others.push_back(steps.reading(idsOf(10, 2 + round)));
+    EXPECT_EQ(steps.step(), Rows({{longest.get(), 10, false}}));
+    EXPECT_EQ(steps.step(), Rows({{others.back().get(), 10, true}}));
+    steps.end(*others.back());
+  }
+  EXPECT_EQ(steps.step(), Rows({{longest.get(), 10, false}}));
+  EXPECT_EQ(steps.step(), Rows({{longest.get(), 10, true}}));
+  steps.end(*longest);
+}
+
 //===----------------------------------------------------------------------===//
 // Many requests
 //===----------------------------------------------------------------------===//
@@ -530,9 +562,16 @@ void simulate(const Traffic &traffic) {
     ASSERT_TRUE(before.empty() || before.front()->begun());
     ASSERT_TRUE(std::ranges::is_sorted(before, std::greater(),
                                        &ScheduledReading::begun));
+    const auto firstPrompt = std::ranges::find_if(texts, [](const Text &text) {
+      return text.reading->begun() && text.known == text.prompt;
+    });
     for (Text &text : texts) {
+      // Of the prompts, the one that came first.
       const bool hasPages =
-          traffic.hasEnough ? text.reading->begun() : &text == &texts.front();
+          traffic.hasEnough
+              ? text.reading->begun() && (text.known > text.prompt ||
+                                          &text == std::to_address(firstPrompt))
+              : &text == &texts.front();
       if (hasPages)
         longestWithoutRow = std::max(longestWithoutRow, step - text.lastRow);
       if (!hasPages || std::ranges::find(taken, text.reading.get(),
