@@ -30,18 +30,13 @@ struct AdapterWeights::Piece {
   const LoraModule::Part *part = nullptr; ///< of B
 };
 
-struct AdapterWeights::Entry {
-  DataType type = DataType::F32;
-  std::vector<int64_t> shape;
-  uint64_t bytes = 0;
-  size_t adapter = 0;                  ///< number; 0: all zeros
-  std::vector<Piece> pieces;           ///< the rest is zeros
-  std::mutex making;                   ///< guards `memory`
-  std::optional<AlignedBuffer> memory; ///< none: not made, or released
+struct AdapterWeights::Entry : Tensor {
+  const PeftAdapter *adapter = nullptr; ///< null: all zeros
+  std::vector<Piece> pieces;            ///< the rest is zeros
 
-  TensorView view() const {
-    return {type, shape, memory ? memory->data() : nullptr, bytes};
-  }
+  Status make(const WeightSource &source, const std::string &name,
+              std::byte *dst) const override;
+  Status fill(std::vector<float> &values) const;
 };
 
 namespace {
@@ -66,7 +61,7 @@ int64_t moduleRow(const LoraModule::Part &part, int64_t row) {
 
 AdapterWeights::AdapterWeights(std::unique_ptr<WeightSource> source,
                                std::vector<PeftAdapter> adapters)
-    : source(std::move(source)), adapters(std::move(adapters)) {}
+    : MadeWeights(std::move(source)), adapters(std::move(adapters)) {}
 AdapterWeights::~AdapterWeights() = default;
 
 Result<std::unique_ptr<AdapterWeights>>
@@ -121,8 +116,11 @@ void AdapterWeights::addEntries(const ModelConfig &model, DataType type) {
     entry->shape = tensor.shape;
     entry->bytes =
         static_cast<uint64_t>(tensor.shape[0] * tensor.shape[1]) * sizeOf(type);
-    entries.emplace(tensor.name, std::move(entry));
+    made.emplace(tensor.name, std::move(entry));
   }
+  auto entryOf = [&](const std::string &name) -> Entry & {
+    return static_cast<Entry &>(*made.at(name));
+  };
   const TensorNames &names = tensorNames(model);
   for (size_t number = 1; number <= adapters.size(); ++number) {
     // Of each product the module that adds to it, and the part that it is.
@@ -141,11 +139,11 @@ void AdapterWeights::addEntries(const ModelConfig &model, DataType type) {
           const int64_t rank = model.adapters.rankOf(product);
           if (const auto it = pieces.find(product); it != pieces.end()) {
             Entry &a =
-                *entries.at(adapterKeyOfA(begin + std::string(group.name), at));
-            a.adapter = number;
+                entryOf(adapterKeyOfA(begin + std::string(group.name), at));
+            a.adapter = &adapters[number - 1];
             a.pieces.push_back({it->second.module, first, nullptr});
-            Entry &b = *entries.at(adapterKeyOfB(product, at));
-            b.adapter = number;
+            Entry &b = entryOf(adapterKeyOfB(product, at));
+            b.adapter = &adapters[number - 1];
             b.pieces.push_back(it->second);
           }
           first += rank;
@@ -156,19 +154,17 @@ void AdapterWeights::addEntries(const ModelConfig &model, DataType type) {
 }
 
 /// Values [rows, columns], which are zeros before.
-Status AdapterWeights::fill(const Entry &entry,
-                            std::vector<float> &values) const {
-  for (const Piece &piece : entry.pieces) {
-    const PeftAdapter &adapter = adapters[entry.adapter - 1];
+Status AdapterWeights::Entry::fill(std::vector<float> &values) const {
+  for (const Piece &piece : pieces) {
     const AdaptedModule &module = *piece.module;
     if (!piece.part) {
-      KF_ASSIGN_OR_RETURN(const std::vector<float> a, adapter.a(module));
+      KF_ASSIGN_OR_RETURN(const std::vector<float> a, adapter->a(module));
       std::ranges::copy(a, values.begin() + piece.first * module.module.in);
       continue;
     }
-    KF_ASSIGN_OR_RETURN(const std::vector<float> b, adapter.b(module));
+    KF_ASSIGN_OR_RETURN(const std::vector<float> b, adapter->b(module));
     const auto scale = static_cast<float>(module.scale);
-    const int64_t columns = entry.shape[1];
+    const int64_t columns = shape[1];
     for (int64_t row = 0; row < piece.part->rows; ++row) {
       const float *from = b.data() + moduleRow(*piece.part, row) * module.rank;
       for (int64_t i = 0; i < module.rank; ++i)
@@ -179,66 +175,22 @@ Status AdapterWeights::fill(const Entry &entry,
       return Status::error("tensor " + inQuotes(module.module.nameOfB()) +
                            " times its factor, " + spellNumber(module.scale) +
                            ", exceeds f32; 'lora_alpha' is too large")
-          .in(adapter.tensorsFile());
+          .in(adapter->tensorsFile());
   }
   return Status();
 }
 
-Result<TensorView> AdapterWeights::find(const std::string &name) const try {
-  const auto it = entries.find(name);
-  if (it == entries.end())
-    return source->find(name);
-  Entry &entry = *it->second;
-  std::lock_guard lock(entry.making);
-  if (!entry.memory) {
-    const int64_t count = entry.shape[0] * entry.shape[1];
-    std::vector<float> values(static_cast<size_t>(count));
-    KF_RETURN_IF_ERROR(fill(entry, values));
-    Result<AlignedBuffer> memory = AlignedBuffer::allocate(entry.bytes);
-    if (!memory.ok())
-      return memory.status().in("tensor " + inQuotes(name));
-    KF_RETURN_IF_ERROR(
-        convertFromFloat(entry.type, values.data(), count, memory->data()));
-    entry.memory = memory.take();
-  }
-  return entry.view();
-} catch (...) {
-  return statusOfException();
-}
-
-Result<TensorView> AdapterWeights::describe(const std::string &name) const try {
-  const auto it = entries.find(name);
-  if (it == entries.end())
-    return source->describe(name);
-  const Entry &entry = *it->second;
-  return TensorView{entry.type, entry.shape, nullptr, entry.bytes};
-} catch (...) {
-  return statusOfException();
-}
-
-void AdapterWeights::release(const std::string &name) const {
-  const auto it = entries.find(name);
-  if (it == entries.end())
-    return source->release(name);
-  std::lock_guard lock(it->second->making);
-  it->second->memory.reset();
-}
-
-void AdapterWeights::releasePart(const std::string &name, uint64_t first,
-                                 uint64_t bytes) const {
-  if (!entries.contains(name))
-    source->releasePart(name, first, bytes);
-}
-
-Result<bool> AdapterWeights::keepFloat8(const std::string &name) {
-  if (entries.contains(name))
-    return false;
-  return source->keepFloat8(name);
+Status AdapterWeights::Entry::make(const WeightSource &, const std::string &,
+                                   std::byte *dst) const {
+  const int64_t count = shape[0] * shape[1];
+  std::vector<float> values(static_cast<size_t>(count));
+  KF_RETURN_IF_ERROR(fill(values));
+  return convertFromFloat(type, values.data(), count, dst);
 }
 
 std::vector<std::string> AdapterWeights::names() const {
   std::vector<std::string> names = source->names();
-  for (const auto &[name, entry] : entries)
+  for (const auto &[name, tensor] : made)
     names.push_back(name);
   std::ranges::sort(names);
   return names;

@@ -17,9 +17,8 @@
 #define KF_RUNTIME_ADAPTER_ADAPTERWEIGHTS_H
 
 #include "runtime/adapter/PeftAdapter.h"
-#include "runtime/weights/WeightSource.h"
+#include "runtime/io/MadeWeights.h"
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -28,7 +27,7 @@ namespace kf {
 
 /// The tensors of a model's source, and those of adapters under the keys of
 /// adapterKeyOfA() and adapterKeyOfB(), which are made when they are asked for.
-class AdapterWeights : public WeightSource {
+class AdapterWeights : public MadeWeights {
 public:
   /// Sets model.adapters. `adapters` have the numbers from 1 on. Their tensors
   /// are f32 where some that they add to are, and else bf16. Errors: no
@@ -38,12 +37,8 @@ public:
          std::vector<PeftAdapter> adapters);
   ~AdapterWeights() override;
 
-  Result<TensorView> find(const std::string &name) const override;
-  Result<TensorView> describe(const std::string &name) const override;
-  void release(const std::string &name) const override;
-  void releasePart(const std::string &name, uint64_t first,
-                   uint64_t bytes) const override;
-  Result<bool> keepFloat8(const std::string &name) override;
+  /// Adapters are not known by the model's files.
+  std::vector<FileIdentity> mappedFiles() const override { return {}; }
   std::vector<std::string> names() const override;
 
 private:
@@ -56,11 +51,8 @@ private:
   Result<DataType> typeFor(const ModelConfig &model) const;
   void addRanks(ModelConfig &model) const;
   void addEntries(const ModelConfig &model, DataType type);
-  Status fill(const Entry &entry, std::vector<float> &values) const;
 
-  std::unique_ptr<WeightSource> source;
   std::vector<PeftAdapter> adapters;
-  std::map<std::string, std::unique_ptr<Entry>> entries; ///< by name
 };
 
 } // namespace kf

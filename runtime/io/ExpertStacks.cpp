@@ -11,7 +11,6 @@
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Quote.h"
 #include "runtime/core/ShapeText.h"
-#include "runtime/weights/MadeTensor.h"
 
 #include <algorithm>
 #include <cassert>
@@ -71,22 +70,33 @@ Result<DataType> checkTensor(const WeightSource &source,
 
 } // namespace
 
-struct ExpertStacks::Entry {
+/// Its shape is [rows, columns], of a bias [rows].
+struct ExpertStacks::Entry : Tensor {
   std::string stack, scales; ///< in the source; without scales, of floats
-  DataType type = DataType::F32;
-  std::vector<int64_t> shape; ///< [rows, columns], of a bias [rows]
-  uint64_t bytes = 0;
   int64_t expert = 0;
   int64_t stackRows = 0;       ///< of the stack's matrix
   int64_t first = 0, step = 1; ///< those of them that are its own
   bool isLast = true;          ///< of those in the stack's matrix
-  MadeTensor made;
 
   int64_t rows() const { return shape.front(); }
   int64_t columns() const { return shape.size() > 1 ? shape.back() : 1; }
 
-  /// Writes the tensor to `dst`.
-  Status make(const WeightSource &source, std::byte *dst) const {
+  /// The last of those in the stack's matrix is read last.
+  void released(const WeightSource &source) const override {
+    if (!isLast)
+      return;
+    const auto elements = static_cast<uint64_t>(stackRows * columns());
+    auto releaseOf = [&](const std::string &whole, uint64_t size) {
+      source.releasePart(whole, static_cast<uint64_t>(expert) * size, size);
+    };
+    if (scales.empty())
+      return releaseOf(stack, elements * sizeOf(type));
+    releaseOf(stack, elements / kBlockElements * kCodeBytes);
+    releaseOf(scales, elements / kBlockElements);
+  }
+
+  Status make(const WeightSource &source, const std::string &,
+              std::byte *dst) const override {
     KF_ASSIGN_OR_RETURN(const TensorView whole, source.find(stack));
     const auto *from = static_cast<const std::byte *>(whole.data);
     if (scales.empty()) {
@@ -112,7 +122,7 @@ struct ExpertStacks::Entry {
 
 ExpertStacks::ExpertStacks(std::unique_ptr<WeightSource> source,
                            const Form &form)
-    : source(std::move(source)), form(form) {}
+    : MadeWeights(std::move(source)), form(form) {}
 ExpertStacks::~ExpertStacks() = default;
 
 Status ExpertStacks::add(const std::string &name, int64_t rows, int64_t columns,
@@ -148,7 +158,7 @@ Status ExpertStacks::add(const std::string &name, int64_t rows, int64_t columns,
                                               /*isBytes=*/false));
   }
 
-  std::map<std::string, std::unique_ptr<Entry>> added;
+  std::map<std::string, std::unique_ptr<Tensor>> added;
   auto addPart = [&](const std::string &part, int64_t expert, int64_t number,
                      DataType ofPart, std::vector<int64_t> shape,
                      const std::string &stack) {
@@ -178,7 +188,7 @@ Status ExpertStacks::add(const std::string &name, int64_t rows, int64_t columns,
         KF_RETURN_IF_ERROR(
             addPart(part + ".bias", expert, i, biasType, {rows}, bias));
     }
-  entries.merge(added);
+  made.merge(added);
   if (form.hasBiases)
     hidden.insert(bias);
   if (hasBlocks)
@@ -190,69 +200,12 @@ Status ExpertStacks::add(const std::string &name, int64_t rows, int64_t columns,
   return statusOfException();
 }
 
-Result<TensorView> ExpertStacks::find(const std::string &name) const try {
-  auto it = entries.find(name);
-  if (it == entries.end())
-    return source->find(name);
-  Entry &entry = *it->second;
-  KF_ASSIGN_OR_RETURN(const std::byte *data,
-                      entry.made.get(name, entry.bytes, [&](std::byte *memory) {
-                        return entry.make(*source, memory);
-                      }));
-  return TensorView{entry.type, entry.shape, data, entry.bytes};
-} catch (...) {
-  return statusOfException();
-}
-
-Result<TensorView> ExpertStacks::describe(const std::string &name) const try {
-  auto it = entries.find(name);
-  if (it == entries.end())
-    return source->describe(name);
-  const Entry &entry = *it->second;
-  return TensorView{entry.type, entry.shape, nullptr, entry.bytes};
-} catch (...) {
-  return statusOfException();
-}
-
-void ExpertStacks::release(const std::string &name) const {
-  auto it = entries.find(name);
-  if (it == entries.end())
-    return source->release(name);
-  Entry &entry = *it->second;
-  entry.made.release();
-  // The last of those in the stack's matrix is read last.
-  if (!entry.isLast)
-    return;
-  const auto elements =
-      static_cast<uint64_t>(entry.stackRows * entry.columns());
-  auto releaseOf = [&](const std::string &stack, uint64_t bytes) {
-    source->releasePart(stack, static_cast<uint64_t>(entry.expert) * bytes,
-                        bytes);
-  };
-  if (entry.scales.empty())
-    return releaseOf(entry.stack, elements * sizeOf(entry.type));
-  releaseOf(entry.stack, elements / kBlockElements * kCodeBytes);
-  releaseOf(entry.scales, elements / kBlockElements);
-}
-
-void ExpertStacks::releasePart(const std::string &name, uint64_t first,
-                               uint64_t bytes) const {
-  if (!entries.contains(name))
-    source->releasePart(name, first, bytes);
-}
-
-Result<bool> ExpertStacks::keepFloat8(const std::string &name) {
-  if (entries.contains(name))
-    return false;
-  return source->keepFloat8(name);
-}
-
 std::vector<std::string> ExpertStacks::names() const {
   std::vector<std::string> names;
   for (const std::string &name : source->names())
     if (!hidden.contains(name))
       names.push_back(name);
-  for (const auto &[name, entry] : entries)
+  for (const auto &[name, tensor] : made)
     names.push_back(name);
   std::ranges::sort(names);
   return names;

@@ -16,9 +16,8 @@
 #ifndef KF_RUNTIME_IO_EXPERTSTACKS_H
 #define KF_RUNTIME_IO_EXPERTSTACKS_H
 
-#include "runtime/weights/WeightSource.h"
+#include "runtime/io/MadeWeights.h"
 
-#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -32,12 +31,8 @@ namespace kf {
 ///   <stack>_blocks  ui8 [E, N, K / 32, 16], E2M1 numbers of a row one after
 ///                   another, the first of two in a byte's low half, and
 ///   <stack>_scales  ui8 [E, N, K / 32], their scales, E8M0
-/// The latter become blocks of mxfp4.
-///
-/// find() makes a tensor, and holds it until release() or the end; different
-/// ones are made at once on as many threads as ask. Other tensors pass as they
-/// are.
-class ExpertStacks : public WeightSource {
+/// The latter become blocks of mxfp4. Other tensors pass as they are.
+class ExpertStacks : public MadeWeights {
 public:
   /// What stacks are like.
   struct Form {
@@ -60,25 +55,13 @@ public:
   Status add(const std::string &name, int64_t rows, int64_t columns,
              const std::vector<Parts> &experts);
 
-  Result<TensorView> find(const std::string &name) const override;
-  Result<TensorView> describe(const std::string &name) const override;
-  /// Of a tensor made here: nobody may use a view of it, or be in find().
-  void release(const std::string &name) const override;
-  void releasePart(const std::string &name, uint64_t first,
-                   uint64_t bytes) const override;
-  Result<bool> keepFloat8(const std::string &name) override;
-  std::vector<FileIdentity> mappedFiles() const override {
-    return source->mappedFiles();
-  }
   std::vector<std::string> names() const override;
 
 private:
   struct Entry;
 
-  std::unique_ptr<WeightSource> source;
   Form form;
-  std::map<std::string, std::unique_ptr<Entry>> entries; ///< by name
-  std::set<std::string> hidden;                          ///< in `source`
+  std::set<std::string> hidden; ///< in the source
 };
 
 } // namespace kf

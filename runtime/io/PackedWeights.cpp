@@ -13,7 +13,6 @@
 #include "runtime/core/Json.h"
 #include "runtime/core/Quote.h"
 #include "runtime/core/ShapeText.h"
-#include "runtime/weights/MadeTensor.h"
 
 #include <algorithm>
 #include <array>
@@ -115,11 +114,9 @@ std::optional<int64_t> readCount(const json &value, int64_t most) {
 
 } // namespace
 
-struct PackedWeights::Entry {
+struct PackedWeights::Entry : Tensor {
   std::string codes, scales; ///< in the source
-  std::vector<int64_t> shape;
-  int64_t count = 0;  ///< elements
-  uint64_t bytes = 0; ///< as bf16
+  int64_t count = 0;         ///< elements
   int64_t block = kNvfp4Block;
   bool isNvfp4 = false;
   std::string factor;   ///< of NVFP4, the tensor with that of all blocks,
@@ -128,7 +125,6 @@ struct PackedWeights::Entry {
   std::string nestedScales, nestedMap; ///< empty: scales are floats
   int64_t nestedBlock = 1;
   float nestedOffset = 0;
-  MadeTensor made;
 
   int64_t blocks() const { return ceilDiv(count, block); }
 
@@ -170,7 +166,8 @@ struct PackedWeights::Entry {
     return values;
   }
 
-  Status make(const WeightSource &source, std::byte *dst) const {
+  Status make(const WeightSource &source, const std::string &,
+              std::byte *dst) const override {
     std::array<float, 16> ofCodes;
     if (isNvfp4) {
       for (int i = 0; i < 16; ++i)
@@ -205,7 +202,7 @@ struct PackedWeights::Entry {
 };
 
 PackedWeights::PackedWeights(std::unique_ptr<WeightSource> source)
-    : source(std::move(source)) {}
+    : MadeWeights(std::move(source)) {}
 PackedWeights::~PackedWeights() = default;
 
 bool PackedWeights::isNeeded(const WeightSource &source) {
@@ -239,7 +236,7 @@ PackedWeights::create(std::unique_ptr<WeightSource> source) try {
   for (const std::string &name : all)
     if (!hidden.count(name))
       result->visible.push_back(name);
-  for (const auto &[name, entry] : result->entries)
+  for (const auto &[name, entry] : result->made)
     result->visible.push_back(name);
   std::ranges::sort(result->visible);
   return result;
@@ -315,7 +312,7 @@ Status PackedWeights::addQuantState(const std::string &name,
     KF_RETURN_IF_ERROR(
         checkTensor(*source, entry->nestedMap, DataType::F32, 256));
   }
-  if (!entries.emplace(name, std::move(entry)).second)
+  if (!made.emplace(name, std::move(entry)).second)
     return Status::error("tensor " + inQuotes(name) + " has two quant_states");
   return Status();
 }
@@ -354,53 +351,10 @@ Status PackedWeights::addNvfp4(const std::string &name,
   if (entry->divides && lookUp(*source, name))
     return Status::error("tensors " + inQuotes(codes) + " and " +
                          inQuotes(name) + " hold the same");
-  if (!entries.emplace(name, std::move(entry)).second)
+  if (!made.emplace(name, std::move(entry)).second)
     return Status::error("tensors " + inQuotes(codes) + " and " +
                          inQuotes(name) + " hold the same");
   return Status();
-}
-
-Result<TensorView> PackedWeights::find(const std::string &name) const try {
-  auto it = entries.find(name);
-  if (it == entries.end())
-    return source->find(name);
-  Entry &entry = *it->second;
-  KF_ASSIGN_OR_RETURN(const std::byte *data,
-                      entry.made.get(name, entry.bytes, [&](std::byte *memory) {
-                        return entry.make(*source, memory);
-                      }));
-  return TensorView{DataType::BF16, entry.shape, data, entry.bytes};
-} catch (...) {
-  return statusOfException();
-}
-
-Result<TensorView> PackedWeights::describe(const std::string &name) const try {
-  auto it = entries.find(name);
-  if (it == entries.end())
-    return source->describe(name);
-  return TensorView{DataType::BF16, it->second->shape, nullptr,
-                    it->second->bytes};
-} catch (...) {
-  return statusOfException();
-}
-
-void PackedWeights::release(const std::string &name) const {
-  auto it = entries.find(name);
-  if (it == entries.end())
-    return source->release(name);
-  it->second->made.release();
-}
-
-void PackedWeights::releasePart(const std::string &name, uint64_t first,
-                                uint64_t bytes) const {
-  if (!entries.contains(name))
-    source->releasePart(name, first, bytes);
-}
-
-Result<bool> PackedWeights::keepFloat8(const std::string &name) {
-  if (entries.contains(name))
-    return false;
-  return source->keepFloat8(name);
 }
 
 std::vector<std::string> PackedWeights::names() const { return visible; }

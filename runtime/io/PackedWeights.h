@@ -17,9 +17,8 @@
 #ifndef KF_RUNTIME_IO_PACKEDWEIGHTS_H
 #define KF_RUNTIME_IO_PACKEDWEIGHTS_H
 
-#include "runtime/weights/WeightSource.h"
+#include "runtime/io/MadeWeights.h"
 
-#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -47,10 +46,7 @@ namespace kf {
 ///   x_global_scale    f32, one that divides them
 /// Other tensors pass as they are. Scales of activations (`.input_scale`,
 /// `.input_global_scale`) are hidden: activations are not rounded here.
-///
-/// find() makes a bf16 tensor, and holds it until release() or the end;
-/// different tensors are made at once on as many threads as ask.
-class PackedWeights : public WeightSource {
+class PackedWeights : public MadeWeights {
 public:
   /// Errors, which name a tensor: parts that are missing, or of another shape
   /// or type than the others want. Scales that are not finite are an error of
@@ -61,16 +57,6 @@ public:
   static bool isNeeded(const WeightSource &source);
   ~PackedWeights() override;
 
-  Result<TensorView> find(const std::string &name) const override;
-  Result<TensorView> describe(const std::string &name) const override;
-  /// Of a tensor made here: nobody may use a view of it, or be in find().
-  void release(const std::string &name) const override;
-  void releasePart(const std::string &name, uint64_t first,
-                   uint64_t bytes) const override;
-  Result<bool> keepFloat8(const std::string &name) override;
-  std::vector<FileIdentity> mappedFiles() const override {
-    return source->mappedFiles();
-  }
   std::vector<std::string> names() const override;
 
 private:
@@ -81,9 +67,7 @@ private:
   /// Takes in the matrix `name` of NVFP4, of the codes in `codes`.
   Status addNvfp4(const std::string &name, const std::string &codes);
 
-  std::unique_ptr<WeightSource> source;
-  std::map<std::string, std::unique_ptr<Entry>> entries; ///< by name
-  std::vector<std::string> visible;                      ///< sorted
+  std::vector<std::string> visible; ///< sorted
 };
 
 } // namespace kf

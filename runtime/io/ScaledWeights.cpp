@@ -11,7 +11,6 @@
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Quote.h"
 #include "runtime/core/ShapeText.h"
-#include "runtime/weights/MadeTensor.h"
 #include "runtime/weights/RowScales.h"
 
 #include <algorithm>
@@ -80,12 +79,17 @@ std::array<float, 256> valuesOf(DataType type) {
 
 } // namespace
 
-struct ScaledWeights::Entry {
-  std::vector<int64_t> shape;
+struct ScaledWeights::Entry : Tensor {
   int64_t rows = 1, columns = 1;
-  uint64_t bytes = 0; ///< as bf16
   Scales scales;
-  MadeTensor made;
+
+  Status make(const WeightSource &source, const std::string &name,
+              std::byte *dst) const override {
+    KF_ASSIGN_OR_RETURN(const TensorView codes, source.find(name));
+    convert(codes.type, static_cast<const uint8_t *>(codes.data), dst);
+    source.release(name);
+    return Status();
+  }
 
   /// Converts the elements at `codes` into `dst`.
   void convert(DataType type, const uint8_t *codes, std::byte *dst) const {
@@ -115,7 +119,7 @@ struct ScaledWeights::Entry {
 };
 
 ScaledWeights::ScaledWeights(std::unique_ptr<WeightSource> source)
-    : source(std::move(source)) {}
+    : MadeWeights(std::move(source)) {}
 ScaledWeights::~ScaledWeights() = default;
 
 bool ScaledWeights::isNeeded(const WeightSource &source) {
@@ -180,7 +184,7 @@ Status ScaledWeights::add(const std::string &name, const TensorView &view,
                      std::max<int64_t>(entry->rows, 1),
                      std::max<int64_t>(entry->columns, 1),
                      1};
-    entries.emplace(name, std::move(entry));
+    made.emplace(name, std::move(entry));
     return Status();
   }
 
@@ -208,15 +212,15 @@ Status ScaledWeights::add(const std::string &name, const TensorView &view,
                            " is not finite at element " + std::to_string(i));
   source->release(scale);
   entry->scales = std::move(*grid);
-  entries.emplace(name, std::move(entry));
+  made.emplace(name, std::move(entry));
   return Status();
 }
 
 Result<bool> ScaledWeights::keepFloat8(const std::string &name) try {
-  auto it = entries.find(name);
-  if (it == entries.end())
+  auto it = made.find(name);
+  if (it == made.end())
     return factors.contains(scaleName(name));
-  const Entry &entry = *it->second;
+  const auto &entry = static_cast<const Entry &>(*it->second);
   Result<TensorView> codes = source->describe(name);
   if (!codes.ok() || codes->type != DataType::F8E4M3 ||
       codes->shape.size() != 2 || codes->bytes == 0 ||
@@ -227,63 +231,38 @@ Result<bool> ScaledWeights::keepFloat8(const std::string &name) try {
     values[row] =
         entry.scales.values[row / entry.scales.rowsEach * entry.scales.perRow];
   factors.emplace(scaleName(name), std::move(values));
-  entries.erase(it);
+  made.erase(it);
   return true;
 } catch (...) {
   return statusOfException();
 }
 
 Result<TensorView> ScaledWeights::find(const std::string &name) const try {
-  if (auto found = factors.find(name); found != factors.end()) {
-    const std::vector<float> &values = found->second;
-    return TensorView{DataType::F32,
-                      {static_cast<int64_t>(values.size())},
-                      values.data(),
-                      values.size() * sizeof(float)};
-  }
-  auto it = entries.find(name);
-  if (it == entries.end())
-    return source->find(name);
-  Entry &entry = *it->second;
-  KF_ASSIGN_OR_RETURN(
-      const std::byte *data,
-      entry.made.get(name, entry.bytes, [&](std::byte *memory) -> Status {
-        KF_ASSIGN_OR_RETURN(TensorView codes, source->find(name));
-        entry.convert(codes.type, static_cast<const uint8_t *>(codes.data),
-                      memory);
-        source->release(name);
-        return Status();
-      }));
-  return TensorView{DataType::BF16, entry.shape, data, entry.bytes};
+  const auto found = factors.find(name);
+  if (found == factors.end())
+    return MadeWeights::find(name);
+  const std::vector<float> &values = found->second;
+  return TensorView{DataType::F32,
+                    {static_cast<int64_t>(values.size())},
+                    values.data(),
+                    values.size() * sizeof(float)};
 } catch (...) {
   return statusOfException();
 }
 
-Result<TensorView> ScaledWeights::describe(const std::string &name) const try {
-  if (factors.contains(name))
-    return find(name);
-  auto it = entries.find(name);
-  if (it == entries.end())
-    return source->describe(name);
-  return TensorView{DataType::BF16, it->second->shape, nullptr,
-                    it->second->bytes};
-} catch (...) {
-  return statusOfException();
+Result<TensorView> ScaledWeights::describe(const std::string &name) const {
+  return factors.contains(name) ? find(name) : MadeWeights::describe(name);
 }
 
 void ScaledWeights::release(const std::string &name) const {
-  auto it = entries.find(name);
-  if (factors.contains(name))
-    return;
-  if (it == entries.end())
-    return source->release(name);
-  it->second->made.release();
+  if (!factors.contains(name))
+    MadeWeights::release(name);
 }
 
 void ScaledWeights::releasePart(const std::string &name, uint64_t first,
                                 uint64_t bytes) const {
-  if (!factors.contains(name) && !entries.contains(name))
-    source->releasePart(name, first, bytes);
+  if (!factors.contains(name))
+    MadeWeights::releasePart(name, first, bytes);
 }
 
 std::vector<std::string> ScaledWeights::names() const { return visible; }

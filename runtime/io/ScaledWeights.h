@@ -15,7 +15,7 @@
 #ifndef KF_RUNTIME_IO_SCALEDWEIGHTS_H
 #define KF_RUNTIME_IO_SCALEDWEIGHTS_H
 
-#include "runtime/weights/WeightSource.h"
+#include "runtime/io/MadeWeights.h"
 
 #include <map>
 #include <memory>
@@ -37,10 +37,7 @@ namespace kf {
 /// Without such a tensor the elements are the values. Other tensors pass as
 /// they are. Scales of activations (`.input_scale`) are hidden: activations
 /// are not rounded here.
-///
-/// find() makes a bf16 tensor, and holds it until release() or the end;
-/// different tensors are made at once on as many threads as ask.
-class ScaledWeights : public WeightSource {
+class ScaledWeights : public MadeWeights {
 public:
   /// Errors, which name the tensor: scales of another shape or type or that are
   /// not finite; zero points, which no symmetric format has.
@@ -52,15 +49,11 @@ public:
 
   Result<TensorView> find(const std::string &name) const override;
   Result<TensorView> describe(const std::string &name) const override;
-  /// Of a bf16 tensor made here: nobody may use a view of it, or be in find().
   void release(const std::string &name) const override;
   void releasePart(const std::string &name, uint64_t first,
                    uint64_t bytes) const override;
   /// Those of F8_E4M3.
   Result<bool> keepFloat8(const std::string &name) override;
-  std::vector<FileIdentity> mappedFiles() const override {
-    return source->mappedFiles();
-  }
   std::vector<std::string> names() const override;
 
 private:
@@ -70,8 +63,6 @@ private:
   Status add(const std::string &name, const TensorView &view,
              std::span<const std::string> all);
 
-  std::unique_ptr<WeightSource> source;
-  std::map<std::string, std::unique_ptr<Entry>> entries; ///< 8-bit ones by name
   /// A factor for each row of those that are kept so, by scaleName().
   std::map<std::string, std::vector<float>> factors;
   std::vector<std::string> visible; ///< sorted

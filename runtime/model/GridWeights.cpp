@@ -12,7 +12,6 @@
 #include "runtime/core/Quote.h"
 #include "runtime/io/GgufFormat.h"
 #include "runtime/weights/BlockEncoder.h"
-#include "runtime/weights/MadeTensor.h"
 
 #include <algorithm>
 #include <array>
@@ -196,44 +195,45 @@ int64_t bytesOf(DataType type) {
 
 } // namespace
 
-struct GridWeights::Entry {
+struct GridWeights::Entry : Tensor {
   const GridFormat *format = nullptr;
-  const GgmlType *type = nullptr;
-  std::vector<int64_t> shape;
+  const GgmlType *from = nullptr;
   int64_t blocks = 0;
-  MadeTensor made;
 
-  /// Without data.
-  TensorView outline() const {
-    return {format->into, shape, nullptr,
-            static_cast<uint64_t>(blocks * bytesOf(format->into))};
-  }
-  void make(const std::byte *src, std::byte *dst) const {
-    const auto *from = reinterpret_cast<const uint8_t *>(src);
+  Status make(const WeightSource &source, const std::string &name,
+              std::byte *dst) const override {
+    const auto &file = static_cast<const Gguf &>(source);
+    const auto *in =
+        reinterpret_cast<const uint8_t *>(file.bytesOf(name).data());
     auto *to = reinterpret_cast<uint8_t *>(dst);
-    const int64_t bytes = bytesOf(format->into);
-    std::fill_n(to, blocks * bytes, uint8_t(0));
+    const int64_t size = bytesOf(format->into);
+    std::fill_n(to, blocks * size, uint8_t(0));
     for (int64_t i = 0; i < blocks; ++i) {
       GridBlock block;
-      const uint8_t *of = from + i * type->bytes;
+      const uint8_t *of = in + i * from->bytes;
       block.d = halfToFloat(static_cast<uint16_t>(of[0] | of[1] << 8));
       format->read(*format, of, block);
-      write(*format, block, to + i * bytes);
+      write(*format, block, to + i * size);
     }
+    source.release(name);
+    return Status();
   }
 };
 
-GridWeights::GridWeights(std::unique_ptr<Gguf> gguf) : source(std::move(gguf)) {
-  for (const GgufTensor &tensor : source->tensors()) {
+GridWeights::GridWeights(std::unique_ptr<Gguf> gguf)
+    : MadeWeights(std::move(gguf)), file(static_cast<const Gguf &>(*source)) {
+  for (const GgufTensor &tensor : file.tensors()) {
     const GridFormat *format = findGrid(tensor.type);
     if (!format)
       continue;
     auto entry = std::make_unique<Entry>();
     entry->format = format;
-    entry->type = tensor.type;
-    entry->shape = tensor.shape;
+    entry->from = tensor.type;
     entry->blocks = static_cast<int64_t>(tensor.bytes) / tensor.type->bytes;
-    entries.emplace(tensor.name, std::move(entry));
+    entry->type = format->into;
+    entry->shape = tensor.shape;
+    entry->bytes = static_cast<uint64_t>(entry->blocks * bytesOf(format->into));
+    made.emplace(tensor.name, std::move(entry));
   }
 }
 GridWeights::~GridWeights() = default;
@@ -243,18 +243,19 @@ bool GridWeights::isNeeded(const Gguf &source) {
       source.tensors(), [](const GgufTensor &t) { return findGrid(t.type); });
 }
 
-std::vector<FileIdentity> GridWeights::mappedFiles() const {
-  return source->mappedFiles();
+/// All that are made here are these.
+const GridWeights::Entry &GridWeights::entryOf(const Tensor &tensor) const {
+  return static_cast<const Entry &>(tensor);
 }
 
 std::vector<std::string> GridWeights::notes() const {
   std::vector<std::string> lines;
   for (const GridFormat &format : kGrids) {
     int64_t count = 0, bytes = 1;
-    for (const auto &[name, entry] : entries)
-      if (entry->format == &format) {
+    for (const auto &[name, tensor] : made)
+      if (const Entry &entry = entryOf(*tensor); entry.format == &format) {
         ++count;
-        bytes = entry->type->bytes;
+        bytes = entry.from->bytes;
       }
     if (count == 0)
       continue;
@@ -273,43 +274,4 @@ std::vector<std::string> GridWeights::notes() const {
                     ", in " + times + " times the memory");
   }
   return lines;
-}
-
-Result<TensorView> GridWeights::find(const std::string &name) const try {
-  auto it = entries.find(name);
-  if (it == entries.end())
-    return source->find(name);
-  Entry &entry = *it->second;
-  TensorView view = entry.outline();
-  KF_ASSIGN_OR_RETURN(view.data,
-                      entry.made.get(name, view.bytes, [&](std::byte *memory) {
-                        entry.make(source->bytesOf(name).data(), memory);
-                        source->release(name);
-                        return Status();
-                      }));
-  return view;
-} catch (...) {
-  return statusOfException();
-}
-
-Result<TensorView> GridWeights::describe(const std::string &name) const try {
-  auto it = entries.find(name);
-  if (it == entries.end())
-    return source->describe(name);
-  return it->second->outline();
-} catch (...) {
-  return statusOfException();
-}
-
-void GridWeights::release(const std::string &name) const {
-  auto it = entries.find(name);
-  if (it == entries.end())
-    return source->release(name);
-  it->second->made.release();
-}
-
-void GridWeights::releasePart(const std::string &name, uint64_t first,
-                              uint64_t bytes) const {
-  if (!entries.contains(name))
-    source->releasePart(name, first, bytes);
 }

@@ -16,8 +16,8 @@
 #define KF_RUNTIME_MODEL_GRIDWEIGHTS_H
 
 #include "runtime/io/Gguf.h"
+#include "runtime/io/MadeWeights.h"
 
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,10 +30,7 @@ namespace kf {
 ///                           2^-13, half of which is rounded to f16
 ///   IQ2_S, IQ2_XS, IQ2_XXS  q8_0, rounded to the nearest
 /// Other tensors pass as they are.
-///
-/// find() makes a tensor, and holds it until release() or the end; different
-/// tensors are made at once on as many threads as ask.
-class GridWeights : public WeightSource {
+class GridWeights : public MadeWeights {
 public:
   explicit GridWeights(std::unique_ptr<Gguf> source);
   ~GridWeights() override;
@@ -43,20 +40,14 @@ public:
   /// A line for the user for each type that is presented as another.
   std::vector<std::string> notes() const;
 
-  Result<TensorView> find(const std::string &name) const override;
-  Result<TensorView> describe(const std::string &name) const override;
-  /// Of a tensor made here: nobody may use a view of it, or be in find().
-  void release(const std::string &name) const override;
-  void releasePart(const std::string &name, uint64_t first,
-                   uint64_t bytes) const override;
-  std::vector<FileIdentity> mappedFiles() const override;
   std::vector<std::string> names() const override { return source->names(); }
 
 private:
   struct Entry;
 
-  std::unique_ptr<Gguf> source;
-  std::map<std::string, std::unique_ptr<Entry>> entries; ///< by name
+  const Entry &entryOf(const Tensor &tensor) const;
+
+  const Gguf &file; ///< the source
 };
 
 } // namespace kf

@@ -447,8 +447,8 @@ TEST(Scheduler, PromptsAreReadOneAfterTheOther) {
   for (int32_t i = 0; i < 3; ++i)
     prompts.push_back(steps.reading(idsOf(12, i)));
   EXPECT_EQ(steps.step(), Rows({{prompts[0].get(), 8, false}}));
-  EXPECT_EQ(steps.step(), Rows({{prompts[0].get(), 4, true},
-                                {prompts[1].get(), 4, false}}));
+  EXPECT_EQ(steps.step(),
+            Rows({{prompts[0].get(), 4, true}, {prompts[1].get(), 4, false}}));
   EXPECT_EQ(steps.step(), Rows({{prompts[1].get(), 8, true}}));
   EXPECT_EQ(steps.step(), Rows({{prompts[2].get(), 8, false}}));
   EXPECT_EQ(steps.step(), Rows({{prompts[2].get(), 4, true}}));
