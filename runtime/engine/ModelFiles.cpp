@@ -46,7 +46,8 @@ static Result<ModelFiles> openFolder(const std::string &path,
   KF_ASSIGN_OR_RETURN(MappedFile config,
                       MappedFile::open(path + "/config.json"));
   model.configText = config.text();
-  KF_ASSIGN_OR_RETURN(model.weights, openModelWeights(path, model.config));
+  KF_ASSIGN_OR_RETURN(model.weights, openModelWeights(path, model.config,
+                                                      &model.config.warnings));
   KF_RETURN_IF_ERROR(settleTiedEmbeddings(model.config, *model.weights));
   model.pooling = loadPoolingConfig(path);
   if (!withTokenizer)
@@ -153,9 +154,10 @@ Result<ModelFiles> kf::openModelFiles(const std::string &path,
 }
 
 Result<std::unique_ptr<WeightSource>>
-kf::openModelWeights(const std::string &path, const ModelConfig &config) {
+kf::openModelWeights(const std::string &path, const ModelConfig &config,
+                     std::vector<std::string> *notes) {
   KF_ASSIGN_OR_RETURN(std::unique_ptr<WeightSource> weights,
-                      openSafetensors(path));
+                      openSafetensors(path, notes));
   KF_RETURN_IF_ERROR(adaptTensors(path, config, weights));
   return weights;
 }

@@ -71,10 +71,11 @@ Result<ModelFiles> openModelFiles(const std::string &path, bool withTokenizer);
 
 /// Opens the tensors of a model that lies as Hugging Face lays it out, a folder
 /// or a file that openSafetensors() takes, under the names that listTensors()
-/// has and programs ask for. Errors are those of openSafetensors() and, with
-/// the path, adaptStoredTensors().
+/// has and programs ask for; `notes` are openSafetensors()'. Errors are those
+/// of openSafetensors() and, with the path, adaptStoredTensors().
 Result<std::unique_ptr<WeightSource>>
-openModelWeights(const std::string &path, const ModelConfig &config);
+openModelWeights(const std::string &path, const ModelConfig &config,
+                 std::vector<std::string> *notes = nullptr);
 
 /// The same by the config.json that the files lie beside, and of a GGUF file by
 /// its metadata. Where there is none, or that of a model that is not read here,

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstdio>
 #include <limits>
 #include <new>
 #include <optional>
@@ -355,6 +356,26 @@ Status PackedWeights::addNvfp4(const std::string &name,
     return Status::error("tensors " + inQuotes(codes) + " and " +
                          inQuotes(name) + " hold the same");
   return Status();
+}
+
+std::string PackedWeights::note() const {
+  uint64_t wide = 0, stored = 0;
+  for (const auto &[name, tensor] : made) {
+    const auto &entry = static_cast<const Entry &>(*tensor);
+    wide += entry.bytes;
+    for (const std::string &part : {entry.codes, entry.scales})
+      if (const std::optional<TensorView> view = lookUp(*source, part))
+        stored += view->bytes;
+  }
+  char times[16];
+  std::snprintf(times, sizeof(times), "%.1f",
+                static_cast<double>(wide) /
+                    static_cast<double>(std::max<uint64_t>(stored, 1)));
+  return std::to_string(made.size()) +
+         (made.size() == 1 ? " matrix of 4 bits is"
+                           : " matrices of 4 bits are") +
+         " read as bf16, in " + times +
+         " times the memory; a GGUF file of q4_0 or q4_k keeps them small";
 }
 
 std::vector<std::string> PackedWeights::names() const { return visible; }

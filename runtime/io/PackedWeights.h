@@ -57,6 +57,9 @@ public:
   static bool isNeeded(const WeightSource &source);
   ~PackedWeights() override;
 
+  /// A line for the user: how many matrices there are of 4 bits, and in how
+  /// many times their memory.
+  std::string note() const;
   std::vector<std::string> names() const override;
 
 private:

@@ -366,7 +366,8 @@ std::vector<std::string> ShardedSafetensors::names() const {
 }
 
 Result<std::unique_ptr<WeightSource>>
-kf::openSafetensors(const std::string &path) try {
+kf::openSafetensors(const std::string &path,
+                    std::vector<std::string> *notes) try {
   std::string file = path;
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) {
@@ -392,6 +393,8 @@ kf::openSafetensors(const std::string &path) try {
         PackedWeights::create(std::move(source));
     if (!packed.ok())
       return packed.status().in(file);
+    if (notes)
+      notes->push_back((*packed)->note());
     source = packed.take();
   }
   if (!ScaledWeights::isNeeded(*source))

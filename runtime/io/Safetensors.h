@@ -96,8 +96,11 @@ private:
 /// Opens what `path` is: a .safetensors file, a .index.json, or a folder that
 /// holds model.safetensors or model.safetensors.index.json. 8-bit tensors are
 /// presented as bf16 ones, their scales applied (ScaledWeights,
-/// PackedWeights).
-Result<std::unique_ptr<WeightSource>> openSafetensors(const std::string &path);
+/// PackedWeights); what takes much more memory so is said in `notes`, a line
+/// each, if it is not null.
+Result<std::unique_ptr<WeightSource>>
+openSafetensors(const std::string &path,
+                std::vector<std::string> *notes = nullptr);
 
 } // namespace kf
 

@@ -131,6 +131,11 @@ void expectMatrix(const Tensors &tensors, const std::vector<float> &scales) {
 
 TEST(PackedWeights, BitsAndBytes) {
   expectMatrix(makeFloatScales(kAbsmax), kAbsmax);
+  const auto source = wrap(makeFloatScales(kAbsmax));
+  ASSERT_TRUE(source.ok()) << source.message();
+  EXPECT_EQ((*source)->note(),
+            "1 matrix of 4 bits is read as bf16, in 3.5 times the memory; a "
+            "GGUF file of q4_0 or q4_k keeps them small");
   EXPECT_TRUE(PackedWeights::isNeeded(makeFloatScales(kAbsmax)));
   EXPECT_FALSE(PackedWeights::isNeeded(Tensors()));
 }
