@@ -95,6 +95,19 @@ struct BlockFormat {
   /// Of d.
   constexpr int scaleBytes() const { return scale == BlockScale::Half ? 2 : 1; }
   constexpr int subBlocks() const { return elements / subBlock; }
+  /// Of an integer scale, and of a minimum where there are some.
+  constexpr int subScaleBits() const {
+    switch (subScales) {
+    case SubScales::None:
+      return 0;
+    case SubScales::Nibbles:
+      return 4;
+    case SubScales::Int8:
+      return 8;
+    default:
+      return 6;
+    }
+  }
 
   /// The unsigned code of element `i`; 8-bit two's complement as it is.
   constexpr int codeAt(const uint8_t *block, int i) const {

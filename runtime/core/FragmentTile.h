@@ -40,17 +40,7 @@ namespace kf {
 /// 4 words each, then what scales them. Of each 32 columns, a span, lane 4 g +
 /// t has 8 codes of row g and 8 of row g + 8: number j is that of column 2 t +
 /// j % 2 + 8 (j / 2), which findFragmentCode() finds in the lane's words.
-/// Behind the codes, in bytes, where u is the number of a span, s that of a
-/// half of one, h that of the row g + 8 h, p = 4 g + u / 2 and q = 2 h + u % 2:
-///   without integer scales: f16 d at 8 p + 2 q, and m at 256 + 8 p + 2 q
-///   Packed6: scales and the low 2 bits of minimums, above them, at 4 p + q;
-///   the
-///     others at 128 + 2 p + h, in half u % 2 of that byte; f16 d and m at
-///     192 + 8 g + 4 h
-///   TopsFirst6: scales plus 128 at 4 p + q; f16 d at 128 + 4 g + 2 h
-///   the others: of s a byte at 8 (4 g + s % 8 / 2) + 4 (s / 8) + 2 h + s % 2,
-///     its scale plus 128 or, of Nibbles, both; f16 d at 256 + 4 g + 2 h or,
-///     with m behind it, at 256 + 8 g + 4 h
+/// Behind the codes is what scales them, which findFragmentScales() finds.
 struct FragmentTile {
   static constexpr int64_t rows = 16, lanes = 32, lineWords = 8, span = 32;
 
@@ -115,19 +105,66 @@ constexpr FragmentCode findFragmentCode(const BlockFormat &format, int u, int h,
   return code;
 }
 
-/// Bytes of what scales the codes of a tile.
-constexpr int64_t fragmentScaleBytes(const BlockFormat &format) {
-  const bool hasMin = format.minOffset >= 0;
-  switch (format.subScales) {
-  case SubScales::None:
-    return hasMin ? 512 : 256;
-  case SubScales::Packed6:
-    return 256;
-  case SubScales::TopsFirst6:
-    return 160;
-  default:
-    return hasMin ? 320 : 288;
+/// Where what scales the codes of a tile lies, in bytes behind these.
+/// Sub-blocks have integers of a byte each, rows d and m of their block;
+/// without integers, spans have d and m. Those of rows g and g + 8, which are
+/// `h` = 0 and 1, lie side by side. All of it is said here: packing and every
+/// reader follow.
+struct FragmentScales {
+  /// Integers of a row: one for each span, or for each half of one; 0: d and m
+  /// are those of spans.
+  int integers = 0;
+  int bits = 8; ///< of an integer that is a scale; above them are its minimum's
+  int above = 0; ///< what is added to scales, so that they have no sign
+  /// Of the bits of minimums for which a byte has no room, four for each
+  /// integer: those of two spans are a byte, the even one's below; 0: there are
+  /// none.
+  int restOffset = 0;
+  int blockOffset = 0; ///< of d
+  int minOffset = 0;   ///< of m behind its d; 0: there is none
+  int bytes = 0;       ///< of all
+
+  /// Bytes that rows g and g + 8 have of integers or, without, of d; one behind
+  /// the other by g. A quarter of it is a lane's, 4 g + t for all t.
+  constexpr int pairBytes() const { return integers == 8 ? 16 : 32; }
+  /// The same of d and m where there are integers.
+  constexpr int blockPairBytes() const { return minOffset ? 8 : 4; }
+
+  /// Of integer number `i`. Words have those of two neighbours, of row h = 0
+  /// and then of h = 1; of halves of spans, a lane's second word has those of
+  /// numbers 8 behind.
+  constexpr int integerAt(int g, int h, int i) const {
+    const int word = integers == 8 ? i / 2 : i % 8 / 2 * 2 + i / 8;
+    return pairBytes() * g + 4 * word + 2 * h + i % 2;
   }
+  /// Of the rest of minimums that spans 2 i and 2 i + 1 have.
+  constexpr int restAt(int g, int h, int i) const {
+    return restOffset + pairBytes() / 2 * g + 2 * i + h;
+  }
+  /// Of the d that span `u` is scaled by.
+  constexpr int blockAt(int g, int h, int u) const {
+    if (integers)
+      return blockOffset + blockPairBytes() * g + blockPairBytes() / 2 * h;
+    return pairBytes() * g + u / 2 * 8 + 4 * h + u % 2 * 2;
+  }
+};
+
+/// What scales the codes of blocks of `format`, however it stores that itself.
+constexpr FragmentScales findFragmentScales(const BlockFormat &format) {
+  const bool hasMin = format.minOffset >= 0;
+  if (format.subScales == SubScales::None)
+    return {.minOffset = hasMin ? 256 : 0, .bytes = hasMin ? 512 : 256};
+  FragmentScales scales = {.integers = 256 / format.subBlock, // in all columns
+                           .bits = hasMin ? format.subScaleBits() : 8,
+                           .above = hasMin ? 0 : 128,
+                           .minOffset = hasMin ? 2 : 0};
+  scales.blockOffset = 8 * scales.pairBytes();
+  if (hasMin && scales.bits > 4) {
+    scales.restOffset = scales.blockOffset;
+    scales.blockOffset += 4 * scales.pairBytes();
+  }
+  scales.bytes = scales.blockOffset + 8 * scales.blockPairBytes();
+  return scales;
 }
 
 /// The tile for elements of `type`; nothing where there is none, as of blocks
@@ -149,7 +186,7 @@ constexpr std::optional<FragmentTile> findFragmentTile(DataType type) {
     return std::nullopt;
   return FragmentTile{.columns = 256,
                       .bytes = 512 * format->codeBits() +
-                               fragmentScaleBytes(*format),
+                               findFragmentScales(*format).bytes,
                       .vectors = format->codeBits()};
 }
 

@@ -18,8 +18,8 @@
 namespace kf {
 namespace {
 
-constexpr int64_t tileRows = FragmentTile::rows, half = tileRows / 2;
-constexpr int64_t tileColumns = 256, spans = tileColumns / FragmentTile::span;
+constexpr int tileRows = FragmentTile::rows, half = tileRows / 2;
+constexpr int tileColumns = 256, spans = tileColumns / FragmentTile::span;
 
 /// What a row has of a tile; all zeros where there is no row, or no block.
 struct TileRow {
@@ -51,7 +51,7 @@ void readRow(const std::byte *blocks, int64_t count, TileRow &row) {
     if constexpr (format.subScales != SubScales::None) {
       SubScaleBytes sub = readSubScales<Index>(block);
       std::memcpy(row.scales, &sub.scales, format.subBlocks());
-      if constexpr (format.subScales == SubScales::Packed6)
+      if constexpr (findFragmentScales(format).restOffset != 0)
         std::memcpy(row.mins, &sub.mins, format.subBlocks());
     }
   }
@@ -98,43 +98,29 @@ void writeCodes(const TileRow &upper, const TileRow &lower, Words *words,
 
 /// What scales a row's codes, to `dst`, behind all codes of the tile.
 template <size_t Index>
-void writeScales(const TileRow &row, int64_t number, std::byte *dst) {
-  constexpr BlockFormat format = kBlockFormats[Index];
-  constexpr bool hasMin = format.minOffset >= 0;
-  const int64_t g = number % half, h = number / half;
-  auto put = [&](int64_t at, const auto &value) {
+void writeScales(const TileRow &row, int number, std::byte *dst) {
+  constexpr FragmentScales scales = findFragmentScales(kBlockFormats[Index]);
+  const int g = number % half, h = number / half;
+  auto put = [&](int at, const auto &value) {
     std::memcpy(dst + at, &value, sizeof(value));
   };
-  auto place = [&](int64_t u) {
-    return 8 * (4 * g + u / 2) + 4 * h + u % 2 * 2;
-  };
-  if constexpr (format.subScales == SubScales::None) {
-    for (int64_t u = 0; u < spans; ++u) {
-      put(place(u), row.d[u]);
-      if constexpr (hasMin)
-        put(256 + place(u), row.m[u]);
+  for (int i = 0; i < scales.integers; ++i) {
+    unsigned integer = row.scales[i] ^ scales.above;
+    if constexpr (scales.restOffset != 0)
+      integer |= unsigned(row.mins[i]) << scales.bits;
+    put(scales.integerAt(g, h, i), static_cast<uint8_t>(integer));
+  }
+  if constexpr (scales.restOffset != 0)
+    for (int i = 0; i < scales.integers; i += 2) {
+      constexpr int low = 8 - scales.bits;
+      put(scales.restAt(g, h, i / 2),
+          static_cast<uint8_t>(row.mins[i] >> low |
+                               row.mins[i + 1] >> low << 4));
     }
-  } else if constexpr (format.subScales == SubScales::Packed6) {
-    for (int64_t u = 0; u < spans; ++u)
-      put(place(u) / 2, uint8_t(row.scales[u] | row.mins[u] << 6));
-    // The even span has the low half of the byte, the odd one the other.
-    for (int64_t u = 0; u < spans; u += 2)
-      put(128 + place(u) / 4,
-          uint8_t(row.mins[u] >> 2 | row.mins[u + 1] >> 2 << 4));
-    put(192 + 8 * g + 4 * h, row.d[0]);
-    put(192 + 8 * g + 4 * h + 2, row.m[0]);
-  } else if constexpr (format.subScales == SubScales::TopsFirst6) {
-    for (int64_t u = 0; u < spans; ++u)
-      put(place(u) / 2, uint8_t(row.scales[u] ^ 0x80));
-    put(128 + 4 * g + 2 * h, row.d[0]);
-  } else {
-    constexpr uint8_t above = format.subScales == SubScales::Nibbles ? 0 : 0x80;
-    for (int64_t s = 0; s < 16; ++s)
-      put(8 * (4 * g + s % 8 / 2) + 4 * (s / 8) + 2 * h + s % 2,
-          uint8_t(row.scales[s] ^ above));
-    put(256 + (hasMin ? 8 : 4) * g + (hasMin ? 4 : 2) * h, row.d[0]);
-    if constexpr (hasMin)
-      put(256 + 8 * g + 4 * h + 2, row.m[0]);
+  for (int u = 0; u < (scales.integers ? 1 : spans); ++u) {
+    put(scales.blockAt(g, h, u), row.d[u]);
+    if constexpr (scales.minOffset != 0)
+      put(scales.blockAt(g, h, u) + scales.minOffset, row.m[u]);
   }
 }
 
@@ -163,7 +149,7 @@ void packTiles(std::span<const std::byte *const, tileRows> rows, int64_t blocks,
           std::memcpy(packed + i * 512 + (4 * g + t) * 16, &lane, sizeof(lane));
         }
     }
-    for (int64_t r = 0; r < tileRows; ++r)
+    for (int r = 0; r < tileRows; ++r)
       if (rows[r])
         writeScales<Index>(read[r], r, packed + tile.vectors * 512);
     streamingCopy(dst, packed, sizeof(packed));

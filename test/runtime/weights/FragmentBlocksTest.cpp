@@ -26,42 +26,32 @@ public:
       : format(*findBlockFormat(type)), tile(tile),
         scales(tile + findFragmentTile(type)->vectors * 512) {}
 
-  float at(int64_t row, int64_t column) const {
-    const int64_t g = row % 8, h = row / 8, u = column / 32, k = column % 32;
-    const int64_t t = k % 8 / 2, j = k / 8 * 2 + k % 2;
+  float at(int row, int column) const {
+    const int g = row % 8, h = row / 8, u = column / 32, k = column % 32;
+    const int t = k % 8 / 2, j = k / 8 * 2 + k % 2;
     const int code = codeOf(4 * g + t, u, h, j);
     const float value = static_cast<float>(
         format.table ? format.table[code]
                      : code - (format.isSigned ? 128 : format.zero));
-    const int64_t p = 4 * g + u / 2, q = 2 * h + u % 2, s = column / 16;
-    // Of formats with a byte for each half of a span.
-    const auto both = [&] {
-      return scales[8 * (4 * g + s % 8 / 2) + 4 * (s / 8) + 2 * h + s % 2];
-    };
-    switch (format.subScales) {
-    case SubScales::None:
-      return half(8 * p + 2 * q) * value +
-             (format.minOffset >= 0 ? half(256 + 8 * p + 2 * q) : 0.0f);
-    case SubScales::Packed6: {
-      const int byte = scales[4 * p + q];
-      const int min = byte >> 6 | (scales[128 + 2 * p + h] >> (u % 2 * 4) & 15)
-                                      << 2;
-      const int64_t d = 192 + 8 * g + 4 * h;
-      return half(d) * static_cast<float>(byte & 63) * value -
-             half(d + 2) * static_cast<float>(min);
+    const FragmentScales own = findFragmentScales(format);
+    const auto byte = [&](int64_t at) { return int(scales[at]); };
+    if (own.integers == 0) {
+      const int64_t d = own.blockAt(g, h, u);
+      return half(d) * value +
+             (own.minOffset != 0 ? half(d + own.minOffset) : 0.0f);
     }
-    case SubScales::Nibbles: {
-      const int64_t d = 256 + 8 * g + 4 * h;
-      return half(d) * static_cast<float>(both() & 15) * value -
-             half(d + 2) * static_cast<float>(both() >> 4);
-    }
-    case SubScales::TopsFirst6:
-      return half(128 + 4 * g + 2 * h) *
-             static_cast<float>(scales[4 * p + q] - 128) * value;
-    default:
-      return half(256 + 4 * g + 2 * h) * static_cast<float>(both() - 128) *
-             value;
-    }
+    const int number = own.integers == 8 ? u : column / 16;
+    const int integer = byte(own.integerAt(g, h, number));
+    const int64_t d = own.blockAt(g, h, 0);
+    if (own.minOffset == 0)
+      return half(d) * static_cast<float>(integer - own.above) * value;
+    int min = integer >> own.bits;
+    if (own.restOffset != 0)
+      min |= (byte(own.restAt(g, h, u / 2)) >> u % 2 * 4 & 15)
+             << (8 - own.bits);
+    return half(d) * static_cast<float>(integer & ((1 << own.bits) - 1)) *
+               value -
+           half(d + own.minOffset) * static_cast<float>(min);
   }
 
 private:
@@ -145,6 +135,50 @@ TEST_P(FragmentBlocks, EveryBitOfAWordIsOneOfACode) {
       }
   for (uint32_t word : words)
     EXPECT_EQ(word, 0xffffffffu);
+}
+
+TEST_P(FragmentBlocks, EveryByteOfScalesIsOneOfARow) {
+  const BlockFormat &format = *findBlockFormat(GetParam());
+  const FragmentScales scales = findFragmentScales(format);
+  std::vector<int> uses(scales.bytes);
+  for (int g = 0; g < 8; ++g)
+    for (int h = 0; h < 2; ++h) {
+      for (int i = 0; i < scales.integers; ++i)
+        ++uses.at(scales.integerAt(g, h, i));
+      for (int i = 0; scales.restOffset != 0 && i < scales.integers / 2; ++i)
+        ++uses.at(scales.restAt(g, h, i));
+      for (int u = 0; u < (scales.integers ? 1 : 8); ++u)
+        for (int part = 0; part <= (scales.minOffset != 0); ++part)
+          for (int byte = 0; byte < 2; ++byte)
+            ++uses.at(scales.blockAt(g, h, u) + part * scales.minOffset + byte);
+    }
+  EXPECT_EQ(uses, std::vector<int>(scales.bytes, 1));
+}
+
+/// What a lane reads with its neighbours lies as readers ask for it: of four
+/// lanes, rows g and g + 8 behind those of the four before.
+TEST_P(FragmentBlocks, ScalesOfALaneLieTogether) {
+  const FragmentScales scales =
+      findFragmentScales(*findBlockFormat(GetParam()));
+  for (int g = 0; g < 8; ++g)
+    for (int t = 0; t < 4; ++t) {
+      const int lane = (4 * g + t) * scales.pairBytes() / 4;
+      for (int h = 0; h < 2; ++h) {
+        for (int i = 0; i < scales.integers; ++i) {
+          if (i % 8 / 2 != t)
+            continue;
+          EXPECT_EQ(scales.integerAt(g, h, i),
+                    lane + i / 8 * 4 + 2 * h + i % 2);
+          if (scales.restOffset != 0) {
+            EXPECT_EQ(scales.restAt(g, h, i / 2),
+                      scales.restOffset + lane / 2 + h);
+          }
+        }
+        if (scales.integers == 0) {
+          EXPECT_EQ(scales.blockAt(g, h, 2 * t), lane + 4 * h);
+        }
+      }
+    }
 }
 
 /// All types of blocks.

@@ -46,6 +46,8 @@ public:
   }
 
 private:
+  using Scales = ::kf::FragmentScales;
+
   Value readPlain() {
     // Words of 32 bits: of the row in the tile, then of the lane.
     const int64_t perWord = tile.columns / ::kf::FragmentTile::lineWords;
@@ -71,50 +73,64 @@ private:
     pair = e.rem(e.div(k, 8), 2);
     odd = e.rem(k, 2);
     lane = e.add(e.scaled(g, 4), e.div(e.rem(k, 8), 2));
-    Value value = valueOf(format);
-    const bool hasMin = format.minOffset >= 0;
-    Value p = e.add(e.scaled(g, 4), e.div(u, 2));
-    Value q = e.add(e.scaled(row, 2), e.rem(u, 2));
-    switch (format.subScales) {
-    case ::kf::SubScales::None: {
-      Value at = e.add(e.scaled(p, 8), e.scaled(q, 2));
-      Value product = e.mul(halfAt(at), value);
-      return hasMin ? e.add(product, halfAt(e.add(at, e.index(256)))) : product;
-    }
-    case ::kf::SubScales::Packed6: {
-      Value first = byteOf(scales, e.add(e.scaled(p, 4), q));
-      Value rest =
-          byteOf(e.add(scales, e.index(128)), e.add(e.scaled(p, 2), row));
-      rest = masked(shifted(rest, i32(e.scaled(e.rem(u, 2), 4))), 15);
-      Value min = joined(shifted(first, e.word(6)), rest, 2);
-      Value d = e.add(e.index(192), e.add(e.scaled(g, 8), e.scaled(row, 4)));
-      return scaled(d, masked(first, 63), value, min);
-    }
-    case ::kf::SubScales::TopsFirst6: {
-      Value scale = byteOf(scales, e.add(e.scaled(p, 4), q));
-      Value d = e.add(e.index(128), e.add(e.scaled(g, 4), e.scaled(row, 2)));
-      return e.mul(e.mul(halfAt(d), number32(scale, 128)), value);
-    }
-    default: {
-      Value s = e.div(k, 16);
-      Value inHalf =
-          e.add(e.scaled(e.add(e.scaled(g, 4), e.div(e.rem(s, 8), 2)), 8),
-                e.add(e.scaled(row, 2), e.rem(s, 2)));
-      Value both = byteOf(scales, e.add(inHalf, e.scaled(e.div(s, 8), 4)));
-      Value d = e.add(e.index(256), e.add(e.scaled(g, hasMin ? 8 : 4),
-                                          e.scaled(row, hasMin ? 4 : 2)));
-      if (hasMin)
-        return scaled(d, masked(both, 15), value, shifted(both, e.word(4)));
-      return e.mul(e.mul(halfAt(d), number32(both, 128)), value);
-    }
-    }
+    return scaled(::kf::findFragmentScales(format), valueOf(format));
   }
 
-  /// (d * scale) * value - m * min, where m lies behind `d`.
-  Value scaled(Value d, Value scale, Value value, Value min) {
+  /// `value` by what scales it, and the minimum that goes with it.
+  Value scaled(const Scales &own, Value value) {
+    Value two = e.div(u, 2);
+    if (own.integers == 0) {
+      Value d = placeOf(own, &Scales::blockAt, two, e.rem(u, 2));
+      Value product = e.mul(halfAt(d), value);
+      return own.minOffset == 0 ? product : e.add(product, minimumOf(own, d));
+    }
+    Value integer = byteOf(scales, placeOfInteger(own));
+    Value min;
+    if (own.minOffset != 0 && own.restOffset == 0) {
+      min = shifted(integer, e.word(own.bits));
+    } else if (own.restOffset != 0) {
+      Value rest = byteOf(e.add(scales, e.index(own.restOffset)),
+                          placeOf(own, &Scales::restAt, two, Value()));
+      rest = masked(shifted(rest, i32(e.scaled(e.rem(u, 2), 4))), 15);
+      min = joined(shifted(integer, e.word(own.bits)), rest, 8 - own.bits);
+    }
+    Value d = e.add(e.index(own.blockOffset),
+                    e.add(e.scaled(g, own.blockPairBytes()),
+                          e.scaled(row, own.blockPairBytes() / 2)));
+    if (!min)
+      return e.mul(e.mul(halfAt(d), number32(integer, own.above)), value);
+    Value scale = masked(integer, (1 << own.bits) - 1);
     Value product = e.mul(e.mul(halfAt(d), number32(scale, 0)), value);
-    return e.sub(product,
-                 e.mul(halfAt(e.add(d, e.index(2))), number32(min, 0)));
+    return e.sub(product, e.mul(minimumOf(own, d), number32(min, 0)));
+  }
+
+  /// The m that goes with the d at `d`.
+  Value minimumOf(const Scales &own, Value d) {
+    return halfAt(e.add(d, e.index(own.minOffset)));
+  }
+
+  Value placeOfInteger(const Scales &own) {
+    if (own.integers == 8)
+      return placeOf(own, &Scales::integerAt, e.div(u, 2), e.rem(u, 2));
+    Value s = e.div(k, 16);
+    Value place =
+        placeOf(own, &Scales::integerAt, e.div(e.rem(s, 8), 2), e.rem(s, 2));
+    return e.add(place, e.scaled(e.div(s, 8), own.integerAt(0, 0, 8)));
+  }
+
+  /// How far behind the first what `at` says for this row is, where lane
+  /// `ofGroup` of the group has it: lanes lie behind one another, and in a lane
+  /// rows, each with an even and an odd number; `odd` is null where there is
+  /// one alone.
+  Value placeOf(const Scales &own, int (Scales::*at)(int, int, int) const,
+                Value ofGroup, Value odd) {
+    const int first = (own.*at)(0, 0, 0);
+    const int ofLane = ((own.*at)(1, 0, 0) - first) / 4;
+    const int ofRow = (own.*at)(0, 1, 0) - first;
+    Value all = e.add(e.scaled(g, 4), ofGroup);
+    Value inLane = odd ? e.add(e.scaled(row, 2), odd) : row;
+    return e.add(e.scaled(all, ofLane),
+                 e.scaled(inLane, odd ? ofRow / 2 : ofRow));
   }
 
   /// value(code), in f32.

@@ -112,22 +112,22 @@ void HeldBlocks::multiply(Value pointer, ArrayRef<Rows> rows,
 void HeldBlocks::subtract(Value pointer, ArrayRef<Rows> rows,
                           MutableArrayRef<Value> sums) {
   const size_t count = sumsOfX == Sums::Halves ? 2 : 1;
-  const int64_t words = hasSubScales() ? static_cast<int64_t>(count) : 2;
+  const int64_t ofLane = scaling.pairBytes() / 4;
   SmallVector<Value> own = code.loadRegisters(
       code.advance(code.advance(pointer, 512 * tileOf.vectors),
-                   e.mul(lanes.lane, e.index(4 * words))),
-      4 * words);
+                   e.mul(lanes.lane, e.index(ofLane))),
+      ofLane);
   SmallVector<SmallVector<Value>> left;
   if (!hasSubScales())
     left.push_back({own[0], own[1], own[0], own[1]});
-  // Bytes in the lowest bits of 1024, which are 128 above scales.
+  // Bytes in the lowest bits of 1024, above scales.
   for (size_t i = 0; hasSubScales() && i < count; ++i) {
     SmallVector<Value> &operand = left.emplace_back();
     for (int64_t selector : {0x4140, 0x4342}) {
       Value bytes =
           pairOf(code.selectBytes(own[i], e.word(0x64646464), selector));
       Value scales =
-          arith::SubFOp::create(b, loc, bytes, pairOf(1024.0 + 128.0));
+          arith::SubFOp::create(b, loc, bytes, pairOf(1024.0 + scaling.above));
       operand.push_back(
           LLVM::BitcastOp::create(b, loc, b.getI32Type(), scales));
     }

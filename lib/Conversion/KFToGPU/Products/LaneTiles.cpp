@@ -34,8 +34,10 @@ LaneTiles::LaneTiles(GPUEmitter &emitter, Type element, Value group,
     : e(emitter), b(emitter.b), loc(emitter.loc), element(element),
       tile(*getFragmentTile(element)), group(group), inGroup(inGroup),
       table(table) {
-  if (auto quant = dyn_cast<QuantType>(element))
+  if (auto quant = dyn_cast<QuantType>(element)) {
     format = &getStorage(quant.getFormat());
+    scaling = ::kf::findFragmentScales(*format);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -159,30 +161,21 @@ LaneTiles::Tile LaneTiles::load(Value from, Value number, Value part) {
     Value place = e.add(scales, e.index(begin / vectorBytes));
     return e.add(place, e.div(e.scaled(group, count), 4));
   };
-  const bool hasMin = format->minOffset >= 0;
-  switch (format->subScales) {
-  case ::kf::SubScales::None: {
+  const int64_t ofPair = scaling.pairBytes() / 4;
+  if (scaling.integers == 0) {
     Value half = e.div(part, 2);
-    read.scales.push_back(vectorAt(e.add(vectorOf(0, 8), half)));
-    if (hasMin)
-      read.minimums.push_back(vectorAt(e.add(vectorOf(256, 8), half)));
-    break;
+    read.scales.push_back(vectorAt(e.add(vectorOf(0, ofPair), half)));
+    if (scaling.minOffset != 0)
+      read.minimums.push_back(
+          vectorAt(e.add(vectorOf(scaling.minOffset, ofPair), half)));
+    return read;
   }
-  case ::kf::SubScales::Packed6:
-    read.scales.push_back(vectorAt(vectorOf(0, 4)));
-    read.minimums.push_back(vectorAt(vectorOf(128, 2)));
-    read.blocks.push_back(vectorAt(vectorOf(192, 2)));
-    break;
-  case ::kf::SubScales::TopsFirst6:
-    read.scales.push_back(vectorAt(vectorOf(0, 4)));
-    read.blocks.push_back(vectorAt(vectorOf(128, 1)));
-    break;
-  default:
-    for (int64_t i = 0; i < 2; ++i)
-      read.scales.push_back(vectorAt(e.add(vectorOf(0, 8), e.index(i))));
-    read.blocks.push_back(vectorAt(vectorOf(256, hasMin ? 2 : 1)));
-    break;
-  }
+  for (int64_t i = 0; i < ofPair / 4; ++i)
+    read.scales.push_back(vectorAt(e.add(vectorOf(0, ofPair), e.index(i))));
+  if (scaling.restOffset != 0)
+    read.minimums.push_back(vectorAt(vectorOf(scaling.restOffset, ofPair / 2)));
+  read.blocks.push_back(
+      vectorAt(vectorOf(scaling.blockOffset, scaling.blockPairBytes() / 4)));
   return read;
 }
 
@@ -276,58 +269,55 @@ Value LaneTiles::elementOfCode(const Tile &tile, int64_t unit, int64_t row,
   return e.sub(raised, e.f32((1 << format->codeBits()) + zero));
 }
 
+/// The minimum whose integer begins with bit `bit` of `word`, and the rest of
+/// which a vector has for two parts of each of two groups.
+Value LaneTiles::minimumOf(const Tile &tile, Value word, int64_t bit) {
+  const int64_t bits = 8 - scaling.bits, mask = (1 << bits) - 1;
+  if (scaling.restOffset == 0)
+    return field(word, bit + scaling.bits, mask);
+  Value rest = wordOf(tile.minimums.front(), 0, 1, 4,
+                      e.add(e.scaled(e.rem(group, 2), 2), e.div(tile.part, 2)));
+  Value by = arith::IndexCastOp::create(b, loc, b.getI32Type(),
+                                        e.scaled(e.rem(tile.part, 2), 16));
+  rest = arith::ShRUIOp::create(b, loc, rest, by);
+  Value high = masked(shifted(rest, bit / 2), 15);
+  return field(word, bit + scaling.bits, mask, high, bits);
+}
+
 LaneTiles::Scale LaneTiles::scaleOf(const Tile &tile, int64_t unit,
                                     int64_t row) {
-  const int64_t span = unit / 2;
-  const bool hasMin = format->minOffset >= 0;
+  const bool hasMin = scaling.minOffset != 0;
   Value factor, minimum;
-  // Word `number` of the `count` that this lane's group has.
-  auto ofBlock = [&](int64_t count, int64_t number) {
-    return wordOf(tile.blocks.front(), number, count, 4 / count,
-                  e.rem(group, 4 / count));
-  };
-  switch (format->subScales) {
-  case ::kf::SubScales::None: {
+  if (scaling.integers == 0) {
     Value second = e.rem(tile.part, 2);
-    factor = half(wordOf(tile.scales.front(), row, 2, 2, second), span);
+    factor = half(wordOf(tile.scales.front(), row, 2, 2, second), unit / 2);
     if (hasMin)
-      minimum = half(wordOf(tile.minimums.front(), row, 2, 2, second), span);
-    break;
-  }
-  case ::kf::SubScales::Packed6: {
-    Value word = wordOf(tile.scales.front(), 0, 1, 4, tile.part);
-    const int64_t byte = 8 * (2 * row + span);
-    Value d = ofBlock(2, row);
-    factor = e.mul(half(d, 0), field(word, byte, 63));
-    Value rest =
-        wordOf(tile.minimums.front(), 0, 1, 4,
-               e.add(e.scaled(e.rem(group, 2), 2), e.div(tile.part, 2)));
-    Value by = arith::IndexCastOp::create(b, loc, b.getI32Type(),
-                                          e.scaled(e.rem(tile.part, 2), 16));
-    rest = arith::ShRUIOp::create(b, loc, rest, by);
-    Value high = masked(shifted(rest, 8 * row + 4 * span), 15);
-    minimum = e.mul(half(d, 1), field(word, byte + 6, 3, high, 2));
-    break;
-  }
-  case ::kf::SubScales::TopsFirst6: {
-    Value word = wordOf(tile.scales.front(), 0, 1, 4, tile.part);
-    factor = e.mul(half(ofBlock(1, 0), row),
-                   e.sub(field(word, 8 * (2 * row + span), 255), e.f32(128)));
-    break;
-  }
-  default: {
-    Value word =
-        wordOf(tile.scales[unit / 4], unit / 2 * 2 % 4, 1, 2, tile.part);
-    const int64_t byte = 8 * (2 * row + unit % 2);
-    if (hasMin) {
-      Value d = ofBlock(2, row);
-      factor = e.mul(half(d, 0), field(word, byte, 15));
-      minimum = e.mul(half(d, 1), field(word, byte + 4, 15));
+      minimum =
+          half(wordOf(tile.minimums.front(), row, 2, 2, second), unit / 2);
+  } else {
+    // Of blocks, word `number` of those that this lane's group has.
+    const int64_t ofPair = scaling.blockPairBytes() / 4;
+    auto ofBlock = [&](int64_t number) {
+      return wordOf(tile.blocks.front(), number, ofPair, 4 / ofPair,
+                    e.rem(group, 4 / ofPair));
+    };
+    // A part has a word for each two of its integers.
+    const bool isOfSpan = scaling.integers == 8;
+    const int64_t number = isOfSpan ? unit / 2 : unit;
+    Value word = isOfSpan
+                     ? wordOf(tile.scales.front(), 0, 1, parts(), tile.part)
+                     : wordOf(tile.scales[number / 4], number / 2 * 2 % 4, 1,
+                              parts(), tile.part);
+    const int64_t bit = 8 * (2 * row + number % 2);
+    Value integer = field(word, bit, (1 << scaling.bits) - 1);
+    if (!hasMin) {
+      factor =
+          e.mul(half(ofBlock(0), row), e.sub(integer, e.f32(scaling.above)));
     } else {
-      Value d = ofBlock(1, 0);
-      factor = e.mul(half(d, row), e.sub(field(word, byte, 255), e.f32(128)));
+      Value d = ofBlock(row);
+      factor = e.mul(half(d, 0), integer);
+      minimum = e.mul(half(d, 1), minimumOf(tile, word, bit));
     }
-  }
   }
   Scale scale = {factor, Value()};
   if (isRaised(*format))

@@ -75,6 +75,7 @@ public:
 private:
   Value codeBits(const Tile &tile, int64_t unit, int64_t row, int64_t j);
   Value elementOfCode(const Tile &tile, int64_t unit, int64_t row, int64_t j);
+  Value minimumOf(const Tile &tile, Value word, int64_t bit);
   Value vectorAt(Value place);
   Value wordAt(ArrayRef<Value> vectors, int64_t number);
   Value wordOf(Value vector, int64_t first, int64_t stride, int64_t count,
@@ -90,6 +91,7 @@ private:
   Location loc;
   Type element;
   const ::kf::BlockFormat *format = nullptr; // of blocks
+  ::kf::FragmentScales scaling;              // of these
   ::kf::FragmentTile tile;
   Value group, inGroup, table;
   Value buffer;

@@ -189,8 +189,8 @@ public:
             getStorage(cast<QuantType>(elementOf(argument)).getFormat())),
         tiles(e, product, argument, column, ring),
         spansOfUnits(e.shape.mma->lineTiles()),
-        dividesScales(e.shape.mma->isForWarpgroups &&
-                      format.subScales == ::kf::SubScales::Packed6) {}
+        dividesScales(e.shape.mma->isForWarpgroups && scaling.restOffset != 0) {
+  }
 
   void copy(const MmaStep &step) override {
     if (step.number == 0)
@@ -202,8 +202,8 @@ public:
     const int64_t half = sixteen % 2;
     if (dividesScales && sixteen == 0) {
       if (step.number == 0)
-        ofLane = findPackedScales(scalesAt(step.k, unit), lanes.inGroup);
-      ofStep = scalesOfLane(step.number);
+        ofLane = findPair(scalesAt(step.k, unit), lanes.inGroup);
+      ofStep = pairOfLane(step.number);
     }
     const Span &span =
         readSpan(step.k, unit, spanOf(*e.shape.mma, step, sixteen));
@@ -220,9 +220,9 @@ private:
   /// added to the products, or null.
   using Scales = std::array<std::pair<Value, Value>, 2>;
 
-  /// Of Packed6, what goes with two spans, as words: of both rows, their
-  /// scales, and what is added to the products.
-  struct PackedScales {
+  /// What goes with two spans, or with both halves of one, as words: of both
+  /// rows, their scales, and what is added to the products, or null.
+  struct ScalePair {
     std::array<Value, 2> scales, rests;
   };
 
@@ -273,94 +273,86 @@ private:
 
   /// Those of the halves of span number `span`.
   std::array<Scales, 2> findScales(Value scales, int64_t span) {
-    auto at = [&](Value index, int64_t bytes, int64_t first) {
-      return code.advance(code.advance(scales, e.scaled(index, bytes)), first);
-    };
-    const bool hasMin = format.minOffset >= 0;
-    Scales ofSpan;
-    switch (format.subScales) {
-    case ::kf::SubScales::None: {
-      const int64_t first = 8 * (span / 2);
-      SmallVector<Value> d = code.loadRegisters(at(lanes.group, 32, first), 8);
-      SmallVector<Value> m;
-      if (hasMin)
-        m = code.loadRegisters(at(lanes.group, 32, 256 + first), 8);
-      for (int64_t row = 0; row < 2; ++row)
-        ofSpan[row] = {twice(d[row], span % 2),
-                       hasMin ? twice(m[row], span % 2) : Value()};
-      return {ofSpan, ofSpan};
-    }
-    case ::kf::SubScales::Packed6: {
-      PackedScales both =
-          dividesScales ? ofStep : findPackedScales(scales, e.index(span / 2));
-      for (int64_t row = 0; row < 2; ++row)
-        ofSpan[row] = {twice(both.scales[row], span % 2),
-                       twice(both.rests[row], span % 2)};
-      return {ofSpan, ofSpan};
-    }
-    case ::kf::SubScales::TopsFirst6: {
-      Value own = loadWord(at(lanes.group, 16, 4 * (span / 2)), 4);
-      Value d = code.loadRegisters(at(lanes.group, 4, 128), 4)[0];
-      for (int64_t row = 0; row < 2; ++row) {
-        Value bytes = code.selectBytes(own, e.word(0), row ? 0x4342 : 0x4140);
-        Value scale = times(numbersOf(bytes, 128), twice(d, row));
-        ofSpan[row] = {twice(wordOf(scale), span % 2), Value()};
-      }
-      return {ofSpan, ofSpan};
-    }
-    default:
-      break;
-    }
-    Value own =
-        loadWord(at(lanes.group, 32, 8 * (span % 4) + 4 * (span / 4)), 4);
-    SmallVector<Value> d = hasMin
-                               ? code.loadRegisters(at(lanes.group, 8, 256), 8)
-                               : code.loadRegisters(at(lanes.group, 4, 256), 4);
+    if (!hasSubScales())
+      return findScalesOfSpan(scales, span);
+    const bool areOfSpans = scaling.integers == 8;
+    const int64_t word =
+        scaling.integerAt(
+            0, 0, static_cast<int>(areOfSpans ? span / 2 * 2 : 2 * span)) /
+        4;
+    ScalePair both = dividesScales ? ofStep : findPair(scales, e.index(word));
     std::array<Scales, 2> ofHalves;
-    for (int64_t row = 0; row < 2; ++row) {
-      Value bytes = code.selectBytes(own, e.word(0), row ? 0x4342 : 0x4140);
-      Value scale, min;
-      if (hasMin) {
-        scale =
-            times(numbersOf(masked(bytes, 0x000f000f), 0), twice(d[row], 0));
-        min = wordOf(
-            negated(times(numbersOf(masked(shifted(bytes, 4), 0x000f000f), 0),
-                          twice(d[row], 1))));
-      } else {
-        scale = times(numbersOf(bytes, 128), twice(d[0], row));
+    for (int64_t half = 0; half < 2; ++half)
+      for (int64_t row = 0; row < 2; ++row) {
+        const int64_t number = areOfSpans ? span % 2 : half;
+        ofHalves[half][row] = {twice(both.scales[row], number),
+                               both.rests[row] ? twice(both.rests[row], number)
+                                               : Value()};
       }
-      for (int64_t half = 0; half < 2; ++half)
-        ofHalves[half][row] = {twice(wordOf(scale), half),
-                               min ? twice(min, half) : Value()};
-    }
     return ofHalves;
   }
 
-  /// Those of spans 2 `number` and 2 `number` + 1.
-  PackedScales findPackedScales(Value scales, Value number) {
+  /// The same where spans have d and m.
+  std::array<Scales, 2> findScalesOfSpan(Value scales, int64_t span) {
+    auto load = [&](int64_t first) {
+      Value ofGroup =
+          code.advance(scales, e.scaled(lanes.group, scaling.pairBytes()));
+      return code.loadRegisters(code.advance(ofGroup, first + 8 * (span / 2)),
+                                8);
+    };
+    const bool hasMin = scaling.minOffset != 0;
+    SmallVector<Value> d = load(0), m;
+    if (hasMin)
+      m = load(scaling.minOffset);
+    Scales ofSpan;
+    for (int64_t row = 0; row < 2; ++row)
+      ofSpan[row] = {twice(d[row], span % 2),
+                     hasMin ? twice(m[row], span % 2) : Value()};
+    return {ofSpan, ofSpan};
+  }
+
+  /// What word number `number` of this lane's group has the integers of.
+  ScalePair findPair(Value scales, Value number) {
     auto at = [&](int64_t ofGroup, int64_t ofNumber, int64_t first) {
-      Value offset =
-          e.add(e.scaled(lanes.group, ofGroup), e.scaled(number, ofNumber));
+      Value offset = e.scaled(lanes.group, ofGroup);
+      if (std::optional<int64_t> known = getConstantIntValue(number))
+        first += ofNumber * *known;
+      else if (ofNumber != 0)
+        offset = e.add(offset, e.scaled(number, ofNumber));
       return code.advance(code.advance(scales, offset), first);
     };
-    Value own = loadWord(at(16, 4, 0), 4), rest = loadWord(at(8, 2, 128), 2);
-    SmallVector<Value> d = code.loadRegisters(at(8, 0, 192), 8);
-    PackedScales both;
+    const int64_t ofPair = scaling.pairBytes(), bits = scaling.bits;
+    const int64_t ofBlocks = scaling.blockPairBytes();
+    const bool hasMin = scaling.minOffset != 0;
+    Value own = loadWord(at(ofPair, 4, 0), 4), rest;
+    if (scaling.restOffset != 0)
+      rest = loadWord(at(ofPair / 2, 2, scaling.restOffset), 2);
+    SmallVector<Value> d =
+        code.loadRegisters(at(ofBlocks, 0, scaling.blockOffset), ofBlocks);
+    auto lowBits = [&](Value bytes, int64_t count) {
+      return masked(bytes, ((1 << count) - 1) * int64_t(0x00010001));
+    };
+    ScalePair both;
     for (int64_t row = 0; row < 2; ++row) {
       Value bytes = code.selectBytes(own, e.word(0), row ? 0x4342 : 0x4140);
-      Value scale =
-          times(numbersOf(masked(bytes, 0x003f003f), 0), twice(d[row], 0));
-      Value min =
-          times(numbersOf(packedMinimums(own, rest, row), 0), twice(d[row], 1));
-      both.scales[row] = wordOf(scale);
-      both.rests[row] = wordOf(negated(min));
+      if (!hasMin) {
+        both.scales[row] =
+            wordOf(times(numbersOf(bytes, scaling.above), twice(d[0], row)));
+        continue;
+      }
+      both.scales[row] =
+          wordOf(times(numbersOf(lowBits(bytes, bits), 0), twice(d[row], 0)));
+      Value min = rest ? packedMinimums(own, rest, row)
+                       : lowBits(shifted(bytes, bits), 8 - bits);
+      both.rests[row] =
+          wordOf(negated(times(numbersOf(min, 0), twice(d[row], 1))));
     }
     return both;
   }
 
-  /// Those that lane `number` of this lane's group has found.
-  PackedScales scalesOfLane(int64_t number) {
-    PackedScales both;
+  /// That which lane `number` of this lane's group has found.
+  ScalePair pairOfLane(int64_t number) {
+    ScalePair both;
     for (int64_t row = 0; row < 2; ++row) {
       both.scales[row] = code.ofGroup(ofLane.scales[row], number);
       both.rests[row] = code.ofGroup(ofLane.rests[row], number);
@@ -396,7 +388,7 @@ private:
   // Warpgroups take a tile's steps in turn, each of two spans: lane i of four
   // finds the scales of step number i for all of them.
   const bool dividesScales;
-  PackedScales ofLane, ofStep;
+  ScalePair ofLane, ofStep;
 };
 
 } // namespace

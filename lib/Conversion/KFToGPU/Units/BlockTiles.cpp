@@ -21,7 +21,8 @@ BlockTiles::BlockTiles(GPUEmitter &emitter, Sums sumsOfX,
                        const BlockLanes &lanes, const ::kf::BlockFormat &format)
     : e(emitter), b(emitter.b), loc(emitter.loc), code(emitter),
       sumsOfX(sumsOfX), lanes(lanes), format(format),
-      tileOf(*::kf::findFragmentTile(format.type)) {}
+      tileOf(*::kf::findFragmentTile(format.type)),
+      scaling(::kf::findFragmentScales(format)) {}
 
 //===----------------------------------------------------------------------===//
 // Words
@@ -135,25 +136,22 @@ void BlockTiles::loadScales(Tile &tile, Value pointer) {
                         first);
   };
   pointer = code.advance(pointer, 512 * tileOf.vectors);
+  const int64_t ofPair = scaling.pairBytes(), ofLane = ofPair / 4;
+  tile.scales = loadWords(at(lanes.group, ofPair), ofPair / 4);
   const bool hasMinimums = StreamShape::hasMinimums(sumsOfX);
-  if (format.subScales == ::kf::SubScales::Packed6) {
-    tile.scales = loadWords(at(lanes.group, 16), 4);
-    tile.own = code.loadRegisters(at(lanes.lane, 4), 4);
-    llvm::append_range(tile.own, code.loadRegisters(at(lanes.lane, 2, 128), 2));
-    tile.blocks = loadWords(at(lanes.group, 8, 192), 2);
-    return;
-  }
-  if (format.subScales == ::kf::SubScales::TopsFirst6) {
-    tile.scales = loadWords(at(lanes.group, 16), 4);
-    tile.blocks = code.loadRegisters(at(lanes.group, 4, 128), 4);
-    return;
-  }
-  tile.scales = loadWords(at(lanes.group, 32), 8);
   if (hasMinimums)
-    tile.own = loadWords(at(lanes.lane, 8, hasSubScales() ? 0 : 256), 2);
-  if (hasSubScales())
-    tile.blocks = hasMinimums ? loadWords(at(lanes.group, 8, 256), 2)
-                              : code.loadRegisters(at(lanes.group, 4, 256), 4);
+    tile.own = loadWords(
+        at(lanes.lane, ofLane, hasSubScales() ? 0 : scaling.minOffset),
+        ofLane / 4);
+  if (hasMinimums && scaling.restOffset != 0)
+    llvm::append_range(tile.own, code.loadRegisters(at(lanes.lane, ofLane / 2,
+                                                       scaling.restOffset),
+                                                    ofLane / 2));
+  if (!hasSubScales())
+    return;
+  const int64_t ofBlocks = scaling.blockPairBytes();
+  tile.blocks =
+      loadWords(at(lanes.group, ofBlocks, scaling.blockOffset), ofBlocks / 4);
 }
 
 SmallVector<Value> BlockTiles::beginTile(const Tile &tile,
@@ -228,29 +226,15 @@ Value BlockTiles::lookUp(Value word, int64_t first) {
 }
 
 std::pair<Value, Value> BlockTiles::scalesOf(const Tile &tile, int64_t number) {
-  const int64_t odd = number % 2;
-  if (StreamShape::hasHalves(sumsOfX)) {
-    Value scales = tile.scales[number % 8 / 2 * 2 + number / 8];
-    auto of = [&](int64_t row) -> Value {
-      if (format.subScales == ::kf::SubScales::Nibbles)
-        return byte(scales, 2 * row + odd, 15);
-      return e.sub(byte(scales, 2 * row + odd, 0xff), e.f32(128));
-    };
-    return {of(0), of(1)};
-  }
-  if (format.subScales == ::kf::SubScales::TopsFirst6) {
-    Value scales = tile.scales[number / 2];
-    auto of = [&](int64_t row) {
-      return e.sub(byte(scales, 2 * row + odd, 0xff), e.f32(128));
-    };
-    return {of(0), of(1)};
-  }
-  if (hasSubScales()) {
-    Value scales = tile.scales[number / 2];
-    return {byte(scales, odd, 63), byte(scales, 2 + odd, 63)};
-  }
-  return {half(tile.scales[number / 2 * 2], odd),
-          half(tile.scales[number / 2 * 2 + 1], odd)};
+  if (!hasSubScales())
+    return {half(tile.scales[number / 2 * 2], number % 2),
+            half(tile.scales[number / 2 * 2 + 1], number % 2)};
+  auto of = [&](int row) -> Value {
+    const int64_t at = scaling.integerAt(0, row, static_cast<int>(number));
+    Value scale = byte(tile.scales[at / 4], at % 4, (1 << scaling.bits) - 1);
+    return scaling.above ? e.sub(scale, e.f32(scaling.above)) : scale;
+  };
+  return {of(0), of(1)};
 }
 
 SmallVector<SmallVector<Value>> BlockTiles::minimums(const Tile &tile) {
@@ -262,13 +246,13 @@ SmallVector<SmallVector<Value>> BlockTiles::minimums(const Tile &tile) {
     add(tile.own[0], tile.own[1]);
     return operands;
   }
-  if (format.subScales == ::kf::SubScales::Nibbles) { // above their scales
+  if (scaling.restOffset == 0) { // above their scales
     for (Value bytes : tile.own) {
       Value rows[2];
       for (int64_t row = 0; row < 2; ++row)
         rows[row] = masked(
             shifted(code.selectBytes(bytes, e.word(0), row ? 0x4342 : 0x4140),
-                    4),
+                    scaling.bits),
             0x000f000f);
       add(rows[0], rows[1]);
     }

@@ -79,14 +79,12 @@ protected:
   /// one.
   std::pair<Value, Value> scalesOf(const Tile &tile, int64_t number);
   /// Whether d and m have sub-blocks with integer scales.
-  bool hasSubScales() const {
-    return format.subScales != ::kf::SubScales::None;
-  }
+  bool hasSubScales() const { return scaling.integers != 0; }
   /// Left operands whose columns are the minimums of eight spans, or halves of
   /// them, twice: f16, or integers as codes are.
   SmallVector<SmallVector<Value>> minimums(const Tile &tile);
-  /// Of Packed6, those of two spans of row `row`: integers in a word's halves,
-  /// from the word of their scales and what has their other bits.
+  /// Those of two spans of row `row`, where a part of them lies apart: integers
+  /// in a word's halves, from the word of their scales and that part.
   Value packedMinimums(Value scales, Value rest, int64_t row);
   /// What the products of minimums of both rows and of sums of x that are
   /// scaled by minimumScale are multiplied by, to be added to those of codes.
@@ -126,6 +124,7 @@ protected:
   const BlockLanes lanes;
   const ::kf::BlockFormat &format;
   const ::kf::FragmentTile tileOf;
+  const ::kf::FragmentScales scaling;
 };
 
 } // namespace mlir::kf
