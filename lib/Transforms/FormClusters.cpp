@@ -8,6 +8,7 @@
 
 #include "FormClusters.h"
 
+#include "kf/Transforms/KernelKey.h"
 #include "kf/Transforms/KernelLimits.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -72,10 +73,23 @@ bool isCacheUsedBetween(Operation *producer, Operation *consumer) {
   return false;
 }
 
+/// Rows of the tensor that an op's loops are over.
+struct RowLimit {
+  func::FuncOp function;
+  int64_t maxTokens;
+
+  /// Whether `tensor` has at most `rows` rows.
+  bool holds(Value tensor, int64_t rows) const {
+    return getMostRows(function, cast<RankedTensorType>(tensor.getType()),
+                       maxTokens) <= rows;
+  }
+};
+
 /// Why `producer` does not join `cluster` through its use by `consumer`; empty
 /// where it does.
-StringRef whyApart(const FusionRules &rules, const Cluster &cluster,
-                   Operation *producer, Operation *consumer) {
+StringRef whyApart(const FusionRules &rules, const RowLimit &limit,
+                   const Cluster &cluster, Operation *producer,
+                   Operation *consumer) {
   auto unless = [](bool joins, StringRef reason) {
     return joins ? StringRef() : reason;
   };
@@ -93,8 +107,9 @@ StringRef whyApart(const FusionRules &rules, const Cluster &cluster,
     if (!isNorm(producer) || !producer->hasOneUse() ||
         consumer->getOperand(0) != producer->getResult(0))
       return "a product computes nothing but the norm of its rows";
-    return unless(rules.normIntoMatmul,
-                  "the target's products take normalized rows from memory");
+    return unless(limit.holds(producer->getResult(0), rules.mostRowsOfNorm),
+                  "the target's products take so many normalized rows from "
+                  "memory");
   case OperandReads::RowsOrNorm:
     if (isNorm(producer))
       return unless(producer->hasOneUse(), "its result is read twice");
@@ -219,7 +234,9 @@ void Cluster::addViews(Operation *op) {
 }
 
 SmallVector<Cluster> mlir::kf::formClusters(func::FuncOp function,
-                                            const FusionRules &rules) {
+                                            const FusionRules &rules,
+                                            int64_t maxTokens) {
+  const RowLimit limit = {function, maxTokens};
   SmallVector<Cluster> clusters;
   DenseSet<Operation *> taken;
   for (Operation &op : llvm::reverse(function.getBody().front())) {
@@ -231,7 +248,7 @@ SmallVector<Cluster> mlir::kf::formClusters(func::FuncOp function,
     for (size_t next = 0; rules.fuses && next < cluster.ops.size(); ++next) {
       Operation *consumer = cluster.ops[next];
       if (auto attention = dyn_cast<CacheAttentionInterface>(consumer);
-          attention && rules.appendIntoAttention)
+          attention && limit.holds(attention.getQ(), rules.mostRowsOfAppend))
         if (KVAppendOp append = findAppend(attention);
             append && !taken.contains(append) && cluster.add(append)) {
           LDBG() << "the append of layer " << append.getLayer()
@@ -242,7 +259,7 @@ SmallVector<Cluster> mlir::kf::formClusters(func::FuncOp function,
         Operation *producer = operand.getDefiningOp();
         if (!producer || isStructural(producer) || taken.contains(producer))
           continue;
-        StringRef reason = whyApart(rules, cluster, producer, consumer);
+        StringRef reason = whyApart(rules, limit, cluster, producer, consumer);
         if (reason.empty() && !cluster.add(producer))
           reason = "the kernel has as many ops as it may have";
         reportFusion(function, producer, consumer, reason);

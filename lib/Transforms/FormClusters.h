@@ -38,10 +38,11 @@ private:
   void addViews(Operation *op);
 };
 
-/// Clusters of a function's body in program order. What stays apart is told by
-/// remarks of kf-form-kernels.
+/// Clusters of a function's body in program order. Rows whose number it does
+/// not say are up to `maxTokens`. What stays apart is told by remarks of
+/// kf-form-kernels.
 SmallVector<Cluster> formClusters(func::FuncOp function,
-                                  const FusionRules &rules);
+                                  const FusionRules &rules, int64_t maxTokens);
 
 } // namespace mlir::kf
 

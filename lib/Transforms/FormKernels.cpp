@@ -34,12 +34,6 @@ using namespace mlir::kf;
 
 namespace {
 
-/// The reference alone computes these; other targets have them expanded.
-bool isExpanded(Operation *op) {
-  return isa<MlpOp, RouteOp, ScaledDotProductAttentionOp, RotaryEmbeddingOp,
-             CrossEntropyOp, MatmulDgradOp>(op);
-}
-
 /// Views that one op reads through; whatever works on a kernel follows them.
 constexpr size_t maxViews = 32;
 /// Kernels of a module: models have some dozens.
@@ -158,8 +152,9 @@ private:
       }
       Value outer = values.lookup(operand);
       if (Type cache = operand.getType(); isCache(cache))
-        outer = CacheLayerOp::create(program, op->getLoc(),
-                                     withLayers(cache, 1), outer, getLayer(op));
+        outer =
+            CacheLayerOp::create(program, op->getLoc(), withLayers(cache, 1),
+                                 outer, cast<LayerOpInterface>(op).getLayer());
       inner.map(operand, body.addArgument(outer.getType(), operand.getLoc()));
       operands.push_back(outer);
     }
@@ -183,22 +178,10 @@ private:
     return false;
   }
 
-  static int64_t getLayer(Operation *op) {
-    if (auto attention = dyn_cast<CacheAttentionInterface>(op))
-      return attention.getLayer();
-    if (auto delta = dyn_cast<GatedDeltaOp>(op))
-      return delta.getLayer();
-    return cast<KVAppendOp>(op).getLayer();
-  }
-
   /// A kernel sees one layer of the cache, which the program picks.
   static void useOneLayer(Operation *op) {
-    if (auto attention = dyn_cast<CacheAttentionInterface>(op))
-      attention.setLayer(0);
-    if (auto append = dyn_cast<KVAppendOp>(op))
-      append.setLayer(0);
-    if (auto delta = dyn_cast<GatedDeltaOp>(op))
-      delta.setLayer(0);
+    if (auto ofLayer = dyn_cast<LayerOpInterface>(op))
+      ofLayer.setLayer(0);
   }
 
   /// The kernel with this body; made if there is none yet.
@@ -370,7 +353,7 @@ private:
           constant && isDynamic(constant.getType()))
         return constant.emitOpError("kf-form-kernels: a constant has a static "
                                     "shape; fold by kf-canonicalize");
-      if (isStructural(&op) || isExpanded(&op) || isTileable(&op) ||
+      if (isStructural(&op) || op.hasTrait<Expanded>() || isTileable(&op) ||
           isCollective(&op))
         continue;
       if (isa<tensor::CastOp>(op))
@@ -551,9 +534,9 @@ private:
     FusionRules rules;
     if (auto target =
             getOperation()->getAttrOfType<TargetAttrInterface>(kTargetAttrName))
-      rules = target.getFusionRules(tokens);
+      rules = target.getFusionRules();
     rules.fuses &= fuse;
-    for (const Cluster &cluster : formClusters(function, rules)) {
+    for (const Cluster &cluster : formClusters(function, rules, tokens)) {
       if (isCollective(cluster.root())) { // alone, and no kernel
         builder.clone(*cluster.root(), values);
         continue;

@@ -679,10 +679,7 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
     return fail("tile and unroll make more than 1024 multiplications a thread "
                 "and step");
   shape.workgroupBytes += 4 * shape.statistics * shape.rows;
-  if (shape.threads[0] > 1 && shape.tileRows == shape.rows &&
-      shape.tileColumns * shape.threads[1] == shape.columns) {
-    if (schedule.getReduction() != 0)
-      return fail("reduction is for products that are staged");
+  if (schedule.getSums() == SumOwner::Shared) {
     shape.sharing = shape.threads[0];
     shape.sharedElements = std::min<int64_t>(
         {shape.tileRows * shape.tileColumns, shape.threads[0], 8});

@@ -83,9 +83,9 @@ private:
   }
   void addSimt(ArrayRef<int64_t> workgroup, ArrayRef<int64_t> threads,
                ArrayRef<int64_t> tile = {}, int64_t reduction = 0,
-               int64_t unroll = 1) {
+               int64_t unroll = 1, SumOwner sums = SumOwner::Own) {
     add(SimtScheduleAttr::get(context, workgroup, threads, tile, reduction,
-                              unroll));
+                              unroll, sums));
   }
 
   int64_t rowsOf(RankedTensorType type) {
@@ -107,7 +107,7 @@ private:
             for (int64_t unroll : {2, 4, 8})
               if (height * ofThread * unroll <= mostProducts)
                 addSimt({height, y * ofThread}, {x, y, 1}, {height, ofThread},
-                        0, unroll);
+                        0, unroll, SumOwner::Shared);
   }
 
   /// Threads have elements of a tile each, whose operands are staged.

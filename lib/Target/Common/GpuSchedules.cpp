@@ -70,10 +70,11 @@ constexpr int64_t dividedWarps = 8, loneWarps = 4;
 struct Draft {
   SmallVector<int64_t> workgroup, tile, threads;
   int64_t reduction = 0, unroll = 1;
+  SumOwner sums = SumOwner::Own;
 
   SimtScheduleAttr get(MLIRContext *context) const {
     return SimtScheduleAttr::get(context, workgroup, threads, tile, reduction,
-                                 unroll);
+                                 unroll, sums);
   }
 };
 
@@ -150,6 +151,7 @@ private:
     draft.tile = {rows, columns};
     draft.threads = {x, y, 1};
     draft.unroll = hasBlocks || rows > 4 ? 2 : rows > 2 ? 4 : 8;
+    draft.sums = SumOwner::Shared;
     return draft.get(context);
   }
 
@@ -570,11 +572,11 @@ private:
 
 } // namespace
 
-FusionRules mlir::kf::getGpuFusionRules(int64_t rows) {
+FusionRules mlir::kf::getGpuFusionRules() {
   // A workgroup computes the statistics of its rows itself. Of a product of
   // many rows, that is each row again for every few columns.
   FusionRules rules;
-  rules.normIntoMatmul = rows <= kGpuFewRows;
+  rules.mostRowsOfNorm = kGpuFewRows;
   rules.roundingIntoAttention = true;
   return rules;
 }

@@ -18,10 +18,10 @@ namespace {
 
 struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
   StringRef getDevice(Attribute) const { return "cuda"; }
-  FusionRules getFusionRules(Attribute, int64_t rows) const {
-    FusionRules rules = getGpuFusionRules(rows);
+  FusionRules getFusionRules(Attribute) const {
+    FusionRules rules = getGpuFusionRules();
     // Each row appends those of its sequence itself.
-    rules.appendIntoAttention = rows <= kGpuFewRows;
+    rules.mostRowsOfAppend = kGpuFewRows;
     return rules;
   }
   bool appendsInAttention(Attribute) const { return true; }

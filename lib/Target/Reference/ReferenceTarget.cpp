@@ -28,9 +28,7 @@ struct ReferenceTargetModel
     machine.sharesRegisters = false;
     return machine;
   }
-  FusionRules getFusionRules(Attribute, int64_t) const {
-    return {/*fuses=*/false};
-  }
+  FusionRules getFusionRules(Attribute) const { return {/*fuses=*/false}; }
   KVCacheType getCacheLayout(Attribute, KVCacheType cache) const {
     return cache;
   }

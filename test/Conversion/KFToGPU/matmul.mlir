@@ -101,7 +101,7 @@ kf.kernel @edge(%x: tensor<3x5xf32>, %w: tensor<7x5xf32>) -> tensor<3x7xf32>
 // through workgroup memory, 17 floats apart, and one thread adds and stores
 // each of the 2 x 3 x 2 elements.
 kf.kernel @shared(%x: tensor<2x200xf32>, %w: tensor<40x200xbf16>) -> tensor<2x40xf32>
-    attributes {schedule = #kf.simt<workgroup = [2, 6], threads = [16, 2], tile = [2, 3], unroll = 4>} {
+    attributes {schedule = #kf.simt<workgroup = [2, 6], threads = [16, 2], tile = [2, 3], unroll = 4, sums = shared>} {
   %0 = kf.matmul %x, %w : tensor<2x200xf32>, tensor<40x200xbf16>
   kf.yield %0 : tensor<2x40xf32>
 }
@@ -130,7 +130,7 @@ kf.kernel @shared(%x: tensor<2x200xf32>, %w: tensor<40x200xbf16>) -> tensor<2x40
 
 // Eight elements at a time; barriers keep their parts apart.
 kf.kernel @many_shared(%x: tensor<9x32xf32>, %w: tensor<2x40x32xf16>) -> tensor<9x40xf32>
-    attributes {schedule = #kf.simt<workgroup = [9, 1], threads = [8, 1], tile = [9, 1], unroll = 1>} {
+    attributes {schedule = #kf.simt<workgroup = [9, 1], threads = [8, 1], tile = [9, 1], unroll = 1, sums = shared>} {
   %0 = kf.matmul %x, %w glu(silu) : tensor<9x32xf32>, tensor<2x40x32xf16>
   kf.yield %0 : tensor<9x40xf32>
 }
@@ -149,7 +149,7 @@ kf.kernel @many_shared(%x: tensor<9x32xf32>, %w: tensor<2x40x32xf16>) -> tensor<
 
 // Elements of 8 bits are widened one by one, and sums scaled.
 kf.kernel @float8(%x: tensor<1x64xf32>, %w: tensor<40x64xf8E4M3FN>, %s: tensor<40xf32>) -> tensor<1x40xf32>
-    attributes {schedule = #kf.simt<workgroup = [1, 8], threads = [8, 4], tile = [1, 2]>} {
+    attributes {schedule = #kf.simt<workgroup = [1, 8], threads = [8, 4], tile = [1, 2], sums = shared>} {
   %0 = kf.matmul %x, %w weight_scales(%s : tensor<40xf32>) : tensor<1x64xf32>, tensor<40x64xf8E4M3FN>
   kf.yield %0 : tensor<1x40xf32>
 }

@@ -229,7 +229,7 @@ kf.kernel @held_blocks(%x: tensor<?x544xf16>, %w: tensor<2x8x544x!kf.quant<q4_0>
 // Threads that take elements one by one find them in their tiles: row 8 to 15
 // of a row block in the second and fourth word of a lane.
 kf.kernel @by_element(%x: tensor<1x40xf32>, %w: tensor<30x40xbf16, #kf.fragments>) -> tensor<1x30xf32>
-    attributes {schedule = #kf.simt<workgroup = [1, 8], threads = [8, 4], tile = [1, 2]>} {
+    attributes {schedule = #kf.simt<workgroup = [1, 8], threads = [8, 4], tile = [1, 2], sums = shared>} {
   %0 = kf.matmul %x, %w : tensor<1x40xf32>, tensor<30x40xbf16, #kf.fragments>
   kf.yield %0 : tensor<1x30xf32>
 }

@@ -4,8 +4,8 @@
 
 // CHECK-LABEL: kernel @gemv
 // CHECK-DAG:     #kf.stream<workgroup = [1, 16], {{.*}}> (default)
-// CHECK-DAG:     #kf.simt<workgroup = [1, 8], threads = [32, 4, 1], tile = [1, 2], unroll = 2>
-// CHECK-DAG:     #kf.simt<workgroup = [1, 4], threads = [128, 4, 1], tile = [1, 1], unroll = 4>
+// CHECK-DAG:     #kf.simt<workgroup = [1, 8], threads = [32, 4, 1], tile = [1, 2], unroll = 2, sums = shared>
+// CHECK-DAG:     #kf.simt<workgroup = [1, 4], threads = [128, 4, 1], tile = [1, 1], unroll = 4, sums = shared>
 // Threads that the device does not have are no candidates.
 // SMALL-LABEL: kernel @gemv
 // SMALL-NOT:     threads = [128,

@@ -13,16 +13,16 @@ kf.kernel @matmul(%x: tensor<?x64xf32>, %w: tensor<40x64xf32>) -> tensor<?x40xf3
 
 // Few rows: neighbouring threads share sums.
 // CHECK-LABEL: kf.kernel @gemv
-// CHECK-SAME:    #kf.simt<workgroup = [1, 8], threads = [32, 4, 1], tile = [1, 2], unroll = 8>
+// CHECK-SAME:    #kf.simt<workgroup = [1, 8], threads = [32, 4, 1], tile = [1, 2], unroll = 8, sums = shared>
 // SMALL-LABEL: kf.kernel @gemv
-// SMALL-SAME:    #kf.simt<workgroup = [1, 2], threads = [32, 1, 1], tile = [1, 2], unroll = 8>
+// SMALL-SAME:    #kf.simt<workgroup = [1, 2], threads = [32, 1, 1], tile = [1, 2], unroll = 8, sums = shared>
 kf.kernel @gemv(%x: tensor<1x64xf32>, %w: tensor<40x64xf32>) -> tensor<1x40xf32> {
   %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<40x64xf32>
   kf.yield %0 : tensor<1x40xf32>
 }
 
 // CHECK-LABEL: kf.kernel @batch
-// CHECK-SAME:    #kf.simt<workgroup = [16, 4], threads = [32, 4, 1], tile = [16, 1], unroll = 2>
+// CHECK-SAME:    #kf.simt<workgroup = [16, 4], threads = [32, 4, 1], tile = [16, 1], unroll = 2, sums = shared>
 kf.kernel @batch(%x: tensor<16x64xf32>, %w: tensor<40x64xf32>) -> tensor<16x40xf32> {
   %0 = kf.matmul %x, %w : tensor<16x64xf32>, tensor<40x64xf32>
   kf.yield %0 : tensor<16x40xf32>
@@ -30,7 +30,7 @@ kf.kernel @batch(%x: tensor<16x64xf32>, %w: tensor<40x64xf32>) -> tensor<16x40xf
 
 // More columns to a thread where the grid would become too large.
 // CHECK-LABEL: kf.kernel @vocabulary
-// CHECK-SAME:    #kf.simt<workgroup = [8, 16], threads = [32, 4, 1], tile = [8, 4], unroll = 2>
+// CHECK-SAME:    #kf.simt<workgroup = [8, 16], threads = [32, 4, 1], tile = [8, 4], unroll = 2, sums = shared>
 kf.kernel @vocabulary(%x: tensor<8x64xf32>, %w: tensor<400000x64xf32>) -> tensor<8x400000xf32> {
   %0 = kf.matmul %x, %w : tensor<8x64xf32>, tensor<400000x64xf32>
   kf.yield %0 : tensor<8x400000xf32>

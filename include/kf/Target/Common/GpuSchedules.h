@@ -26,7 +26,7 @@ inline constexpr int64_t kGpuGeneratingRows = 256;
 bool haveOwnKeys(CacheAttentionInterface op, int64_t rows);
 
 /// What is fused in programs of up to `rows` rows.
-FusionRules getGpuFusionRules(int64_t rows);
+FusionRules getGpuFusionRules();
 
 /// A schedule for `kernel`, which computes up to `rows` rows; null after the
 /// diagnostic of checkGpuSupport().

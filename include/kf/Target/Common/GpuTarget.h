@@ -22,9 +22,7 @@ struct GpuTargetModel : TargetAttrInterface::ExternalModel<Model, TargetAttr> {
   MachineDescription getMachine(Attribute target) const {
     return Model::describe(cast<TargetAttr>(target));
   }
-  FusionRules getFusionRules(Attribute, int64_t rows) const {
-    return getGpuFusionRules(rows);
-  }
+  FusionRules getFusionRules(Attribute) const { return getGpuFusionRules(); }
   /// The order in which lanes of matrix units, or threads like them, read it.
   Attribute getWeightLayout(Attribute target, RankedTensorType weight) const {
     Type element = weight.getElementType();

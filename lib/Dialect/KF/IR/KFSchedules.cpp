@@ -78,13 +78,29 @@ LogicalResult
 SimtScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                          ArrayRef<int64_t> workgroup, ArrayRef<int64_t> threads,
                          ArrayRef<int64_t> tile, int64_t reduction,
-                         int64_t unroll) {
+                         int64_t unroll, SumOwner sums) {
   FieldChecks checks(emitError);
   checks.inRange("workgroup", workgroup, 0, maxSize);
   checkThreads(checks, threads);
   checks.inRange("tile", tile, 1, maxTile);
   checks.inRange("reduction", reduction, 0, maxSize);
   checks.inRange("unroll", unroll, 1, 64);
+  if (sums == SumOwner::Own || checks.hasFailed())
+    return checks.result();
+  checks.check(threads.size() > 1 && threads[0] > 1 &&
+                   (threads.size() == 2 || threads[2] == 1),
+               "sums = shared needs threads = [2 or more, y]");
+  if (checks.hasFailed())
+    return failure();
+  checks.check(
+      tile.size() == 2 && workgroup.size() == 2 && workgroup[0] == tile[0] &&
+          workgroup[1] == tile[1] * threads[1],
+      "sums = shared needs tile = [rows, columns] and workgroup = [rows, "
+      "columns times threads along y]");
+  checks.check(reduction == 0,
+               "reduction is for operands that are staged, and sums = shared "
+               "stages none, found " +
+                   Twine(reduction));
   return checks.result();
 }
 

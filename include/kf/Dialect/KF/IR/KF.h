@@ -32,6 +32,8 @@
 
 #include "llvm/Support/Error.h"
 
+#include <limits>
+
 #include "kf/Dialect/KF/IR/KFDialect.h.inc"
 #include "kf/Dialect/KF/IR/KFScheduleInterface.h.inc"
 
@@ -101,6 +103,11 @@ inline bool isRowsTensor(Type type) {
 template <typename OpTy>
 class IntegersInMemory : public OpTrait::TraitBase<OpTy, IntegersInMemory> {};
 
+/// Trait of ops that become others before kernels are formed, where kernels are
+/// more than one op.
+template <typename OpTy>
+class Expanded : public OpTrait::TraitBase<OpTy, Expanded> {};
+
 /// Trait of ops whose operands and results have no dimension of size 0.
 template <typename OpTy>
 class NonEmptyTensors : public OpTrait::TraitBase<OpTy, NonEmptyTensors> {
@@ -137,11 +144,12 @@ namespace mlir::kf {
 struct FusionRules {
   /// Anything at all: elementwise ops with what they read or change, views.
   bool fuses = true;
-  /// A norm with the matmul whose rows it makes; else it is a kernel.
-  bool normIntoMatmul = true;
-  /// An append with the attention behind it that reads its layer of the cache;
-  /// else it is a kernel.
-  bool appendIntoAttention = false;
+  /// A norm with the matmul whose rows it makes, where these are at most so
+  /// many; else it is a kernel.
+  int64_t mostRowsOfNorm = std::numeric_limits<int64_t>::max();
+  /// An append with the attention behind it that reads its layer of the cache,
+  /// where that has at most so many rows; else it is a kernel.
+  int64_t mostRowsOfAppend = 0;
   /// The rounding of attention's result with the attention; else it is a
   /// kernel.
   bool roundingIntoAttention = false;

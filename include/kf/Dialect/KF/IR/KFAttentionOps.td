@@ -68,8 +68,8 @@ def KF_RopeOp : KF_LoopOp<"rope", [KF_IntegersInMemory, KF_Differentiable]> {
 def KF_AttentionOp : KF_Op<"attention", [AttrSizedOperandSegments,
     KF_NonEmptyTensors, KF_IntegersInMemory, InferTypeOpAdaptor,
     AllTypesMatch<["positions", "sequences"]>, KF_CacheAttentionInterface,
-    DeclareOpInterfaceMethods<KF_LoopOpInterface>, KF_FusionOpInterface,
-    KF_WorkOpInterface]> {
+    KF_LayerOpInterface, DeclareOpInterfaceMethods<KF_LoopOpInterface>,
+    KF_FusionOpInterface, KF_WorkOpInterface]> {
   let hasVerifier = 1;
   let summary = "causal attention of queries to a layer of the KV cache";
   let description = [{
@@ -149,8 +149,8 @@ def KF_AttentionOp : KF_Op<"attention", [AttrSizedOperandSegments,
 def KF_AttentionPartialOp : KF_Op<"attention_partial", [
     KF_NonEmptyTensors, KF_IntegersInMemory, InferTypeOpAdaptor,
     AllTypesMatch<["positions", "sequences"]>, KF_CacheAttentionInterface,
-    DeclareOpInterfaceMethods<KF_LoopOpInterface>, KF_FusionOpInterface,
-    KF_WorkOpInterface]> {
+    KF_LayerOpInterface, DeclareOpInterfaceMethods<KF_LoopOpInterface>,
+    KF_FusionOpInterface, KF_WorkOpInterface]> {
   let hasVerifier = 1;
   let summary = "kf.attention over parts of the keys";
   let description = [{
@@ -256,7 +256,7 @@ def KF_KVAppendOp : KF_Op<"kv_append", [
     KF_NonEmptyTensors, KF_IntegersInMemory, AllTypesMatch<["k", "v"]>,
     AllTypesMatch<["positions", "sequences"]>,
     DeclareOpInterfaceMethods<KF_LoopOpInterface>, KF_FusionOpInterface,
-    KF_WorkOpInterface]> {
+    KF_LayerOpInterface, KF_WorkOpInterface]> {
   let summary = "writes keys and values into a layer of the KV cache";
   let description = [{
     Stores row t of `k` and `v` at position p = `positions[t]` of sequence

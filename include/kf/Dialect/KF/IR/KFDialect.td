@@ -17,6 +17,12 @@ def KF_IntegersInMemory : NativeOpTrait<"IntegersInMemory"> {
   let cppNamespace = "::mlir::kf";
 }
 
+/// Other ops stand for the op before kernels are formed (kf-expand-mlp,
+/// kf-expand-route, kf-expand-tensors); the reference alone computes it.
+def KF_Expanded : NativeOpTrait<"Expanded"> {
+  let cppNamespace = "::mlir::kf";
+}
+
 /// No tensor among the operands and results has a dimension of size 0.
 def KF_NonEmptyTensors : NativeOpTrait<"NonEmptyTensors"> {
   let cppNamespace = "::mlir::kf";

@@ -15,7 +15,8 @@
 #ifndef KF_DIALECT_KF_IR_KFEXPERTOPS_TD
 #define KF_DIALECT_KF_IR_KFEXPERTOPS_TD
 
-def KF_RouteOp : KF_TensorOp<"route", [AttrSizedOperandSegments]> {
+def KF_RouteOp : KF_TensorOp<"route", [AttrSizedOperandSegments,
+                                       KF_Expanded]> {
   let summary = "the experts of each row, and how much each counts";
   let description = [{
     The `top` largest logits of each row, in descending order: `experts` are

@@ -147,6 +147,19 @@ def KF_DispatchInterface : OpInterface<"DispatchInterface"> {
   ];
 }
 
+def KF_LayerOpInterface : OpInterface<"LayerOpInterface"> {
+  let cppNamespace = "::mlir::kf";
+  let description = [{
+    An op that reads or changes one layer of a cache, which its kernel sees
+    alone.
+  }];
+  let methods = [
+    InterfaceMethod<"The layer.", "uint64_t", "getLayer">,
+    InterfaceMethod<"Names another layer.", "void", "setLayer",
+      (ins "uint64_t":$layer)>
+  ];
+}
+
 def KF_CacheAttentionInterface : OpInterface<"CacheAttentionInterface"> {
   let cppNamespace = "::mlir::kf";
   let description = [{
@@ -166,8 +179,6 @@ def KF_CacheAttentionInterface : OpInterface<"CacheAttentionInterface"> {
     InterfaceMethod<"The KV head of all heads of a tile; null outside of one.",
       "::mlir::Value", "getKvHead">,
     InterfaceMethod<"Layer of the cache.", "uint64_t", "getLayer">,
-    InterfaceMethod<"Names another layer.", "void", "setLayer",
-      (ins "uint64_t":$layer)>,
     InterfaceMethod<"What scores are multiplied by.", "::llvm::APFloat",
       "getScale">,
     InterfaceMethod<"Keys that a row sees, where it does not see all.",

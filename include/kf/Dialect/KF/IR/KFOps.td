@@ -184,7 +184,7 @@ def KF_MatmulOp : KF_LoopOp<"matmul",
   }];
 }
 
-def KF_MlpOp : KF_TensorOp<"mlp", [AttrSizedOperandSegments,
+def KF_MlpOp : KF_TensorOp<"mlp", [AttrSizedOperandSegments, KF_Expanded,
                                    KF_DifferentiableByParts]> {
   let summary = "feed-forward block, gated or plain";
   let description = [{

@@ -101,6 +101,10 @@ def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
   }];
 }
 
+def KF_SumOwner : KF_I32Enum<"SumOwner", "whose threads' sums are",
+                             [I32EnumAttrCase<"Own", 0, "own">,
+                              I32EnumAttrCase<"Shared", 1, "shared">]>;
+
 def KF_SimtScheduleAttr : KF_ScheduleAttr<"Simt", "simt"> {
   let summary = "scalar code for the threads of a GPU's workgroup";
   let description = [{
@@ -108,26 +112,30 @@ def KF_SimtScheduleAttr : KF_ScheduleAttr<"Simt", "simt"> {
       workgroup computes; 0 leaves the loop whole.
     - `threads`: threads of a workgroup along x, y, z.
     - `tile`: elements of a matmul that each thread keeps in registers, [rows,
-      columns]. Either `workgroup` is `tile` times `threads`, y being rows, and
-      the operands are staged in workgroup memory. Or it has the tile's rows and
-      its columns times the threads along y, and those along x share each sum,
-      which is for few rows.
-    - `reduction`: K step of a matmul that is staged; 0 means whole.
+      columns].
+    - `reduction`: K step of a matmul whose operands are staged; 0 means whole.
     - `unroll`: unrolling of a matmul's loop over a staged step, or over the
       products of a thread; elsewhere, how many elements a thread reads before
       it uses the first.
+    - `sums`: of a matmul. `own`, a thread's elements are its alone: `workgroup`
+      is `tile` times `threads`, y being rows, and the operands are staged in
+      workgroup memory. `shared`, threads along x, two or more, share the sum of
+      each element, for few rows: `workgroup` has the tile's rows, and its
+      columns times the threads along y; nothing is staged.
 
     Register tiles and threads are at most 65536, other sizes 2^31 - 1.
 
     ```mlir
     #kf.simt<workgroup = [32, 32], threads = [16, 16], tile = [2, 2], reduction = 16>
-    #kf.simt<workgroup = [1, 8], threads = [32, 4], tile = [1, 2], unroll = 8>
+    #kf.simt<workgroup = [1, 8], threads = [32, 4], tile = [1, 2], unroll = 8, sums = shared>
     #kf.simt<workgroup = [1], threads = [64]>
     ```
   }];
   let parameters = (ins KF_Sizes:$workgroup, KF_Sizes:$threads, KF_Sizes:$tile,
       DefaultValuedParameter<"int64_t", "0">:$reduction,
-      DefaultValuedParameter<"int64_t", "1">:$unroll);
+      DefaultValuedParameter<"int64_t", "1">:$unroll,
+      DefaultValuedParameter<"::mlir::kf::SumOwner",
+                             "::mlir::kf::SumOwner::Own">:$sums);
   let assemblyFormat = "`<` struct(params) `>`";
 }
 

@@ -19,7 +19,7 @@ def KF_GatedDeltaOp : KF_Op<"gated_delta", [
     AllTypesMatch<["q", "k"]>, AllTypesMatch<["a", "b"]>,
     AllTypesMatch<["positions", "sequences"]>,
     DeclareOpInterfaceMethods<KF_LoopOpInterface>, KF_FusionOpInterface,
-    KF_WorkOpInterface]> {
+    KF_LayerOpInterface, KF_WorkOpInterface]> {
   let summary = "gated delta rule, behind a short causal convolution";
   let description = [{
     Linear attention whose memory is a matrix for each head (Yang et al., "Gated

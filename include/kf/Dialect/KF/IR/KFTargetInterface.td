@@ -32,9 +32,9 @@ def KF_TargetAttrInterface : AttrInterface<"TargetAttrInterface"> {
       }],
       "::mlir::kf::MachineDescription", "getMachine">,
     InterfaceMethod<[{
-        What is fused in programs of up to `rows` rows.
+        What is fused.
       }],
-      "::mlir::kf::FusionRules", "getFusionRules", (ins "int64_t":$rows), "",
+      "::mlir::kf::FusionRules", "getFusionRules", (ins), "",
       [{ return {}; }]>,
     InterfaceMethod<[{
         Whether a kernel of attention may have, before it, the append of what it

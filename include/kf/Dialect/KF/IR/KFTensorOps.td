@@ -170,7 +170,8 @@ def KF_BatchMatmulOp : KF_LoopOp<"batch_matmul", [KF_Differentiable]> {
 }
 
 def KF_ScaledDotProductAttentionOp
-    : KF_TensorOp<"scaled_dot_product_attention", [KF_DifferentiableByParts]> {
+    : KF_TensorOp<"scaled_dot_product_attention",
+                  [KF_Expanded, KF_DifferentiableByParts]> {
   let summary = "attention of queries to keys and values that are tensors";
   let description = [{
     For each batch and head, `softmax(mask(cap(scale * q k^T))) v` over the
@@ -227,7 +228,8 @@ def KF_ScaledDotProductAttentionOp
 }
 
 def KF_RotaryEmbeddingOp : KF_TensorOp<"rotary_embedding",
-    [AllTypesMatch<["cos", "sin"]>, KF_WorkOpInterface, KF_Differentiable]> {
+    [AllTypesMatch<["cos", "sin"]>, KF_Expanded, KF_WorkOpInterface,
+     KF_Differentiable]> {
   let summary = "rotary position embedding by tables of cosines and sines";
   let description = [{
     Rotates pairs (a, b) of the first R elements of each row to

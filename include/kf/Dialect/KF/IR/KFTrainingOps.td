@@ -14,7 +14,8 @@
 #ifndef KF_DIALECT_KF_IR_KFTRAININGOPS_TD
 #define KF_DIALECT_KF_IR_KFTRAININGOPS_TD
 
-def KF_CrossEntropyOp : KF_TensorOp<"cross_entropy", [KF_Differentiable]> {
+def KF_CrossEntropyOp : KF_TensorOp<"cross_entropy", [KF_Expanded,
+                                                       KF_Differentiable]> {
   let summary = "negative log-likelihood of a label for each row of logits";
   let description = [{
     `result[t] = log(sum_v exp(logits[t, v])) - logits[t, labels[t]]`, in f32. A
@@ -67,7 +68,7 @@ def KF_ScatterAddOp : KF_Op<"scatter_add", [Pure, KF_NonEmptyTensors,
   }];
 }
 
-def KF_MatmulDgradOp : KF_TensorOp<"matmul_dgrad"> {
+def KF_MatmulDgradOp : KF_TensorOp<"matmul_dgrad", [KF_Expanded]> {
   let summary = "dy times W: the gradient of kf.matmul for its rows";
   let description = [{
     `result = dy W`, accumulated in f32, where kf.matmul has `y = x W^T`.
