@@ -10,7 +10,9 @@ folder of SOURCE. A path may leave folders out in front (`KFToGPU/KFToGPU.cpp`),
 have braces (`a.{h,cpp}`) and stars. One with <...> is a pattern.
 
 Also: no two files of lib/Conversion have one name, for what two back ends do is
-not the same, and each folder of KFToGPU has a first page.
+not the same, each folder of KFToGPU has a first page, and nothing in
+lib/Conversion and lib/Transforms asks which target it is for: targets answer by
+TargetAttrInterface.
 """
 
 import fnmatch
@@ -25,6 +27,10 @@ LINK = re.compile(r"\]\(([^)#:]+)(?:#[^)]*)?\)")
 BRACES = re.compile(r"\{([^{}]*)\}")
 FILE = re.compile(r"[\w.*/-]+\.(cpp|h|td|md|mlir|py|test|txt|json|cmake)")
 PLACEHOLDER = re.compile(r"[A-Z]+(\.[a-z]+)?")
+TARGET = re.compile(
+    r"\b(?:Cpu|Cuda|Reference|Vulkan)TargetAttr\b"
+    r'|[!=]= "(?:cpu|cuda|reference|vulkan)"'
+)
 SHARED = {"CMakeLists.txt", "README.md"}  # names that every folder may have
 
 
@@ -104,6 +110,17 @@ def check_conversion(source):
     return problems
 
 
+def check_targets(source):
+    problems = []
+    for folder in "lib/Conversion", "lib/Transforms":
+        for path in sorted((source / folder).rglob("*.*")):
+            for number, line in enumerate(path.read_text().splitlines(), 1):
+                if found := TARGET.search(line):
+                    at = f"{path.relative_to(source).as_posix()}:{number}"
+                    problems.append(f"{at}: it asks for a target: {found[0]}")
+    return problems
+
+
 def main():
     source = pathlib.Path(sys.argv[1])
     documents = sys.argv[2:] or [
@@ -116,7 +133,7 @@ def main():
     ]
     all_paths = tree(source)
     tops = {p for p in all_paths if "/" not in p}
-    problems = check_conversion(source)
+    problems = check_conversion(source) + check_targets(source)
     for document in documents:
         problems += check_document(source, document, all_paths, tops)
     print(*problems, f"{len(documents)} documents, {len(problems)} problems", sep="\n")
