@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <functional>
 #include <iterator>
 #include <unordered_map>
 #include <utility>
@@ -67,6 +66,7 @@ void Scheduler::add(ScheduledReading &reading) {
   readings.push_back(&reading);
   if (reading.arrival == 0)
     reading.arrival = ++arrivals;
+  reading.asked = ++readingsAsked;
   reading.hasBegun = !reading.pages.pages().empty();
   reading.hasLost = false;
   reading.most = 0;
@@ -273,30 +273,34 @@ void Scheduler::decide(int64_t rows) {
 // Rows
 //===----------------------------------------------------------------------===//
 
-/// Which prompt is in which of the places that prompts have.
-void Scheduler::orderPrompts(std::span<ScheduledReading *> ready) {
+bool Scheduler::isReady(const ScheduledReading *reading) {
+  return reading->hasBegun && reading->most != 0;
+}
+
+/// Which prompt has which of the places that prompts have. A place is its
+/// step's share, whoever has it: one that is served goes to the end.
+void Scheduler::orderPrompts() {
+  auto isPrompt = [](const ScheduledReading *reading) {
+    return isReady(reading) && !reading->isGenerating();
+  };
   std::vector<ScheduledReading *> prompts;
-  std::ranges::copy_if(ready, std::back_inserter(prompts),
-                       std::not_fn(&ScheduledReading::isGenerating));
+  std::ranges::copy_if(readings, std::back_inserter(prompts), isPrompt);
   if (prompts.size() < 2)
     return;
-  std::ranges::sort(prompts, {}, &ScheduledReading::arrival);
+  std::ranges::sort(prompts, {}, &ScheduledReading::asked);
   if (std::exchange(shortestFirst, !shortestFirst))
     std::ranges::stable_sort(prompts, {}, &ScheduledReading::rest);
   auto next = prompts.begin();
-  for (ScheduledReading *&reading : ready)
-    if (!reading->isGenerating())
+  for (ScheduledReading *&reading : readings)
+    if (isPrompt(reading))
       reading = *next++;
 }
 
 void Scheduler::plan(const Limits &limits, const Take &take) {
   decide(std::min(limits.rows, limits.prompts));
+  orderPrompts();
   std::vector<ScheduledReading *> ready;
-  std::ranges::copy_if(readings, std::back_inserter(ready),
-                       [&](const ScheduledReading *reading) {
-                         return reading->hasBegun && reading->most != 0;
-                       });
-  orderPrompts(ready);
+  std::ranges::copy_if(readings, std::back_inserter(ready), isReady);
   int64_t behind =
       std::ranges::count_if(ready, &ScheduledReading::isGenerating);
   int64_t rows = limits.rows, prompts = limits.prompts, chosen = limits.chosen;
@@ -307,7 +311,6 @@ void Scheduler::plan(const Limits &limits, const Take &take) {
     behind -= !isPrompt;
     // Those behind that nothing can be known of are not in this step.
     const int64_t left = std::min(behind, chosen);
-    // A prompt that is left without one is the first in the next step.
     if (isPrompt && (prompts == 0 || (rows <= left && rows < limits.rows)))
       continue;
     int64_t share = std::max<int64_t>(rows - left, 1);

@@ -25,13 +25,15 @@
 //
 // Rows, in the order of who was not served for longest:
 //
-// - The first prompt of a step has all the rows that prompts get, as far as it
-//   has tokens, and then the next one: the one that came first, and in every
-//   second step the one with the fewest tokens left. So prompts that are alike
-//   are read one after the other, and short ones soon.
-// - A prompt leaves a row to each sequence behind it that generates; where that
-//   leaves none for itself, it is in the next step, as whoever comes first gets
-//   a row at least.
+// - Of the rows that a step has for prompts, the first one takes all that it
+// has
+//   tokens for, and the next one what is left. They come in the order in which
+//   they were asked for; in every second step with several of them, the one
+//   with the fewest tokens left comes first. So prompts that are alike are read
+//   one after the other, and short ones soon.
+// - A prompt leaves a row to each sequence behind it that generates. Where that
+//   leaves none for itself, its place is nearer to the front in the next step,
+//   and whoever has the first place gets a row at least.
 // - So with enough pages, and no more sequences that have begun than a step
 //   chooses tokens and fewer than it has rows, each that generates is in every
 //   step: the time between two of its tokens is that of a step. With n times as
@@ -92,7 +94,8 @@ private:
 
   std::span<const int32_t> beginning() const;
 
-  uint64_t arrival = 0; ///< from 1 on; a lower one is earlier
+  uint64_t arrival = 0; ///< of the sequence, from 1 on; a lower one is earlier
+  uint64_t asked = 0;   ///< the same of what is being read
   bool hasBegun = false;
   bool hasLost = false; ///< pages, during this reading
   int64_t most = 0;     ///< rows that the step has pages for; -1: never any
@@ -144,7 +147,8 @@ public:
   int64_t preemptions() const { return lost; }
 
 private:
-  void orderPrompts(std::span<ScheduledReading *> ready);
+  void orderPrompts();
+  static bool isReady(const ScheduledReading *reading);
   int64_t pagesWanted(const ScheduledReading &reading) const;
   bool waitsForPrefix(const ScheduledReading &reading) const;
   bool tryBegin(ScheduledReading &reading);
@@ -160,7 +164,7 @@ private:
   int64_t positions;
   bool reusesPrefixes;
   std::vector<ScheduledReading *> readings; ///< the last served at the end
-  uint64_t arrivals = 0;
+  uint64_t arrivals = 0, readingsAsked = 0;
   int64_t lost = 0;
   bool shortestFirst = false; ///< of the next step's prompts
 };

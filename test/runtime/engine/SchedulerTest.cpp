@@ -472,6 +472,68 @@ TEST(Scheduler, ShortPromptsAreReadInEverySecondStep) {
   steps.end(*longest);
 }
 
+/// One who reads prompt after prompt comes with each of them anew.
+TEST(Scheduler, WhoeverReadsOnComesBehindOthers) {
+  Steps steps(100, 2000, {.rows = 64, .prompts = 64, .chosen = 3});
+  auto first = steps.reading(idsOf(64, 1));
+  auto second = steps.reading(idsOf(640, 2));
+  int round = 0;
+  for (; second->rest() > 0 && round < 25; ++round)
+    for (const Steps::Row &row : steps.step())
+      if (row.reading == first.get() && row.isChosen) {
+        steps.end(*first);
+        steps.read(*first, idsOf(64, 3 + round));
+      }
+  // Each has every second step.
+  EXPECT_LE(round, 21);
+  steps.end(*first);
+  steps.end(*second);
+}
+
+/// Long prompts that wait do not hand their places to short ones: each that
+/// generates has its turn, although a step chooses one token.
+TEST(Scheduler, PromptsTakeNoTokensOutOfTurn) {
+  Steps steps(400, 3000, {.rows = 16, .prompts = 16, .chosen = 1});
+  constexpr int texts = 8;
+  std::vector<std::unique_ptr<ScheduledReading>> generating;
+  std::vector<int> last(texts, 0);
+  for (int32_t i = 0; i < texts; ++i) {
+    generating.push_back(steps.reading(idsOf(1, i)));
+    steps.step();
+    steps.end(*generating.back());
+  }
+  for (auto &reading : generating)
+    steps.read(*reading, {1});
+  auto longOne = steps.reading(idsOf(2000, 20)),
+       other = steps.reading(idsOf(2000, 21)),
+       shortOne = steps.reading(idsOf(2, 22));
+  int longest = 0;
+  for (int round = 1; round < 100; ++round)
+    for (const Steps::Row &row : steps.step()) {
+      if (!row.isChosen)
+        continue;
+      if (row.reading == shortOne.get()) {
+        steps.destroy(shortOne);
+        shortOne = steps.reading(idsOf(2, 22 + round));
+        continue;
+      }
+      const auto text = std::ranges::find(
+          generating, row.reading, &std::unique_ptr<ScheduledReading>::get);
+      ASSERT_NE(text, generating.end());
+      int &before = last[static_cast<size_t>(text - generating.begin())];
+      longest = std::max(longest, round - before);
+      before = round;
+      steps.end(*row.reading);
+      steps.read(*row.reading, {1});
+    }
+  EXPECT_LE(longest, texts + 3);
+  for (auto &reading : generating)
+    steps.end(*reading);
+  steps.end(*longOne);
+  steps.end(*other);
+  steps.end(*shortOne);
+}
+
 //===----------------------------------------------------------------------===//
 // Many requests
 //===----------------------------------------------------------------------===//
@@ -512,7 +574,7 @@ void simulate(const Traffic &traffic) {
   std::deque<Text> waiting;
   std::vector<Text> texts; // that the scheduler knows, by arrival
   int64_t step = 0, longestGap = 0, mostBegun = 0, rows = 0, needed = 0;
-  int64_t longestWithoutRow = 0;
+  int64_t longestWithoutRow = 0, longestOfFirst = 0;
   size_t made = 0, done = 0, overtaken = 0;
   while (done < count) {
     ASSERT_LT(step, 200'000) << "no progress";
@@ -574,6 +636,8 @@ void simulate(const Traffic &traffic) {
               : &text == &texts.front();
       if (hasPages)
         longestWithoutRow = std::max(longestWithoutRow, step - text.lastRow);
+      if (hasPages && text.known == text.prompt)
+        longestOfFirst = std::max(longestOfFirst, step - text.lastRow);
       if (!hasPages || std::ranges::find(taken, text.reading.get(),
                                          &Steps::Row::reading) != taken.end())
         text.lastRow = step;
@@ -623,6 +687,8 @@ void simulate(const Traffic &traffic) {
   EXPECT_EQ(steps.scheduler.preemptions() == 0, traffic.hasEnough);
   // Whoever came first of all gets on, and where there are pages, everybody.
   EXPECT_LE(longestWithoutRow, mostBegun);
+  if (traffic.hasEnough)
+    EXPECT_LE(longestOfFirst, 1 + (mostBegun + wantedRows - 1) / wantedRows);
   // Whoever waits for a prompt like its own is the only one to be overtaken.
   if (!traffic.alike)
     EXPECT_EQ(overtaken, 0u);
