@@ -45,24 +45,35 @@ kf::openTraining(TrainingOptions options, const CompileChoice &choice,
 Result<std::unique_ptr<TrainingRun>>
 kf::openTrainingRun(const TrainingRequest &request, const CompileChoice &choice,
                     const CarriedModel &carried) try {
+  TrainingOptions training = {.model = request.model,
+                              .withTokenizer = false,
+                              .device = request.device,
+                              .lora = request.lora,
+                              .optimizer = request.optimizer,
+                              .seed = request.run.seed,
+                              .cancelled = request.run.cancelled,
+                              .observer = request.run.observer};
+  KF_RETURN_IF_ERROR(checkTraining(training));
+  KF_RETURN_IF_ERROR(checkReadFiles(request.run));
   KF_ASSIGN_OR_RETURN(const ModelFiles files,
                       openModel(request.model, /*withTokenizer=*/true,
                                 carried.open, request.run.observer));
+  KF_RETURN_IF_ERROR(checkTraining(training, files));
+  // Before examples are read, which may take long.
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Device> device,
+                      openDevice(request.device, request.run.observer));
+  const TrainingSources sources = {
+      .device = [&](const DeviceChoice &, Observer *)
+          -> Result<std::unique_ptr<Device>> { return std::move(device); },
+      .programs = compileTraining(choice),
+      .embedded = carried.open};
   auto openTrained =
       [&](int64_t rows,
           int64_t length) -> Result<std::unique_ptr<TrainingModel>> {
+    training.rows = rows;
+    training.length = length;
     KF_ASSIGN_OR_RETURN(std::unique_ptr<CompiledTrainingModel> model,
-                        openTraining({.model = request.model,
-                                      .withTokenizer = false,
-                                      .device = request.device,
-                                      .rows = rows,
-                                      .length = length,
-                                      .lora = request.lora,
-                                      .optimizer = request.optimizer,
-                                      .seed = request.run.seed,
-                                      .cancelled = request.run.cancelled,
-                                      .observer = request.run.observer},
-                                     choice, carried.open));
+                        CompiledTrainingModel::open(training, sources));
     return std::unique_ptr<TrainingModel>(std::move(model));
   };
   TrainingRunOptions options = request.run;

@@ -78,6 +78,7 @@ def train(
     save_every: int = 0,
     keep: int = 2,
     resume: bool | str | os.PathLike[str] = False,
+    force: bool = False,
     on_step: Callable[[TrainingStep], Any] | None = None,
     device: str = "cpu",
     threads: int | None = None,
@@ -144,6 +145,7 @@ def train(
         "eval_every": eval_every,
         "save_every": save_every,
         "keep": keep,
+        "force": force,
     }
     if resume is False:
         checkpoint = None

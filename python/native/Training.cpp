@@ -132,7 +132,8 @@ Status readRequest(const std::string &text, TrainingRequest &request) {
        {std::pair("full", &request.full),
         std::pair("rslora", &request.rankStabilized),
         std::pair("pack", &run.pack), std::pair("shuffle", &run.shuffle),
-        std::pair("train_on_prompt", &run.trainOnPrompt)}) {
+        std::pair("train_on_prompt", &run.trainOnPrompt),
+        std::pair("force", &run.force)}) {
     KF_ASSIGN_OR_RETURN(*out, reader.boolean(key, *out));
   }
   if (reader.contains("lora_targets"))

@@ -90,6 +90,13 @@ static Status apply(Float8Weights float8, ModelFiles &model) {
                                         none + "; leave it out"));
 }
 
+Status kf::checkAdapterName(const std::string &name) {
+  if (!name.empty() && name.find(':') == std::string::npos)
+    return Status();
+  return Status::error("an adapter cannot be called " + inQuotes(name) +
+                       "; give it a name without ':'");
+}
+
 /// Opens the adapters of a model, and has its weights show theirs.
 static Status addAdapters(const std::vector<AdapterChoice> &choices,
                           ModelFiles &model) {
@@ -97,10 +104,7 @@ static Status addAdapters(const std::vector<AdapterChoice> &choices,
     return Status();
   std::vector<PeftAdapter> adapters;
   for (const AdapterChoice &choice : choices) {
-    if (choice.name.empty() || choice.name.find(':') != std::string::npos)
-      return Status::error("an adapter cannot be called " +
-                           inQuotes(choice.name) +
-                           "; give it a name without ':'");
+    KF_RETURN_IF_ERROR(checkAdapterName(choice.name));
     if (std::ranges::find(model.adapters, choice.name) != model.adapters.end())
       return Status::error("two adapters are called " + inQuotes(choice.name) +
                            "; give them names of their own");

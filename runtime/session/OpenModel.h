@@ -38,6 +38,9 @@ struct AdapterChoice {
   std::string path; ///< a folder
 };
 
+/// An error where requests could not name an adapter `name`.
+Status checkAdapterName(const std::string &name);
+
 /// A model, and how its weights are taken.
 struct ModelChoice {
   /// A GGUF file, or a folder with config.json, model.safetensors (or its

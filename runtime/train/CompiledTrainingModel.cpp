@@ -18,6 +18,7 @@
 #include "runtime/model/RopeFactors.h"
 #include "runtime/model/TensorList.h"
 #include "runtime/session/PackingProgress.h"
+#include "runtime/train/ResultFiles.h"
 
 #include <nlohmann/json.hpp>
 
@@ -50,31 +51,77 @@ CompiledTrainingModel::open(TrainingOptions options,
   return statusOfException();
 }
 
-TrainingShape CompiledTrainingModel::shapeOf(TrainingPart part) const {
+static TrainingShape shapeOf(const TrainingOptions &options,
+                             TrainingPart part) {
   return {part, options.rows, options.length, options.lora, options.optimizer};
 }
 
-Status CompiledTrainingModel::openAll(const TrainingSources &sources) {
+TrainingShape CompiledTrainingModel::shapeOf(TrainingPart part) const {
+  return ::shapeOf(options, part);
+}
+
+static Status checkTrainsOn(std::string_view device) {
+  return device == "vulkan"
+             ? Status::error("models are not trained on vulkan yet; use "
+                             "--device=cpu or cuda")
+             : Status();
+}
+
+/// Files of all weights have the names that a model lists: an error where the
+/// checkpoint has others, by which alone they would be found again.
+static Status checkStoredNames(const ModelFiles &model,
+                               const TrainingOptions &options) {
+  if (options.lora || options.model.dummy.used())
+    return Status();
+  KF_ASSIGN_OR_RETURN(const ModelKind kind, findModelKind(options.model.path));
+  if (kind != ModelKind::Folder)
+    return Status();
+  KF_ASSIGN_OR_RETURN(const std::unique_ptr<WeightSource> stored,
+                      openSafetensors(options.model.path));
+  KF_ASSIGN_OR_RETURN(const std::vector<ListedTensor> found,
+                      findTensors(model.config, *model.weights));
+  for (const ListedTensor &tensor : found)
+    if (!stored->describe(tensor.name).ok())
+      return nameModel(
+          model, Status::error("its checkpoint has " + inQuotes(tensor.name) +
+                               " under another name or within another tensor, "
+                               "as which it would not be saved; train an "
+                               "adapter"));
+  return Status();
+}
+
+Status kf::checkTraining(const TrainingOptions &options) {
   if (!options.lora && options.model.float8 != Float8Weights::Rounded)
     return Status::error("weights that are kept in 8 bits (--float8=f8) cannot "
                          "be trained; leave it out, or train an adapter");
-  KF_ASSIGN_OR_RETURN(model, openModel(options.model, options.withTokenizer,
-                                       sources.embedded, options.observer));
-  settleContext(model.config, options.length);
+  return checkTrainsOn(options.device.device);
+}
+
+Status kf::checkTraining(const TrainingOptions &options,
+                         const ModelFiles &model) try {
   if (Status status = checkTrains(model.config); !status.ok())
     return nameModel(model, status);
   if (Status status = checkSaves(model.config); !options.lora && !status.ok())
     return nameModel(model, status);
-  Result<std::vector<TrainedTensor>> listed =
-      listTrained(model.config, shapeOf(TrainingPart::Gradient));
-  if (!listed.ok())
-    return nameModel(model, listed.status());
-  tensors = listed.take();
-  KF_RETURN_IF_ERROR(checkStoredNames());
+  const Status listed =
+      listTrained(model.config, shapeOf(options, TrainingPart::Gradient))
+          .status();
+  return listed.ok() ? checkStoredNames(model, options)
+                     : nameModel(model, listed);
+} catch (...) {
+  return statusOfException();
+}
+
+Status CompiledTrainingModel::openAll(const TrainingSources &sources) {
+  KF_RETURN_IF_ERROR(checkTraining(options));
+  KF_ASSIGN_OR_RETURN(model, openModel(options.model, options.withTokenizer,
+                                       sources.embedded, options.observer));
+  settleContext(model.config, options.length);
+  KF_RETURN_IF_ERROR(checkTraining(options, model));
+  KF_ASSIGN_OR_RETURN(
+      tensors, listTrained(model.config, shapeOf(TrainingPart::Gradient)));
   KF_ASSIGN_OR_RETURN(target, sources.device(options.device, options.observer));
-  if (target->name() == "vulkan")
-    return Status::error("models are not trained on vulkan yet; use "
-                         "--device=cpu or cuda");
+  KF_RETURN_IF_ERROR(checkTrainsOn(target->name()));
   const int64_t threads =
       options.device.threads
           ? options.device.threads
@@ -93,28 +140,6 @@ Status CompiledTrainingModel::openAll(const TrainingSources &sources) {
   KF_ASSIGN_OR_RETURN(gradient, make(TrainingPart::Gradient));
   KF_ASSIGN_OR_RETURN(optimizer, make(TrainingPart::Update));
   return initialize();
-}
-
-/// Files of all weights have the names that a model lists: an error where the
-/// checkpoint has others, by which alone they would be found again.
-Status CompiledTrainingModel::checkStoredNames() const {
-  if (options.lora || options.model.dummy.used())
-    return Status();
-  KF_ASSIGN_OR_RETURN(const ModelKind kind, findModelKind(options.model.path));
-  if (kind != ModelKind::Folder)
-    return Status();
-  KF_ASSIGN_OR_RETURN(const std::unique_ptr<WeightSource> stored,
-                      openSafetensors(options.model.path));
-  KF_ASSIGN_OR_RETURN(const std::vector<ListedTensor> found,
-                      findTensors(model.config, *model.weights));
-  for (const ListedTensor &tensor : found)
-    if (!stored->describe(tensor.name).ok())
-      return nameModel(
-          model, Status::error("its checkpoint has " + inQuotes(tensor.name) +
-                               " under another name or within another tensor, "
-                               "as which it would not be saved; train an "
-                               "adapter"));
-  return Status();
 }
 
 Status CompiledTrainingModel::allocate() {
@@ -529,10 +554,7 @@ Status CompiledTrainingModel::saveModel(const std::string &path) {
                                       {.metadata = {{"format", "pt"}}}));
   namespace fs = std::filesystem;
   if (!options.model.path.empty())
-    for (const char *name :
-         {"generation_config.json", "tokenizer.json", "tokenizer_config.json",
-          "tokenizer.model", "special_tokens_map.json", "added_tokens.json",
-          "vocab.json", "merges.txt", "chat_template.jinja"}) {
+    for (const char *name : kFilesBesideWeights) {
       const fs::path from = fs::path(options.model.path) / name;
       const fs::path to = fs::path(path) / name;
       if (!fs::exists(from, error) || fs::equivalent(from, to, error))

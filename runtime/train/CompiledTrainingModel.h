@@ -73,15 +73,22 @@ struct TrainingSources {
   OpenEmbedded embedded = nullptr; ///< null: the program carries no model
 };
 
+/// An error where nothing is trained as `options` say, whichever the model: on
+/// a device that trains nothing, or all weights, some of which are kept in 8
+/// bits.
+Status checkTraining(const TrainingOptions &options);
+/// The same where `model` is not, as far as that is known without its weights'
+/// data: those of checkTrains() and listTrained(), and for all weights those of
+/// checkSaves(), or some that the checkpoint has by other names.
+Status checkTraining(const TrainingOptions &options, const ModelFiles &model);
+
 /// One thread. Throws nothing.
 class CompiledTrainingModel final : public TrainingModel {
 public:
   /// Opens the model and the device, gets the programs of gradients and
   /// updates, packs what is frozen, and gives what is trained its first values:
-  /// all moments are 0. Errors: those of openModel(), checkTrains() and
-  /// listTrained(), the provider's, a device without room, and for all weights
-  /// those of checkSaves(), some that are kept in 8 bits, or that the
-  /// checkpoint has by other names.
+  /// all moments are 0. Errors: those of checkTraining() and openModel(), the
+  /// provider's, a device without room.
   static Result<std::unique_ptr<CompiledTrainingModel>>
   open(TrainingOptions options, const TrainingSources &sources);
   ~CompiledTrainingModel() override;
@@ -124,7 +131,6 @@ private:
   explicit CompiledTrainingModel(TrainingOptions options)
       : options(std::move(options)) {}
   Status openAll(const TrainingSources &sources);
-  Status checkStoredNames() const;
   Status allocate();
   Status initialize();
   Status initializeAdapters();

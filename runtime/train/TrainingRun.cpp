@@ -12,8 +12,10 @@
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/JsonText.h"
 #include "runtime/core/Lines.h"
+#include "runtime/core/MappedFile.h"
 #include "runtime/session/OpenModel.h"
 #include "runtime/train/ModelDigest.h"
+#include "runtime/train/ResultFiles.h"
 
 #include <algorithm>
 #include <charconv>
@@ -113,6 +115,27 @@ Status TrainingRun::findCheckpoint() {
   return Status();
 }
 
+/// What a training goes on from is beside its own result: that may be replaced.
+Status TrainingRun::checkReplaced() const {
+  if (options.force || !checkpoints.steps().empty())
+    return Status();
+  for (const char *name : resultFiles(options.fullModel.has_value())) {
+    std::error_code ignored;
+    if (std::filesystem::exists(options.output + "/" + name, ignored))
+      return Status::error(quotePath(options.output + "/" + name) +
+                           " is there already, and the result would replace "
+                           "it; give --force, or another --output");
+  }
+  return Status();
+}
+
+/// The option that says how long the training is, as it is typed.
+std::string TrainingRun::givenSteps() const {
+  return options.steps
+             ? "--steps " + std::to_string(*options.steps)
+             : "--epochs " + std::to_string(options.epochs.value_or(1));
+}
+
 Status TrainingRun::readData(const ModelFiles &files) {
   constexpr int64_t usual = 512;
   const int64_t most = files.config.maxPositions;
@@ -151,9 +174,8 @@ Status TrainingRun::readData(const ModelFiles &files) {
   int64_t rows = 0;
   if (__builtin_mul_overflow(options.batch, options.accumulate, &rows) ||
       __builtin_mul_overflow(rows, allSteps, &rows))
-    return Status::error(std::to_string(allSteps) +
-                         " steps read more rows than can be counted; give "
-                         "fewer --steps");
+    return Status::error(givenSteps() +
+                         " reads more rows than can be counted; give less");
   return Status();
 }
 
@@ -208,13 +230,42 @@ Status TrainingRun::describeTraining(const ModelFiles &files) {
       head.options[name] = "";
   if (!begun)
     return Status();
-  KF_RETURN_IF_ERROR(checkSameTraining(last, *begun, head));
+  return checkSteps();
+}
+
+/// What is gone on from is of this training, which says by steps or by epochs
+/// how long it is.
+Status TrainingRun::checkSteps() const {
+  const std::string origin = "checkpoint " + quotePath(last);
+  CheckpointHead same = head;
+  const auto saved = begun->options.find("--steps");
+  const auto now = same.options.find("--steps");
+  const bool differs = saved != begun->options.end() &&
+                       now != same.options.end() &&
+                       saved->second != now->second;
+  if (differs)
+    now->second = saved->second;
+  KF_RETURN_IF_ERROR(checkSameTraining(last, *begun, same));
+  const std::string steps = countText(allSteps, "step");
+  if (differs)
+    return Status::error(
+        origin + " is of a training of " + saved->second + " steps, and now " +
+        givenSteps() + (options.steps ? " is given" : " makes " + steps) +
+        "; give what it was made with, or train anew in another --output");
   if (begun->step > allSteps)
-    return Status::error("checkpoint " + quotePath(last) + " is of step " +
-                         std::to_string(begun->step) + " of " +
-                         std::to_string(allSteps) +
-                         "; give more --steps, or an earlier checkpoint");
+    return Status::error(origin + " is of step " + std::to_string(begun->step) +
+                         ", and " + givenSteps() + " ends behind " + steps +
+                         "; give more, or an earlier checkpoint");
   return Status();
+}
+
+void TrainingRun::warnOfWarmup() const {
+  const int64_t warmup = options.learningRate.warmup;
+  if (warmup >= allSteps && options.observer)
+    options.observer->onWarning(
+        "--warmup " + std::to_string(warmup) + " takes all of the training's " +
+        countText(allSteps, "step") +
+        ", so that the learning rate never comes to --learning-rate");
 }
 
 std::map<std::string, std::string>
@@ -247,6 +298,18 @@ kf::typedOptions(const std::optional<LoraConfig> &lora,
   return options;
 }
 
+Status kf::checkReadFiles(const TrainingRunOptions &options) try {
+  for (const std::string &path :
+       {options.data, options.evalData.value_or(""), options.chatTemplate.file})
+    if (!path.empty())
+      KF_RETURN_IF_ERROR(MappedFile::open(path).status());
+  if (options.resume && !options.resume->empty())
+    KF_RETURN_IF_ERROR(readCheckpointHead(*options.resume).status());
+  return Status();
+} catch (...) {
+  return statusOfException();
+}
+
 Result<std::unique_ptr<TrainingRun>>
 TrainingRun::open(const ModelFiles &files, TrainingRunOptions options,
                   const OpenTrainingModel &open) try {
@@ -259,11 +322,13 @@ TrainingRun::open(const ModelFiles &files, TrainingRunOptions options,
   std::unique_ptr<TrainingRun> run(
       new TrainingRun(std::move(options), std::move(checkpoints)));
   KF_RETURN_IF_ERROR(run->findCheckpoint());
+  KF_RETURN_IF_ERROR(run->checkReplaced());
   if (run->begun && run->options.anySeed)
     run->options.seed = seedOf(*run->begun, run->options.seed);
   KF_RETURN_IF_ERROR(run->chooseTime());
   KF_RETURN_IF_ERROR(run->readData(files));
   KF_RETURN_IF_ERROR(run->describeTraining(files));
+  run->warnOfWarmup();
   KF_ASSIGN_OR_RETURN(run->trained, open(run->options.batch, run->length));
   if (run->begun) {
     KF_RETURN_IF_ERROR(loadCheckpoint(run->last, *run->begun, *run->trained));

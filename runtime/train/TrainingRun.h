@@ -38,6 +38,8 @@ struct TrainingRunOptions {
   /// A checkpoint to go on from; empty: the newest of `output`. `output` has
   /// no others than that one's training.
   std::optional<std::string> resume;
+  /// Whether the result may replace files of `output` that are no training's.
+  bool force = false;
 
   /// The path of the model where all of its weights are trained, so that the
   /// result is a model of its own; empty: the embedded one.
@@ -73,6 +75,10 @@ std::map<std::string, std::string>
 typedOptions(const std::optional<LoraConfig> &lora,
              const OptimizerOptions &optimizer);
 
+/// An error where a file that the training reads cannot be opened. It is for
+/// those who open a model before the run.
+Status checkReadFiles(const TrainingRunOptions &options);
+
 /// Opens the model that is trained, for batches of `rows` rows of `length`
 /// tokens.
 using OpenTrainingModel = std::function<Result<std::unique_ptr<TrainingModel>>(
@@ -83,9 +89,9 @@ class TrainingRun {
 public:
   /// Reads all examples with the tokenizer of `files`, then opens the model.
   /// Errors: a model that cannot be written, or not to `output`, where it is
-  /// read from; a folder that has checkpoints or none, against `resume`; a
-  /// checkpoint of another training; those of the files and of `open`;
-  /// Status::cancelled().
+  /// read from; a folder that has checkpoints or none, against `resume`, or
+  /// files that the result would replace, without `force`; a checkpoint of
+  /// another training; those of the files and of `open`; Status::cancelled().
   static Result<std::unique_ptr<TrainingRun>>
   open(const ModelFiles &files, TrainingRunOptions options,
        const OpenTrainingModel &open);
@@ -107,9 +113,13 @@ private:
   TrainingRun(TrainingRunOptions options, Checkpoints checkpoints)
       : options(std::move(options)), checkpoints(std::move(checkpoints)) {}
   Status findCheckpoint();
+  Status checkReplaced() const;
   Status chooseTime();
   Status readData(const ModelFiles &files);
   Status describeTraining(const ModelFiles &files);
+  Status checkSteps() const;
+  void warnOfWarmup() const;
+  std::string givenSteps() const;
   TrainingBatches::Options batchOptions() const;
   void note(const std::string &line) const;
 

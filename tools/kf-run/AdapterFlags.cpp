@@ -43,9 +43,11 @@ void AdapterFlags::addTo(OptionParser &parser) {
   parser.texts({"lora", 0, "NAME=PATH"}, given,
                "an adapter in PEFT's format, a folder, beside the model; PATH "
                "alone has the folder's name. Given again, there are several");
-  parser.addCheck([this] {
-    for (const std::string &text : given)
+  parser.addCheck([this]() -> Status {
+    for (const std::string &text : given) {
       choices.push_back(parseAdapter(text));
+      KF_RETURN_IF_ERROR(checkAdapterName(choices.back().name));
+    }
     return Status();
   });
 }

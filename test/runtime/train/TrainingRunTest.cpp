@@ -17,6 +17,8 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 using namespace kf;
 using namespace kf::test;
 
@@ -42,7 +44,8 @@ public:
 class Notes : public Observer {
 public:
   void onNote(const std::string &line) override { lines.push_back(line); }
-  std::vector<std::string> lines;
+  void onWarning(const std::string &line) override { warnings.push_back(line); }
+  std::vector<std::string> lines, warnings;
 };
 
 class TrainingRunTest : public testing::Test {
@@ -209,8 +212,79 @@ TEST_F(TrainingRunTest, ACheckpointBehindTheLastStep) {
   options.steps = 3;
   options.resume = "";
   EXPECT_TRUE(failsWith(open(options).status(),
-                        "out/checkpoint-5' is of step 5 of 3; give more "
-                        "--steps, or an earlier checkpoint"));
+                        "out/checkpoint-5' is of step 5, and --steps 3 ends "
+                        "behind 3 steps; give more, or an earlier checkpoint"));
+}
+
+TEST_F(TrainingRunTest, HowLongItIsIsNamedAsItWasGiven) {
+  TrainingRunOptions options = optionsOf(listener);
+  options.batch = 1; // so that no row of the last step is empty
+  (void)statesOf(options, listener);
+  const std::string steps = std::to_string(listener.losses.size());
+  options.resume = "";
+  options.epochs = 6;
+  EXPECT_TRUE(failsWith(open(options).status(),
+                        "is of a training of " + steps +
+                            " steps, and now --epochs 6 makes "));
+  options.epochs.reset();
+  options.steps = 99;
+  EXPECT_TRUE(failsWith(open(options).status(),
+                        "is of a training of " + steps +
+                            " steps, and now --steps 99 is given"));
+  // Other data are what has made it longer.
+  options.steps.reset();
+  options.epochs = 3;
+  options.data = folder.write(
+      "more.jsonl", std::string(99, '\n') +
+                        R"({"text": "The cat was called Kip and Bo and Una"})"
+                        "\n");
+  EXPECT_TRUE(failsWith(open(options).status(), "was made with other data"));
+}
+
+TEST_F(TrainingRunTest, AWarmupThatTakesAllStepsIsSaid) {
+  TrainingRunOptions options = optionsOf(listener);
+  options.epochs.reset();
+  options.steps = 4;
+  options.learningRate.warmup = 3;
+  ASSERT_TRUE(open(options).ok());
+  EXPECT_TRUE(notes.warnings.empty()) << notes.warnings.front();
+  options.learningRate.warmup = 4;
+  ASSERT_TRUE(open(options).ok());
+  ASSERT_EQ(notes.warnings.size(), 1u);
+  EXPECT_EQ(notes.warnings[0],
+            "--warmup 4 takes all of the training's 4 steps, so that the "
+            "learning rate never comes to --learning-rate");
+}
+
+TEST_F(TrainingRunTest, FilesThatAreNoTrainingsStay) {
+  TrainingRunOptions options = optionsOf(listener);
+  std::filesystem::create_directory(folder.path("out"));
+  folder.write("out/config.json", "{}");
+  ASSERT_TRUE(open(options).ok()) << "an adapter replaces no model";
+  options.fullModel = "model";
+  for (const char *name :
+       {"config.json", "tokenizer.json", "model.safetensors.index.json"}) {
+    std::filesystem::remove_all(folder.path("out"));
+    std::filesystem::create_directory(folder.path("out"));
+    folder.write("out/" + std::string(name), "{}");
+    EXPECT_TRUE(failsWith(open(options).status(),
+                          "out/" + std::string(name) +
+                              "' is there already, and the result would "
+                              "replace it; give --force, or another --output"));
+  }
+  options.force = true;
+  EXPECT_TRUE(open(options).ok());
+  options.force = false;
+  options.fullModel.reset();
+  folder.write("out/adapter_config.json", "{}");
+  EXPECT_TRUE(failsWith(open(options).status(),
+                        "adapter_config.json' is there already"));
+  // What goes on replaces its own result.
+  options.force = true;
+  (void)statesOf(options, listener);
+  options.force = false;
+  options.resume = "";
+  EXPECT_TRUE(open(options).ok());
 }
 
 TEST_F(TrainingRunTest, StepsThatCannotBeCounted) {
@@ -219,8 +293,8 @@ TEST_F(TrainingRunTest, StepsThatCannotBeCounted) {
   options.steps = int64_t(1) << 40;
   options.epochs.reset();
   EXPECT_TRUE(failsWith(open(options).status(),
-                        "1099511627776 steps read more rows than can be "
-                        "counted; give fewer --steps"));
+                        "--steps 1099511627776 reads more rows than can be "
+                        "counted; give less"));
 }
 
 TEST_F(TrainingRunTest, CheckpointsOfAnotherTrainingStay) {
