@@ -135,6 +135,59 @@ kf::readToolCalls(std::string_view text,
   return part;
 }
 
+/// The object at the begin of `text`, or what there is of it.
+static std::string_view objectAtBegin(std::string_view text) {
+  bool isInText = false;
+  size_t depth = 0;
+  for (size_t at = 0; at < text.size(); ++at) {
+    const char c = text[at];
+    if (isInText && c == '\\')
+      ++at;
+    else if (c == '"')
+      isInText = !isInText;
+    else if (!isInText && (c == '{' || c == '['))
+      ++depth;
+    else if (!isInText && (c == '}' || c == ']') && --depth == 0)
+      return text.substr(0, at + 1);
+  }
+  return text;
+}
+
+std::optional<ToolCall> kf::readCutCall(std::string_view text,
+                                        const std::vector<std::string> &tools) {
+  auto skip = [&](std::string_view token) {
+    text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
+    const bool isNext = text.starts_with(token);
+    if (isNext)
+      text.remove_prefix(token.size());
+    return isNext;
+  };
+  for (std::string_view tag : {kCall, kMistral, std::string_view("[")})
+    skip(tag);
+  const bool hasName = skip("{") && skip("\"name\"") && skip(":");
+  skip("");
+  std::vector<std::string> possible;
+  for (const std::string &tool : tools) {
+    const std::string name = jsonText(tool);
+    if (hasName && skip(name)) {
+      const bool hasArguments =
+          skip(",") && (skip("\"arguments\"") || skip("\"parameters\"")) &&
+          skip(":");
+      skip("");
+      return ToolCall{.name = tool,
+                      .arguments =
+                          std::string(hasArguments && text.starts_with('{')
+                                          ? objectAtBegin(text)
+                                          : std::string_view())};
+    }
+    if (!hasName || name.starts_with(text))
+      possible.push_back(tool);
+  }
+  if (possible.size() != 1)
+    return std::nullopt;
+  return ToolCall{.name = possible.front(), .arguments = ""};
+}
+
 AnswerText::AnswerText(Options given)
     : options(std::move(given)),
       state(!options.splitsThinking  ? State::BeforeContent
@@ -188,6 +241,10 @@ bool AnswerText::advance(AnswerPart &out, bool isEnd) {
       state = State::Content;
       return true;
     }
+    if (options.isCall) {
+      state = State::Call;
+      return true;
+    }
     if (blanks == pending.size() && !isEnd)
       return false;
     state = blanks < pending.size() &&
@@ -218,8 +275,11 @@ bool AnswerText::advance(AnswerPart &out, bool isEnd) {
     if (std::optional<AnswerPart> calls =
             readToolCalls(pending, *options.tools))
       out.add(*calls);
-    else
+    else if (!options.isCall)
       out.content += pending;
+    else if (std::optional<ToolCall> call =
+                 readCutCall(pending, *options.tools))
+      out.calls.push_back(std::move(*call));
     pending.clear();
     return false;
   }

@@ -14,7 +14,8 @@
 //   [TOOL_CALLS][{"name": "f", "arguments": {}}]             (Mistral)
 //
 // What is no call of a tool that the request names, written so to its end, is
-// content.
+// content, unless the answer has to be a call: then one that was cut off is
+// what was written of it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +36,7 @@ namespace kf {
 struct ToolCall {
   std::string id = {}; ///< who sends it gives it one
   std::string name;
-  std::string arguments; ///< a JSON object, as text
+  std::string arguments; ///< a JSON object, as text, or what there is of it
 
   bool operator==(const ToolCall &) const = default;
 };
@@ -56,6 +57,12 @@ struct AnswerPart {
 std::optional<AnswerPart> readToolCalls(std::string_view text,
                                         const std::vector<std::string> &tools);
 
+/// What was written of a call of one of `tools`, the first in `text`, that has
+/// no end: its arguments so far, and its name; nothing while several tools are
+/// possible.
+std::optional<ToolCall> readCutCall(std::string_view text,
+                                    const std::vector<std::string> &tools);
+
 /// Takes a generated text apart as it comes.
 class AnswerText {
 public:
@@ -66,6 +73,8 @@ public:
     bool startsThinking = false;
     /// Names of tools that may be called; null: none.
     std::shared_ptr<const std::vector<std::string>> tools = {};
+    /// Whether all but thoughts is a call of one of these (ForcedCall.h).
+    bool isCall = false;
   };
 
   explicit AnswerText(Options options);

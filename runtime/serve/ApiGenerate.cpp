@@ -232,6 +232,13 @@ AnswerText::Options Api::textOptions(const GenerationRequest &request,
         std::string_view(end).substr(0, last).ends_with("<think>");
   }
   text.tools = request.tools;
+  if (!request.forcedTools.empty()) {
+    std::vector<std::string> names;
+    for (const ToolSchema &tool : request.forcedTools)
+      names.push_back(tool.name);
+    text.tools = std::make_shared<const std::vector<std::string>>(names);
+    text.isCall = true;
+  }
   return text;
 }
 

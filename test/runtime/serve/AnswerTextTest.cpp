@@ -101,6 +101,38 @@ TEST(AnswerText, Calls) {
   expectParts(both, other, "", "", {g});
 }
 
+/// As OpenAI answers: what was written of the arguments, and no content.
+TEST(AnswerText, CallsThatAreCutOff) {
+  const AnswerText::Options one{.tools = named({"go"}), .isCall = true};
+  const AnswerText::Options two{
+      .splitsThinking = true, .tools = named({"go", "got"}), .isCall = true};
+  const std::string call =
+      R"({"name": "go", "arguments": {"a": "}\"", "b": [1)";
+  // Where the name is not finished, one tool is known, and of two neither.
+  for (size_t size = 0; size <= call.find(", "); ++size)
+    for (const char *before : {"", "<tool_call>\n", "[TOOL_CALLS][", "["}) {
+      expectParts(one, before + call.substr(0, size), "", "",
+                  {{.name = "go", .arguments = ""}});
+      expectParts(two, before + call.substr(0, size), "", "",
+                  size <= call.find("\",")
+                      ? std::vector<ToolCall>()
+                      : std::vector<ToolCall>{{.name = "go", .arguments = ""}});
+    }
+  for (size_t size = call.find("{\"a"); size <= call.size(); ++size) {
+    const std::string arguments =
+        call.substr(call.find("{\"a"), size - call.find("{\"a"));
+    for (const char *before : {"", "<tool_call>\n", "["})
+      expectParts(two, "<think>so</think>" + (before + call.substr(0, size)),
+                  "so", "", {{.name = "go", .arguments = arguments}});
+  }
+  // All of it but for what is behind the arguments.
+  expectParts(one, R"([{"name": "go", "parameters": {"a": {}}})", "", "",
+              {{.name = "go", .arguments = R"({"a": {}})"}});
+  expectParts(one, R"(<tool_call>{"name": "go"})", "", "",
+              {{.name = "go", .arguments = "{}"}});
+  expectParts(one, "<tool", "", "", {{.name = "go", .arguments = ""}});
+}
+
 TEST(AnswerText, WhatIsNoCallIsContent) {
   const AnswerText::Options tools{.tools = named({"f"})};
   for (const char *text :

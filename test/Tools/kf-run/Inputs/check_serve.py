@@ -647,6 +647,13 @@ def formats():
             call, = answer["message"]["tool_calls"]
             assert call["function"]["name"] in names, call
             assert json.loads(call["function"]["arguments"])["to"] in ("home", "away"), call
+        # One that max_tokens cuts off is the call with what there is of it.
+        cut = s.post(chat, messages=say("Go!"), tools=tools, tool_choice="required",
+                     max_tokens=12, temperature=0)["choices"][0]
+        assert cut["finish_reason"] == "length", cut
+        assert cut["message"]["content"] is None or not cut["message"]["content"], cut
+        for call in cut["message"].get("tool_calls", []):
+            assert call["function"]["name"] in {"go", "run"}, cut
         # The tokens of a call come with it.
         request = {"messages": say("Go!"), "tools": tools, "tool_choice": "required",
                    "max_tokens": 400, "logprobs": True, "temperature": 0}
