@@ -166,7 +166,7 @@ Result<BatchRequest> readRequest(const json &object, std::string_view line) {
   KF_RETURN_IF_ERROR(readSampling(reader, request.sampling));
   KF_ASSIGN_OR_RETURN(request.topLogProbs, readChatLogProbs(reader));
   KF_ASSIGN_OR_RETURN(request.format, readFormat(reader, line));
-  KF_ASSIGN_OR_RETURN(request.model, reader.text("model", ""));
+  KF_ASSIGN_OR_RETURN(request.model, readModelName(reader));
   if (reader.contains("stream")) {
     KF_ASSIGN_OR_RETURN(const bool stream, reader.boolean("stream", false));
     if (stream)

@@ -186,6 +186,14 @@ Status kf::readSampling(const ConfigReader &reader,
   return readLogitBias(reader, out.logitBias);
 }
 
+Result<std::string> kf::readModelName(const ConfigReader &reader) {
+  KF_ASSIGN_OR_RETURN(std::string name, reader.text("model", ""));
+  if (name.empty() && reader.contains("model"))
+    return Status::error("'model' is empty; name the model or an adapter, or "
+                         "leave it out");
+  return name;
+}
+
 Status kf::readStops(const ConfigReader &reader,
                      std::optional<std::vector<std::string>> &out) {
   const json *value = reader.find("stop");

@@ -63,6 +63,9 @@ Result<std::string> readContent(const ConfigReader &reader,
 /// logit_bias, each in the range of its option.
 Status readSampling(const ConfigReader &reader, PartialSamplerOptions &out);
 
+/// Reads model, a name; empty: there is none. Error: an empty one.
+Result<std::string> readModelName(const ConfigReader &reader);
+
 /// Reads stop, a text or an array of texts, none of them empty.
 Status readStops(const ConfigReader &reader,
                  std::optional<std::vector<std::string>> &out);

@@ -336,7 +336,7 @@ Status readCommon(const ConfigReader &reader, std::string_view body,
                   GenerationRequest &request) {
   KF_RETURN_IF_ERROR(checkUnsupported(reader, kUnsupported));
   KF_RETURN_IF_ERROR(checkLabels(reader));
-  KF_ASSIGN_OR_RETURN(request.model, reader.text("model", ""));
+  KF_ASSIGN_OR_RETURN(request.model, readModelName(reader));
   KF_RETURN_IF_ERROR(readInteger(
       reader,
       {"max_tokens", "max_completion_tokens", "n_predict", "max_new_tokens"},
@@ -496,7 +496,7 @@ Result<EmbeddingRequest> kf::parseEmbeddingRequest(std::string_view body) try {
   EmbeddingRequest request;
   KF_RETURN_IF_ERROR(checkUnsupported(reader, kOfEmbeddings));
   KF_RETURN_IF_ERROR(checkLabels(reader));
-  KF_ASSIGN_OR_RETURN(request.model, reader.text("model", ""));
+  KF_ASSIGN_OR_RETURN(request.model, readModelName(reader));
   KF_ASSIGN_OR_RETURN(const std::string format,
                       reader.text("encoding_format", "float"));
   request.base64 = format == "base64";

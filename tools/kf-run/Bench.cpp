@@ -172,8 +172,9 @@ private:
   CompilerOptions compiler; ///< what it compiles with
   std::optional<ModelWork> work;
   std::optional<BenchCeilings> ceilings;
-  bool lowCeilings = false; ///< of a test at least
-  int64_t count = 0;        ///< tests that are finished
+  /// Of a test at least: others had cores, or more than all of it was reached.
+  bool lowCeilings = false;
+  int64_t count = 0; ///< tests that are finished
 };
 
 Status Bench::open(int64_t threads) {
@@ -274,7 +275,8 @@ Status Bench::runTest(const BenchTest &test) {
     result.deviceMemory = memory.total - std::min(memory.free, memory.total);
   }
   KF_ASSIGN_OR_RETURN(result.ceiling, ceilings->end(session->engine()));
-  lowCeilings |= ceilings->wasDisturbed();
+  lowCeilings |=
+      ceilings->wasDisturbed() || ceilingShareOf(result).value_or(0) > 1;
   return output.add(result);
 }
 

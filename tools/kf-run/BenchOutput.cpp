@@ -326,3 +326,9 @@ BenchOutput::create(const std::string &format,
     return std::make_unique<CsvOutput>();
   return std::make_unique<MarkdownOutput>(tests);
 }
+
+std::optional<double> kf::ceilingShareOf(const BenchResult &result) {
+  if (!result.ceiling)
+    return std::nullopt;
+  return fractionOf(*result.ceiling, ::ratesOf(result));
+}

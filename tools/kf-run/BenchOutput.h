@@ -61,6 +61,10 @@ struct BenchResult {
   std::optional<BenchCeiling> ceiling;
 };
 
+/// The share of what the ceiling allows that the mean run reaches; nothing
+/// where there is no ceiling.
+std::optional<double> ceilingShareOf(const BenchResult &result);
+
 /// Prints to stdout.
 class BenchOutput {
 public:

@@ -16,6 +16,11 @@
 using namespace kf;
 
 Result<std::vector<std::string>> kf::readDocuments(const std::string &path) {
+  if (path.ends_with(".jsonl"))
+    return Status::error(quotePath(path) +
+                         " has a JSON object a line, and texts are expected; "
+                         "give a file of one text, or a .json file with an "
+                         "array of texts");
   KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
   if (!path.ends_with(".json"))
     return std::vector<std::string>{std::string(file.text())};

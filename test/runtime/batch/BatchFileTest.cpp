@@ -187,6 +187,8 @@ TEST(BatchFile, WhatOpenAiHasAndWeDoNot) {
 }
 
 TEST(BatchFile, WrongStarts) {
+  EXPECT_EQ(errorWith(R"("model": "")"),
+            "'model' is empty; name the model or an adapter, or leave it out");
   EXPECT_EQ(errorOf("{}"), "one of 'prompt', 'ids' and 'messages' is missing");
   EXPECT_EQ(errorOf(R"({"messages": [], "ids": [1]})"),
             "'ids' and 'messages' exclude each other");

@@ -414,10 +414,10 @@ TEST(ApiRequest, Wrong) {
   for (const char *field :
        {R"("n": 0)", R"("n": 129)", R"("max_tokens": -2)", R"("stream": 1)",
         R"("max_tokens": 1, "max_completion_tokens": 1)", R"("model": 1)",
-        R"("stream_options": {})", R"("user": 1)", R"("metadata": 1)",
-        R"("stream": true, "stream_options": [])", R"("stop": [""])",
-        R"("stop_token_ids": ["a"])", R"("seed": -9223372036854775809)",
-        R"("best_of": 0)"})
+        R"("model": "")", R"("stream_options": {})", R"("user": 1)",
+        R"("metadata": 1)", R"("stream": true, "stream_options": [])",
+        R"("stop": [""])", R"("stop_token_ids": ["a"])",
+        R"("seed": -9223372036854775809)", R"("best_of": 0)"})
     EXPECT_EQ(errorWith(field).code(), StatusCode::Invalid) << field;
   // What each choice has a copy of is bounded.
   auto list = [](const std::string &element, size_t count) {
