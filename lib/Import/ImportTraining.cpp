@@ -46,6 +46,8 @@ public:
     SmallVector<Type> inputs(
         ::kf::kTrainInputCount,
         RankedTensorType::get({shape.tokens()}, b.getI32Type()));
+    if (shape.dropsOut())
+      inputs.push_back(drawType());
     for (const TrainedTensor &tensor : trained)
       inputs.push_back(RankedTensorType::get(tensor.shape, b.getF32Type()));
     auto loss = RankedTensorType::get({}, b.getF32Type());
@@ -54,10 +56,12 @@ public:
     func->setAttr("kf.max_tokens", b.getI64IntegerAttr(1));
     if (shape.part == TrainingPart::Gradient)
       for (size_t i = 0; i < trained.size(); ++i)
-        func.setArgAttr(static_cast<unsigned>(::kf::kTrainInputCount + i),
+        func.setArgAttr(static_cast<unsigned>(shape.batchInputs() + i),
                         kGradientAttrName, b.getUnitAttr());
     b.setInsertionPointToStart(func.addEntryBlock());
-    setTrained(func.getArguments().drop_front(::kf::kTrainInputCount));
+    if (shape.dropsOut())
+      draw = func.getArgument(::kf::kTrainDraw);
+    setTrained(func.getArguments().drop_front(shape.batchInputs()));
     func::ReturnOp::create(b, loc, buildLoss(func.getArguments()));
     return module;
   }
@@ -67,6 +71,7 @@ private:
   struct Adapter {
     LoraModule module;
     Value a, b; ///< [rank, in], [out, rank]
+    Value draw; ///< [4] of i32, of its dropout; null: it has none
   };
   /// What an adapter adds to one of the model's matrices.
   struct AdaptedMatrix {
@@ -90,8 +95,26 @@ private:
       for (const LoraModule::Part &part : module.parts)
         adapted[part.key] = {number, part};
       adapters.push_back({std::move(module), arguments[2 * number],
-                          arguments[2 * number + 1]});
+                          arguments[2 * number + 1], draw});
+      nextDraw();
     }
+  }
+
+  RankedTensorType drawType() {
+    return RankedTensorType::get({static_cast<int64_t>(::kf::kDrawWords)},
+                                 b.getI32Type());
+  }
+
+  /// Of the next module. It is a tensor in memory, so that modules do not
+  /// differ in constants, and their kernels are the same.
+  void nextDraw() {
+    if (!draw)
+      return;
+    TensorBuilder build = tensors();
+    Value step = arith::ConstantOp::create(
+        b, loc,
+        DenseElementsAttr::get(drawType(), ArrayRef<int32_t>{0, 1, 0, 0}));
+    draw = build.make<CopyOp>(build.make<arith::AddIOp>(draw, step));
   }
 
   /// The sum of all labels' losses.
@@ -135,7 +158,12 @@ private:
     if (found == adapted.end())
       return product;
     const Adapter &adapter = adapters[found->second.adapter];
-    Value narrow = MatmulOp::create(b, loc, widened(x), adapter.a, Value(),
+    Value rows = widened(x);
+    if (adapter.draw)
+      rows = build.make<DropoutOp>(
+          rows, adapter.draw,
+          b.getF32FloatAttr(static_cast<float>(shape.lora->dropout)));
+    Value narrow = MatmulOp::create(b, loc, rows, adapter.a, Value(),
                                     ActivationKindAttr(), Value());
     Value added =
         MatmulOp::create(b, loc, narrow, rowsFor(adapter, found->second.part),
@@ -242,6 +270,7 @@ private:
   std::map<int64_t, std::pair<Value, Value>> keysValues; ///< by layer
   std::map<int64_t, Value> masks;                        ///< by chunk
   Value examples;                                        ///< [B * T] of i32
+  Value draw; ///< [4] of i32, of the next module; null without dropout
 };
 
 } // namespace

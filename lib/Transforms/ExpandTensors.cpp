@@ -156,7 +156,7 @@ struct ExpandRotary : OpRewritePattern<RotaryEmbeddingOp> {
 };
 
 //===----------------------------------------------------------------------===//
-// cross_entropy, matmul_dgrad
+// cross_entropy, dropout, matmul_dgrad
 //===----------------------------------------------------------------------===//
 
 /// cross_entropy -> reductions and elementwise ops
@@ -166,6 +166,17 @@ struct ExpandCrossEntropy : OpRewritePattern<CrossEntropyOp> {
                                 PatternRewriter &rewriter) const override {
     TensorBuilder build(rewriter, op.getLoc());
     rewriter.replaceOp(op, expandCrossEntropy(op, build));
+    return success();
+  }
+};
+
+/// dropout -> elementwise ops
+struct ExpandDropout : OpRewritePattern<DropoutOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(DropoutOp op,
+                                PatternRewriter &rewriter) const override {
+    TensorBuilder build(rewriter, op.getLoc());
+    rewriter.replaceOp(op, expandDropout(op, build));
     return success();
   }
 };
@@ -245,7 +256,8 @@ struct ExpandTensorsPass
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<ExpandMatmul, ExpandAttention, ExpandRotary,
-                 ExpandCrossEntropy, ExpandDgrad, ExpandConcat>(&getContext());
+                 ExpandCrossEntropy, ExpandDropout, ExpandDgrad, ExpandConcat>(
+        &getContext());
     // kf-canonicalize folds, which asks whether there are such constants.
     if (failed(
             applyPatternsGreedily(getOperation(), std::move(patterns),

@@ -47,6 +47,7 @@ def train(
     lora: int | None = None,
     lora_alpha: float | None = None,
     lora_targets: Iterable[str] | None = None,
+    lora_dropout: float | None = None,
     rslora: bool = False,
     full: bool = False,
     learning_rate: float | None = None,
@@ -117,6 +118,7 @@ def train(
         "lora_targets": None
         if lora_targets is None
         else [_process.text_of(name, "lora_targets") for name in lora_targets],
+        "lora_dropout": lora_dropout,
         "rslora": rslora,
         "full": full,
         "learning_rate": learning_rate,

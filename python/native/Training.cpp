@@ -105,6 +105,7 @@ Status readRequest(const std::string &text, TrainingRequest &request) {
   for (const auto &[key, highest, out] :
        {std::tuple("eval_split", 0.9, &run.evalSplit),
         std::tuple("lora_alpha", 1e6, &request.alpha),
+        std::tuple("lora_dropout", 1.0, &request.dropout),
         std::tuple("learning_rate", 1e3, &request.rate),
         std::tuple("min_learning_rate", 1e3, &request.minimumRate),
         std::tuple("beta1", 1.0, &request.beta1),

@@ -41,7 +41,9 @@ class TrainingTest(unittest.TestCase):
 
     def test_trains_and_goes_on_to_the_same_bits(self):
         steps = []
-        result = self.train("whole", on_step=steps.append, eval_split=0.25)
+        result = self.train(
+            "whole", on_step=steps.append, eval_split=0.25, lora_dropout=0.1
+        )
         self.assertEqual([step.step for step in steps], [1, 2, 3, 4])
         self.assertLess(steps[3].loss, steps[0].loss)
         self.assertEqual(result.steps, 4)
@@ -55,11 +57,17 @@ class TrainingTest(unittest.TestCase):
                 raise Stop
 
         with self.assertRaises(Stop):
-            self.train("parts", on_step=stop, eval_split=0.25)
+            self.train("parts", on_step=stop, eval_split=0.25, lora_dropout=0.1)
         with self.assertRaisesRegex(kernelforge.InvalidError, "has checkpoints"):
-            self.train("parts", eval_split=0.25)
+            self.train("parts", eval_split=0.25, lora_dropout=0.1)
         steps.clear()
-        self.train("parts", on_step=steps.append, eval_split=0.25, resume=True)
+        self.train(
+            "parts",
+            on_step=steps.append,
+            eval_split=0.25,
+            lora_dropout=0.1,
+            resume=True,
+        )
         self.assertEqual([step.step for step in steps], [3, 4])
         self.assertEqual(self.adapter("parts"), self.adapter("whole"))
 
@@ -87,6 +95,15 @@ class TrainingTest(unittest.TestCase):
             self.train("out", full=True)
         with self.assertRaisesRegex(kernelforge.InvalidError, "^beta1 is 1; a number"):
             self.train("out", beta1=1)
+        with self.assertRaisesRegex(
+            kernelforge.InvalidError, "^lora_dropout is 1; a number"
+        ):
+            self.train("out", lora_dropout=1)
+        os.makedirs(self.path("taken"))
+        with open(self.path("taken/adapter_config.json"), "w") as file:
+            file.write("{}")
+        with self.assertRaisesRegex(kernelforge.InvalidError, "give force, or"):
+            self.train("taken")
         with self.assertRaisesRegex(kernelforge.InvalidError, "momentum is for opt"):
             self.train("out", momentum=0.5)
         with self.assertRaisesRegex(

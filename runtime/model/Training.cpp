@@ -46,6 +46,8 @@ std::string kf::describe(const TrainingShape &shape) {
     text << " lora " << shape.lora->rank << " " << shape.lora->scale();
     for (const std::string &target : shape.lora->targets)
       text << " " << target;
+    if (shape.dropsOut())
+      text << " dropout " << shape.lora->dropout;
   }
   if (shape.part == TrainingPart::Update) {
     const OptimizerOptions &own = shape.optimizer;
@@ -105,9 +107,10 @@ listAdapters(const ModelConfig &config, const LoraConfig &lora) {
                          " cannot be trained; 1 to " +
                          std::to_string(config.hiddenSize) +
                          ", the hidden size, are possible");
-  if (lora.dropout != 0)
-    return Status::error("training with dropout (lora_dropout) is not built; "
-                         "use 0");
+  // As f32, which programs compute in.
+  if (!(lora.dropout >= 0 && static_cast<float>(lora.dropout) < 1))
+    return Status::error("--lora-dropout is " + spellNumber(lora.dropout) +
+                         "; a number from 0 to below 1 is expected");
   KF_ASSIGN_OR_RETURN(const std::vector<LoraModule> modules,
                       findLoraModules(config, lora.targets));
   std::vector<TrainedTensor> trained;

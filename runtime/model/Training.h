@@ -12,6 +12,10 @@
 //
 //   gradient: the loss of a batch, and its derivatives
 //     ids, positions, examples, labels   [N] i32    (TrainingBatch)
+//     draw                               [4] i32    of kf.dropout, of adapters
+//                                                   that have dropout: word 1
+//                                                   is the first module's, and
+//                                                   each one's is 1 more
 //     W1 .. WP
 //     G1 .. GP                           of their shapes
 //     -> loss                            []         summed over labels
@@ -91,6 +95,12 @@ struct TrainingShape {
   OptimizerOptions optimizer = {}; ///< of the update alone
 
   int64_t tokens() const { return rows * length; }
+  /// Whether some of what adapters read is left out: where gradients are.
+  bool dropsOut() const {
+    return part == TrainingPart::Gradient && lora && lora->dropout > 0;
+  }
+  /// Inputs before W1 of the programs that read a batch.
+  size_t batchInputs() const;
   /// Errors: no rows or no tokens, more than 2^31 - 1 in all, and those of the
   /// optimizer.
   Status validate() const;
@@ -107,8 +117,14 @@ enum TrainingInput : size_t {
   kTrainPositions,
   kTrainExamples,
   kTrainLabels,
-  kTrainInputCount
+  kTrainInputCount,
+  kTrainDraw = kTrainInputCount ///< where TrainingShape::dropsOut()
 };
+inline constexpr size_t kDrawWords = 4;
+
+inline size_t TrainingShape::batchInputs() const {
+  return kTrainInputCount + (dropsOut() ? 1 : 0);
+}
 
 /// A tensor that is trained, of f32.
 struct TrainedTensor {
@@ -123,7 +139,8 @@ struct TrainedTensor {
 
 /// What `shape` trains, in the order of its programs' arguments. Errors: those
 /// of its validate() and of findLoraModules(), and adapters that cannot be
-/// trained: of a rank that is not positive, with dropout.
+/// trained: of a rank that is not positive, with a dropout that is not from 0
+/// to below 1.
 Result<std::vector<TrainedTensor>> listTrained(const ModelConfig &config,
                                                const TrainingShape &shape);
 

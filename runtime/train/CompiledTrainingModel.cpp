@@ -166,7 +166,7 @@ Status CompiledTrainingModel::allocate() {
 /// has them.
 OutsideBuffers CompiledTrainingModel::outsideOf(TrainingPart part) const {
   OutsideBuffers outside;
-  size_t input = kTrainInputCount, output = 1;
+  size_t input = shapeOf(part).batchInputs(), output = 1;
   auto read = [&](const Buffers &list) {
     for (const std::unique_ptr<Buffer> &buffer : list)
       outside.inputs[input++] = buffer.get();
@@ -335,6 +335,11 @@ Result<TrainingLoss> CompiledTrainingModel::run(Program &program,
        {&batch.ids, &batch.positions, &batch.examples, &batch.labels})
     KF_RETURN_IF_ERROR(program.runner->write(input++, list->data(),
                                              list->size() * sizeof(int32_t)));
+  if (&program == gradient.get() &&
+      shapeOf(TrainingPart::Gradient).dropsOut()) {
+    const auto draw = nextDraw();
+    KF_RETURN_IF_ERROR(program.runner->write(input, draw.data(), sizeof(draw)));
+  }
   KF_RETURN_IF_ERROR(program.runner->execute(StepSizes(1), cancelled));
   KF_ASSIGN_OR_RETURN(const void *sum,
                       program.runner->read(0, 0, sizeof(float)));
@@ -348,7 +353,19 @@ Result<TrainingLoss> CompiledTrainingModel::run(Program &program,
   return result;
 }
 
+/// It follows from the seed, from how many updates there were, and from which
+/// batch of the next one it is, so that a training that goes on draws the same.
+/// Each module of a batch has a stream of its own (Training.h). Those of the
+/// upper half are none that first values are drawn from.
+std::array<uint32_t, kDrawWords> CompiledTrainingModel::nextDraw() {
+  const auto modules = static_cast<uint32_t>(tensors.size() / 2);
+  return {static_cast<uint32_t>(count), (uint32_t(1) << 31) + modules * added++,
+          static_cast<uint32_t>(options.seed),
+          static_cast<uint32_t>(options.seed >> 32)};
+}
+
 Status CompiledTrainingModel::clearGradients() {
+  added = 0;
   for (const std::unique_ptr<Buffer> &buffer : gradients)
     KF_RETURN_IF_ERROR(stream->fill(*buffer, 0, buffer->size() / 4 * 4, 0));
   return Status();

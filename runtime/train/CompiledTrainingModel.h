@@ -31,6 +31,7 @@
 #include "runtime/train/TrainingModel.h"
 #include "runtime/weights/WeightStore.h"
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -49,7 +50,7 @@ struct TrainingOptions {
   std::optional<LoraConfig> lora = {};
   OptimizerOptions optimizer = {};
   /// Of what A begins as: uniform in [-1/sqrt(in), 1/sqrt(in)), as PEFT has it;
-  /// B is 0.
+  /// B is 0. Of dropout, too.
   uint64_t seed = 0;
   /// Ends whatever goes on when it is set; may be null. Not owned, as the
   /// observer, which may be null, too.
@@ -140,6 +141,8 @@ private:
   Result<TrainingLoss> run(Program &program, const TrainingBatch &batch,
                            CancelFlag cancelled);
   Status checkBatch(const TrainingBatch &batch) const;
+  /// What the dropout of the next batch is drawn by.
+  std::array<uint32_t, kDrawWords> nextDraw();
   /// On the stream.
   Status clearGradients();
   TrainingShape shapeOf(TrainingPart part) const;
@@ -166,6 +169,7 @@ private:
   std::vector<Buffers> moments;
   std::unique_ptr<Program> gradient, loss, optimizer; ///< `loss` once needed
   int64_t count = 0;                                  ///< of updates
+  uint32_t added = 0; ///< batches that were added up since the last one
 };
 
 } // namespace kf

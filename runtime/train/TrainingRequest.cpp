@@ -38,6 +38,7 @@ Status TrainingRequest::completeAdapter() {
   for (const auto &[name, isGiven] :
        {std::pair("--lora-alpha", alpha.has_value()),
         std::pair("--lora-targets", !targets.empty()),
+        std::pair("--lora-dropout", dropout.has_value()),
         std::pair("--rslora", rankStabilized)})
     if (isGiven && !rank)
       return Status::error(std::string(name) + " is for --lora");
@@ -51,6 +52,10 @@ Status TrainingRequest::completeAdapter() {
   lora->rank = *rank;
   lora->alpha = alpha.value_or(2 * static_cast<double>(*rank));
   lora->rankStabilized = rankStabilized;
+  lora->dropout = dropout.value_or(0);
+  if (!(lora->dropout >= 0 && static_cast<float>(lora->dropout) < 1))
+    return Status::error("--lora-dropout is " + spellNumber(lora->dropout) +
+                         "; a number from 0 to below 1 is expected");
   lora->targets = targets;
   if (targets.empty())
     lora->targets.emplace_back(kAllLinear);

@@ -34,7 +34,8 @@ struct TrainingRequest {
   std::optional<double> alpha;      ///< twice the rank by default
   std::vector<std::string> targets; ///< kAllLinear by default
   bool rankStabilized = false;
-  bool full = false; ///< all weights
+  std::optional<double> dropout; ///< 0 by default
+  bool full = false;             ///< all weights
 
   /// The highest; 2e-4 by default, and 2e-5 where all weights are trained.
   std::optional<double> rate;

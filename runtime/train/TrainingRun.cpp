@@ -285,6 +285,8 @@ kf::typedOptions(const std::optional<LoraConfig> &lora,
     options["--lora-targets"] = names;
     if (lora->rankStabilized)
       options["--rslora"] = "";
+    if (lora->dropout > 0)
+      options["--lora-dropout"] = jsonText(lora->dropout);
   } else {
     options["--full"] = "";
   }

@@ -249,3 +249,21 @@ func.func @power(%x: tensor<4xf32> {kf.gradient}, %y: tensor<4xf32>) -> tensor<f
   %1 = kf.reduce(sum) %0 dims = [0] : tensor<4xf32>
   return %1 : tensor<f32>
 }
+
+// The same elements are left out; where the rows are read again, they are made
+// again, and are not kept.
+// CHECK-LABEL: func.func @dropout(
+// CHECK-SAME:      %[[X:.*]]: tensor<3x8xf32>, %[[W:.*]]: tensor<4x8xf32>, %[[DRAW:.*]]: tensor<4xi32>)
+// CHECK:         kf.dropout %[[X]], %[[DRAW]] {p = 2.500000e-01 : f32} : tensor<3x8xf32>, tensor<4xi32>
+// CHECK:         %[[D:.*]] = kf.matmul_dgrad
+// CHECK:         %[[AGAIN:.*]] = kf.dropout %[[X]], %[[DRAW]] {kf.recomputed, p = 2.500000e-01 : f32}
+// CHECK:         %[[DW:.*]] = kf.matmul_wgrad %{{.*}}, %[[AGAIN]]
+// CHECK:         %[[DX:.*]] = kf.dropout %[[D]], %[[DRAW]] {kf.recomputed, p = 2.500000e-01 : f32}
+// CHECK:         return %{{.*}}, %[[DX]], %[[DW]]
+func.func @dropout(%x: tensor<3x8xf32> {kf.gradient}, %w: tensor<4x8xf32> {kf.gradient}, %draw: tensor<4xi32>) -> tensor<f32> {
+  %0 = kf.dropout %x, %draw {p = 0.25 : f32} : tensor<3x8xf32>, tensor<4xi32>
+  %1 = kf.matmul %0, %w : tensor<3x8xf32>, tensor<4x8xf32>
+  %2 = arith.mulf %1, %1 : tensor<3x4xf32>
+  %3 = kf.reduce(sum) %2 dims = [0, 1] : tensor<3x4xf32>
+  return %3 : tensor<f32>
+}

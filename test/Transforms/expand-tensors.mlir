@@ -132,3 +132,39 @@ func.func @dgrad_of_blocks(%dy: tensor<?x32xf32>, %w: tensor<32x64x!kf.quant<q4_
   %0 = kf.matmul_dgrad %dy, %w : tensor<?x32xf32>, tensor<32x64x!kf.quant<q4_0>>
   return %0 : tensor<?x64xf32>
 }
+
+// What the columns and rows are counted by, and the words of the draw.
+// CHECK-LABEL: func.func @dropout(
+// CHECK-SAME:      %[[X:.*]]: tensor<3x8xbf16>, %[[DRAW:.*]]: tensor<4xi32>)
+// CHECK-DAG:     %[[BOUND:.*]] = arith.constant dense<1073741824> : tensor<3x8xi32>
+// CHECK-DAG:     %[[SCALE:.*]] = arith.constant dense<1.33333337> : tensor<3x8xf32>
+// CHECK-DAG:     %[[ZERO:.*]] = arith.constant dense<0.000000e+00> : tensor<3x8xf32>
+// CHECK-DAG:     %[[WIDE:.*]] = arith.extf %[[X]]
+// CHECK-DAG:     %[[COLUMN:.*]] = kf.iota dim = 1 : tensor<1x8xi32>
+// CHECK-DAG:     %[[COLUMNS:.*]] = kf.broadcast %[[COLUMN]] : tensor<1x8xi32> to tensor<3x8xi32>
+// CHECK-DAG:     %[[ROW:.*]] = kf.iota dim = 0 : tensor<3x1xi32>
+// CHECK-DAG:     %[[ROWS:.*]] = kf.broadcast %[[ROW]] : tensor<3x1xi32> to tensor<3x8xi32>
+// CHECK-DAG:     %[[A:.*]] = tensor.extract_slice %[[DRAW]][0] [1] [1]
+// CHECK-DAG:     %[[A8:.*]] = kf.broadcast %[[A]]
+// CHECK-DAG:     %[[LOW:.*]] = tensor.extract_slice %[[DRAW]][2] [1] [1]
+// CHECK-DAG:     %[[LOW8:.*]] = kf.broadcast %[[LOW]]
+// CHECK:         %[[BITS:.*]] = kf.philox %[[COLUMNS]], %[[ROWS]], %[[A8]], %{{.*}} key %[[LOW8]], %{{.*}} : tensor<3x8xi32>
+// CHECK:         %[[KEPT:.*]] = arith.cmpi uge, %[[BITS]], %[[BOUND]]
+// CHECK:         %[[LEFT:.*]] = arith.select %[[KEPT]], %[[WIDE]], %[[ZERO]]
+// CHECK:         %[[R:.*]] = arith.mulf %[[LEFT]], %[[SCALE]]
+// CHECK:         arith.truncf %[[R]]
+func.func @dropout(%x: tensor<3x8xbf16>, %draw: tensor<4xi32>) -> tensor<3x8xbf16> {
+  %0 = kf.dropout %x, %draw {p = 0.25 : f32} : tensor<3x8xbf16>, tensor<4xi32>
+  return %0 : tensor<3x8xbf16>
+}
+
+// What is computed again stays apart from what was there before.
+// CHECK-LABEL: func.func @dropout_again(
+// CHECK:         kf.philox
+// CHECK-NOT:     kf.recomputed
+// CHECK:         kf.philox {{.*}} {kf.recomputed}
+func.func @dropout_again(%x: tensor<3x8xf32>, %draw: tensor<4xi32>) -> (tensor<3x8xf32>, tensor<3x8xf32>) {
+  %0 = kf.dropout %x, %draw {p = 0.25 : f32} : tensor<3x8xf32>, tensor<4xi32>
+  %1 = kf.dropout %x, %draw {kf.recomputed, p = 0.25 : f32} : tensor<3x8xf32>, tensor<4xi32>
+  return %0, %1 : tensor<3x8xf32>, tensor<3x8xf32>
+}

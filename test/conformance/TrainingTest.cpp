@@ -526,6 +526,76 @@ TEST(Training, AdaptersBesideBlocksAreThoseBesideTheirNumbers) {
   }
 }
 
+TEST(Training, DropoutFollowsFromTheSeedAndTheBatchsPlace) {
+  TrainingBatch batch;
+  batch.length = 16;
+  addRow(batch, {9, 7}, 4, 0, kSmallVocabulary);
+  TrainingOptions options = smallOptions(1, 16);
+  options.lora = allLinear();
+  options.lora->dropout = 0.5;
+  options.seed = 3;
+  Model model = openOrFail(options, openSmall()),
+        other = openOrFail(options, openSmall());
+  ASSERT_TRUE(model && other);
+  auto gradientsFrom = [&](CompiledTrainingModel &from) {
+    EXPECT_TRUE(succeeds(from.accumulate(batch, nullptr).status()));
+    return gradientsOf(from);
+  };
+  auto update = [](CompiledTrainingModel &of) {
+    EXPECT_TRUE(succeeds(of.update({.learningRate = 0, .labels = 1}).status()));
+  };
+  const Gradients first = gradientsFrom(*model), both = gradientsFrom(*model);
+  Gradients twice = first;
+  for (std::vector<float> &gradient : twice)
+    for (float &value : gradient)
+      value *= 2;
+  EXPECT_NE(both, twice) << "the second batch of an update is drawn anew";
+  update(*model);
+  const Gradients next = gradientsFrom(*model);
+  EXPECT_NE(next, first) << "and so is that of the next update";
+  // The same to the last bit, also where it goes on behind an update.
+  EXPECT_EQ(gradientsFrom(*other), first);
+  EXPECT_EQ(gradientsFrom(*other), both);
+  update(*other);
+  other->setUpdates(1);
+  EXPECT_EQ(gradientsFrom(*other), next);
+  options.seed = 4;
+  Model differs = openOrFail(options, openSmall());
+  ASSERT_TRUE(differs);
+  EXPECT_NE(gradientsFrom(*differs), first);
+}
+
+/// B is 0 at first: its gradient is that of what A reads, of which the mean
+/// over many draws is what it is without dropout, as is the loss that is
+/// measured.
+TEST(Training, DropoutKeepsTheMean) {
+  TrainingBatch batch;
+  batch.length = 16;
+  addRow(batch, {16}, 4, 0, kSmallVocabulary);
+  TrainingOptions options = smallOptions(1, 16);
+  options.lora = allLinear();
+  Model plain = openOrFail(options, openSmall());
+  options.lora->dropout = 0.25;
+  Model model = openOrFail(options, openSmall());
+  ASSERT_TRUE(model && plain);
+  constexpr int kDraws = 100;
+  for (int draw = 0; draw < kDraws; ++draw)
+    ASSERT_TRUE(succeeds(model->accumulate(batch, nullptr).status()));
+  ASSERT_TRUE(succeeds(plain->accumulate(batch, nullptr).status()));
+  const Gradients found = gradientsOf(*model), expected = gradientsOf(*plain);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    double length = 0, apart = 0;
+    for (size_t k = 0; k < expected[i].size(); ++k) {
+      length += std::pow(expected[i][k], 2);
+      apart += std::pow(found[i][k] / kDraws - expected[i][k], 2);
+    }
+    EXPECT_LE(std::sqrt(apart), 0.15 * std::sqrt(length))
+        << model->trained()[i].name;
+  }
+  const double loss = plain->evaluate(batch, nullptr)->sum;
+  EXPECT_EQ(model->evaluate(batch, nullptr)->sum, loss);
+}
+
 /// They are rounded, and it is a small part of the loss and of each gradient.
 TEST(Training, RoundedActivationsAreNear) {
   TrainingBatch batch;
@@ -685,8 +755,8 @@ TEST(Training, SaysWhatIsWrong) {
   options.lora = LoraConfig{.rank = 0, .alpha = 1, .targets = {"q_proj"}};
   expectError("an adapter of rank 0 cannot be trained");
   options.lora->rank = 8;
-  options.lora->dropout = 0.1;
-  expectError("dropout");
+  options.lora->dropout = 1;
+  expectError("--lora-dropout is 1; a number from 0 to below 1 is expected");
   options.lora->dropout = 0;
   options.lora->targets = {"x_proj"};
   expectError("'x_proj'");

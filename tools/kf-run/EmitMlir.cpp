@@ -27,6 +27,7 @@ struct EmitOptions {
   std::string source, phase = "lowered", function, kernel, part, out = "-";
   std::string cacheType; ///< empty: defaultCacheType()
   int64_t maxTokens = 0, ranks = 1, loraRank = 0;
+  double loraDropout = 0;
   CompilerOptions compiler;
   TuningFlags tuning;
   DummyFlags dummy;
@@ -45,7 +46,8 @@ struct EmitOptions {
     if (loraRank)
       shape.lora = LoraConfig{.rank = loraRank,
                               .alpha = 2 * static_cast<double>(loraRank),
-                              .targets = {std::string(kAllLinear)}};
+                              .targets = {std::string(kAllLinear)},
+                              .dropout = loraDropout};
     return shape;
   }
 
@@ -90,6 +92,9 @@ struct EmitOptions {
     parser.integer({"lora-rank", 0, "R"}, loraRank, 1, int64_t(1) << 16,
                    "of training: adapters of rank R for all products of its "
                    "layers; all weights by default");
+    parser.real({"lora-dropout", 0, "P"}, loraDropout, 0, 1,
+                "of --part=gradient: what adapters read is left out with this "
+                "probability");
     parser.integer(
         {"max-tokens", 0, "N"}, maxTokens, 1, int64_t(1) << 24,
         "the most rows of a step: those that a body reads, and those "
@@ -221,6 +226,8 @@ int kf::runEmitMlir(Arguments arguments) {
   if (options.loraRank && !options.isTraining())
     return parser.usageError("--lora-rank is for parts of training: "
                              "--part=loss, gradient or update");
+  if (options.loraDropout && !options.loraRank)
+    return parser.usageError("--lora-dropout needs --lora-rank");
   if (!options.lora.choices.empty() && options.isTraining())
     return parser.usageError("--lora adds adapters to steps; training's have "
                              "--lora-rank");

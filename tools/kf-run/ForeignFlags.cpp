@@ -370,8 +370,6 @@ constexpr ForeignFlag kFlags[] = {
     {"--chat-template", "", Refused, Value,
      "is not supported: --template FILE takes a template as a file"},
     {"--jinja --no-jinja", "", Already, Nothing, ""},
-    {"--lora-dropout", "train", Refused, Value,
-     "is not supported: adapters are trained without dropout", "0 0.0"},
     {"--warmup-ratio", "train", Refused, Value,
      "is not supported: --warmup N counts steps", "0 0.0"},
     {"--gradient-checkpointing", "train", Already, Switch, ""},

@@ -66,9 +66,9 @@ void TrainFlags::addDataTo(OptionParser &parser) {
   parser.flag({"no-pack"}, noPack, "a row has one example");
   parser.flag({"no-shuffle"}, noShuffle, "rows are in the same order always");
   parser.seed({"seed", 's', "N"}, seed,
-              "of the order of rows and of the adapter's first values; 0 by "
-              "default, -1: one by the clock, or with --resume the "
-              "checkpoint's",
+              "of the order of rows, of the adapter's first values and of "
+              "dropout; 0 by default, -1: one by the clock, or with --resume "
+              "the checkpoint's",
               &request.run.anySeed);
 }
 
@@ -82,6 +82,9 @@ void TrainFlags::addTrainedTo(OptionParser &parser) {
   parser.text({"lora-targets", 0, "NAME,..."}, targets,
               "the modules that it adds to, as PEFT names them: "
               "q_proj,v_proj; all-linear by default");
+  parser.real({"lora-dropout", 0, "P"}, request.dropout, 0, 1,
+              "leaves each element that an adapter reads out with this "
+              "probability, while it is trained; 0 by default");
   parser.flag({"rslora"}, request.rankStabilized, "scales by X / sqrt(RANK)");
   parser.flag({"full"}, request.full, "trains all weights of the model");
 }

@@ -197,10 +197,11 @@ def ExpandTensors : Pass<"kf-expand-tensors", "::mlir::func::FuncOp"> {
     ```
     `kf.scaled_dot_product_attention` becomes two products with a softmax
     between them; the scores are a tensor of f32. `kf.cross_entropy` becomes
-    reductions of rows, and `kf.matmul_dgrad` a product with the transposed
-    weight. `kf.rotary_embedding` becomes
-    slices, elementwise ops and a `tensor.concat`. A kernel joins 16 tensors at
-    most: a `tensor.concat` of more becomes one of copies of such:
+    reductions of rows, `kf.dropout` elementwise ops with a `kf.philox`, and
+    `kf.matmul_dgrad` a product with the transposed weight.
+    `kf.rotary_embedding` becomes slices, elementwise ops and a `tensor.concat`. A
+    kernel joins 16 tensors at most: a `tensor.concat` of more becomes one of
+    copies of such:
     ```mlir
     %0 = tensor.concat dim(1) %x0, %x1, ... : (17 times tensor<?x2xf32>) -> tensor<?x34xf32>
     ```

@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ScalarCode.h"
 #include "TileEmitter.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -84,6 +85,11 @@ public:
           default:
             return asOnTensors();
           }
+        })
+        .Case([&](PhiloxOp) {
+          return ScalarCode(e)
+              .philox(operands.take_front(4), operands.drop_front(4))
+              .front();
         })
         .Case([&](math::AbsIOp) {
           Value isNegative = compare(arith::CmpIPredicate::slt, x, integer(0));

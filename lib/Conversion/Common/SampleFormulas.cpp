@@ -233,28 +233,10 @@ Words SampleFormulas::drawPoint(const Words &sum, const Words &bits) {
 }
 
 Words SampleFormulas::randomBits(const Words &seed, Value counter) {
-  auto exclusive = [&](Value a, Value c, Value d) -> Value {
-    return make<arith::XOrIOp>(make<arith::XOrIOp>(a, c), d);
-  };
-  auto word = [&](uint32_t bits) { return i32(static_cast<int32_t>(bits)); };
   Value zero = i32(0);
-  SmallVector<Value> state = {counter, zero, zero, zero, seed.low, seed.high};
-  auto rounds = tile.loop(
-      tile.index(0), tile.index(::kf::kPhiloxRounds), tile.index(1), state,
-      [&](Value, ValueRange s) {
-        Words x = multiply(s[0], word(::kf::kPhiloxMultipliers[0])),
-              y = multiply(s[2], word(::kf::kPhiloxMultipliers[1]));
-        auto grow = [&](Value key, int number) {
-          return make<arith::AddIOp>(key, word(::kf::kPhiloxKeySteps[number]));
-        };
-        return SmallVector<Value>{exclusive(y.high, s[1], s[4]),
-                                  y.low,
-                                  exclusive(x.high, s[3], s[5]),
-                                  x.low,
-                                  grow(s[4], 0),
-                                  grow(s[5], 1)};
-      });
-  return {rounds.getResult(0), rounds.getResult(1)};
+  SmallVector<Value> words =
+      philox({counter, zero, zero, zero}, {seed.low, seed.high});
+  return {words[0], words[1]};
 }
 
 //===----------------------------------------------------------------------===//

@@ -44,6 +44,8 @@ public:
     return arith::CmpFOp::create(b, loc, predicate, lhs, rhs);
   }
   Value both(Value lhs, Value rhs) { return make<arith::AndIOp>(lhs, rhs); }
+  /// See kf::philox: four words of four and two, i32s or vectors of i32.
+  SmallVector<Value> philox(ValueRange counter, ValueRange key);
   /// Whether a lane of `mask` is set.
   Value any(Value mask);
   /// The value of the branch that is taken.

@@ -496,6 +496,20 @@ Result<Evaluate> prepareCrossEntropy(const OpSite &) {
   });
 }
 
+Result<Evaluate> prepareDropout(const OpSite &site) {
+  KF_ASSIGN_OR_RETURN(const double p, site.attributes.number("p"));
+  return Evaluate([p = static_cast<float>(p)](const OpCall &call) {
+    return dropout(call.tensor(0), call.tensor(1), p);
+  });
+}
+
+Result<Evaluate> preparePhilox(const OpSite &) {
+  return Evaluate([](const OpCall &call) {
+    return philoxWords({call.tensor(0), call.tensor(1), call.tensor(2),
+                        call.tensor(3), call.tensor(4), call.tensor(5)});
+  });
+}
+
 Result<Evaluate> prepareScatterAdd(const OpSite &site) {
   if (site.result->shape.size() != 2 || site.result->shape[0] < 1)
     return Status::error("C3: its result is no static matrix");
@@ -731,6 +745,8 @@ constexpr OpEntry kOps[] = {
     {"kf.dequantize", "t", 1, prepareDequantize},
     {"kf.pack", "t", 1, prepareReshape},
     {"kf.cross_entropy", "tt", 1, prepareCrossEntropy},
+    {"kf.dropout", "tt", 1, prepareDropout},
+    {"kf.philox", "tttttt", 1, preparePhilox},
     {"kf.scatter_add", "tt", 1, prepareScatterAdd},
     {"kf.matmul_dgrad", "tt", 1, prepareMatmulDgrad},
     {"kf.matmul_wgrad", "tt", 1, prepareMatmulWgrad},

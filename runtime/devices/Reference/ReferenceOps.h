@@ -70,6 +70,15 @@ Result<Tensor> batchMatmul(const TensorView &x, const TensorView &w,
 /// the label is no column. logits [T, V], labels [T] of i32 -> [T].
 Result<Tensor> crossEntropy(const TensorView &logits, const TensorView &labels);
 
+/// kf.dropout: x[t, d] / (1 - p), or 0 where the first word of Philox for
+/// {d, t, draw[0], draw[1]} and {draw[2], draw[3]} is below p * 2^32.
+/// x [T, D], draw [4] of i32.
+Result<Tensor> dropout(const TensorView &x, const TensorView &draw, float p);
+
+/// kf.philox: the first word of Philox for a counter of four words and a key of
+/// two, which are six tensors of i32 of one shape.
+Result<Tensor> philoxWords(const std::array<TensorView, 6> &words);
+
 /// kf.scatter_add: the sum of the `rows` whose id it is, in their order, for
 /// each row of a result of `count`. ids [T] of i32, rows [T, D] -> [count, D].
 Result<Tensor> scatterAdd(const TensorView &ids, const TensorView &rows,

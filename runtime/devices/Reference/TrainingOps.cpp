@@ -8,6 +8,8 @@
 
 #include "runtime/devices/Reference/ReferenceOps.h"
 
+#include "runtime/core/SamplingMath.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -48,6 +50,50 @@ Result<Tensor> crossEntropy(const TensorView &logits,
       sum += std::exp(of[i] - largest);
     result.floats()[row] =
         static_cast<float>(std::log(sum) + (largest - of[columns[row]]));
+  }
+  return result;
+}
+
+Result<Tensor> dropout(const TensorView &x, const TensorView &draw, float p) {
+  KF_RETURN_IF_ERROR(checkMatrix("kf.dropout C1: x", x));
+  KF_ASSIGN_OR_RETURN(std::vector<int32_t> words,
+                      readInts(draw, "kf.dropout C2: draw"));
+  if (draw.shape != std::vector<int64_t>{4})
+    return Status::error("kf.dropout C2: draw is " +
+                         describe(draw.type, draw.shape) + ", not four words");
+  if (!(p >= 0 && p < 1))
+    return Status::error("kf.dropout C3: p is " + std::to_string(p) +
+                         ", not from 0 to below 1");
+  KF_ASSIGN_OR_RETURN(Tensor result, Tensor::zeros(DataType::F32, x.shape));
+  float *values = result.floats(); // [T, D]
+  widen(x, 0, x.count(), values);
+  const auto bound = static_cast<uint32_t>(std::nearbyint(p * 0x1p32));
+  const float scale = 1 / (1 - p);
+  auto word = [&](int i) { return static_cast<uint32_t>(words[i]); };
+  for (int64_t t = 0; t < x.shape[0]; ++t)
+    for (int64_t d = 0; d < x.shape[1]; ++d) {
+      const auto random = philox({static_cast<uint32_t>(d),
+                                  static_cast<uint32_t>(t), word(0), word(1)},
+                                 {word(2), word(3)});
+      float &value = values[t * x.shape[1] + d];
+      value = random[0] < bound ? 0 : value * scale;
+    }
+  return result;
+}
+
+Result<Tensor> philoxWords(const std::array<TensorView, 6> &words) {
+  std::array<std::vector<int32_t>, 6> values;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (words[i].shape != words[0].shape)
+      return fewerRows("kf.philox C1", words[i], words[0]);
+    KF_ASSIGN_OR_RETURN(values[i], readInts(words[i], "kf.philox C1: a word"));
+  }
+  KF_ASSIGN_OR_RETURN(Tensor result,
+                      Tensor::zeros(DataType::I32, words[0].shape));
+  for (size_t at = 0; at < values[0].size(); ++at) {
+    auto word = [&](size_t i) { return static_cast<uint32_t>(values[i][at]); };
+    result.ints()[at] = static_cast<int32_t>(
+        philox({word(0), word(1), word(2), word(3)}, {word(4), word(5)})[0]);
   }
   return result;
 }

@@ -38,3 +38,17 @@ kf.kernel @scatter(%ids: tensor<?xi32>, %x: tensor<?x16xf32>) -> tensor<100x16xf
   %0 = kf.scatter_add %ids, %x : tensor<?xi32>, tensor<?x16xf32> to tensor<100x16xf32>
   kf.yield %0 : tensor<100x16xf32>
 }
+
+// -----
+
+// Ten rounds of a vector of counters, of which the first word is the result.
+// CHECK-LABEL: func.func @philox(
+// CHECK:         %[[WORDS:.*]]:6 = scf.for {{.*}} -> (vector<16xi32>, vector<16xi32>, vector<16xi32>, vector<16xi32>, vector<16xi32>, vector<16xi32>)
+// CHECK:           %{{.*}}, %{{.*}} = arith.mului_extended {{.*}} : vector<16xi32>
+// CHECK:           %{{.*}}, %{{.*}} = arith.mului_extended {{.*}} : vector<16xi32>
+// CHECK:         vector.store %[[WORDS]]#0
+kf.kernel @philox(%c: tensor<3x16xi32>, %k: tensor<3x16xi32>) -> tensor<3x16xi32>
+    attributes {schedule = #kf.vector<workgroup = [1, 16], lanes = 16>} {
+  %0 = kf.philox %c, %k, %c, %c key %k, %k : tensor<3x16xi32>
+  kf.yield %0 : tensor<3x16xi32>
+}

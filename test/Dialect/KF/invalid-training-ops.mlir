@@ -133,3 +133,59 @@ func.func @wgrad_c2_columns(%dy: tensor<?x4xf32>, %x: tensor<?x?xf32>) {
   %0 = kf.matmul_wgrad %dy, %x : tensor<?x4xf32>, tensor<?x?xf32>
   return
 }
+
+// -----
+
+func.func @dropout_c1(%x: tensor<?x4xf32>, %draw: tensor<4xi32>) {
+  // expected-error @+1 {{C1: x must be a static [T, D] of f32, f16 or bf16, both below 2^31, found 'tensor<?x4xf32>'}}
+  %0 = kf.dropout %x, %draw {p = 0.1 : f32} : tensor<?x4xf32>, tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @dropout_c1_type(%x: tensor<3x4xi32>, %draw: tensor<4xi32>) {
+  // expected-error @+1 {{C1: x must be a static [T, D] of f32, f16 or bf16}}
+  %0 = kf.dropout %x, %draw {p = 0.1 : f32} : tensor<3x4xi32>, tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @dropout_c2(%x: tensor<3x4xf32>, %draw: tensor<2xi32>) {
+  // expected-error @+1 {{C2: draw must be a tensor<4xi32>, found 'tensor<2xi32>'}}
+  %0 = kf.dropout %x, %draw {p = 0.1 : f32} : tensor<3x4xf32>, tensor<2xi32>
+  return
+}
+
+// -----
+
+func.func @dropout_c2_type(%x: tensor<3x4xf32>, %draw: tensor<4xi64>) {
+  // expected-error @+1 {{operand #1 must be ranked tensor of 32-bit signless integer values, but got 'tensor<4xi64>'}}
+  %0 = kf.dropout %x, %draw {p = 0.1 : f32} : tensor<3x4xf32>, tensor<4xi64>
+  return
+}
+
+// -----
+
+func.func @dropout_c3(%x: tensor<3x4xf32>, %draw: tensor<4xi32>) {
+  // expected-error @+1 {{C3: p must be from 0 to below 1, found 1.0}}
+  %0 = kf.dropout %x, %draw {p = 1.0 : f32} : tensor<3x4xf32>, tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @dropout_c3_nan(%x: tensor<3x4xf32>, %draw: tensor<4xi32>) {
+  // expected-error @+1 {{C3: p must be from 0 to below 1}}
+  %0 = kf.dropout %x, %draw {p = 0x7FC00000 : f32} : tensor<3x4xf32>, tensor<4xi32>
+  return
+}
+
+// -----
+
+func.func @philox_c1(%c: tensor<3xi64>) {
+  // expected-error @+1 {{operand #0 must be ranked tensor of 32-bit signless integer values, but got 'tensor<3xi64>'}}
+  %0 = kf.philox %c, %c, %c, %c key %c, %c : tensor<3xi64>
+  return
+}

@@ -23,3 +23,12 @@ func.func @products(%dy: tensor<?x32xbf16>, %w: tensor<32x64x!kf.quant<q8_0>>) -
   %0 = kf.matmul_dgrad %dy, %w : tensor<?x32xbf16>, tensor<32x64x!kf.quant<q8_0>>
   return %0 : tensor<?x64xbf16>
 }
+
+// CHECK-LABEL: func.func @random
+func.func @random(%x: tensor<5x16xbf16>, %draw: tensor<4xi32>, %c: tensor<?x3xi32>) -> (tensor<5x16xbf16>, tensor<?x3xi32>) {
+  // CHECK: kf.dropout %{{.*}}, %{{.*}} {p = 2.500000e-01 : f32} : tensor<5x16xbf16>, tensor<4xi32>
+  %0 = kf.dropout %x, %draw {p = 0.25 : f32} : tensor<5x16xbf16>, tensor<4xi32>
+  // CHECK: kf.philox %[[C:.*]], %[[C]], %[[C]], %[[C]] key %[[C]], %[[C]] : tensor<?x3xi32>
+  %1 = kf.philox %c, %c, %c, %c key %c, %c : tensor<?x3xi32>
+  return %0, %1 : tensor<5x16xbf16>, tensor<?x3xi32>
+}

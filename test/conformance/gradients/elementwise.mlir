@@ -344,3 +344,10 @@ func.func @rounded_arithmetic(%x: tensor<3x5xbf16> {kf.gradient}, %y: tensor<3x5
   %loss = kf.reduce(sum) %p dims = [0, 1] : tensor<3x5xf32>
   return %loss : tensor<f32>
 }
+
+func.func @dropout(%x: tensor<5x24xf32> {kf.gradient}, %draw: tensor<4xi32>, %r: tensor<5x24xf32>) -> tensor<f32> {
+  %0 = kf.dropout %x, %draw {p = 0.25 : f32} : tensor<5x24xf32>, tensor<4xi32>
+  %p = arith.mulf %0, %r : tensor<5x24xf32>
+  %loss = kf.reduce(sum) %p dims = [0, 1] : tensor<5x24xf32>
+  return %loss : tensor<f32>
+}

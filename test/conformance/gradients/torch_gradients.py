@@ -146,6 +146,27 @@ def frozen(shape):
 
 
 # What is weighed by the last argument and summed up.
+def philox(counter, key):
+    for _ in range(10):
+        a, b = 0xD2511F53 * counter[0], 0xCD9E8D57 * counter[2]
+        words = (b >> 32) ^ counter[1] ^ key[0], b, (a >> 32) ^ counter[3] ^ key[1], a
+        counter = [word % 2**32 for word in words]
+        key = (key[0] + 0x9E3779B9) % 2**32, (key[1] + 0xBB67AE85) % 2**32
+    return counter[0]
+
+
+def dropout(x, draw, p):
+    a, b, low, high = draw.tolist()
+    rows, columns = x.shape
+    kept = torch.tensor(
+        [
+            [philox([d, t, a, b], (low, high)) >= p * 2**32 for d in range(columns)]
+            for t in range(rows)
+        ]
+    )
+    return torch.where(kept, x / (1 - p), 0.0)
+
+
 RESULTS = {
     "addf": torch.add, "subf": torch.sub, "mulf": torch.mul,
     "maximumf": torch.maximum, "minimumf": torch.minimum,
@@ -167,6 +188,7 @@ RESULTS = {
     "activation_identity": lambda x: x,
     "rounded_casts": lambda x: x * x,
     "rounded_arithmetic": lambda x, y: x * y - x,
+    "dropout": lambda x, draw: dropout(x, draw, 0.25),
     "several_uses": lambda x: (x * x + x) * (x * x),
     "unused": lambda x, y: x,
     "transpose": lambda x: x.permute(2, 0, 1),

@@ -73,3 +73,35 @@ func.func @dgrad_of_blocks(%dy: tensor<?x32xf32>) -> tensor<?x64xf32> {
   %0 = kf.matmul_dgrad %dy, %w : tensor<?x32xf32>, tensor<32x64x!kf.quant<q4_0>>
   return %0 : tensor<?x64xf32>
 }
+
+// Bits of all kinds: of the draw, of rows, and of columns.
+func.func @philox(%a: tensor<?x37xi32>, %c: tensor<?x37xi32>, %d: tensor<?x37xi32>) -> tensor<?x37xi32> {
+  %large = arith.constant dense<-747796405> : tensor<1xi32>
+  %factor = kf.broadcast %large : tensor<1xi32> to tensor<?x37xi32>
+  %0 = arith.muli %a, %factor : tensor<?x37xi32>
+  %1 = arith.xori %c, %0 : tensor<?x37xi32>
+  %2 = kf.philox %0, %1, %d, %c key %1, %a : tensor<?x37xi32>
+  return %2 : tensor<?x37xi32>
+}
+
+func.func @dropout(%x: tensor<33x67xf32>, %draw: tensor<4xi32>) -> tensor<33x67xf32> {
+  %0 = kf.dropout %x, %draw {p = 0.3 : f32} : tensor<33x67xf32>, tensor<4xi32>
+  return %0 : tensor<33x67xf32>
+}
+
+func.func @dropout_of_nothing(%x: tensor<5x16xbf16>, %draw: tensor<4xi32>) -> tensor<5x16xbf16> {
+  %0 = kf.dropout %x, %draw {p = 0.0 : f32} : tensor<5x16xbf16>, tensor<4xi32>
+  return %0 : tensor<5x16xbf16>
+}
+
+func.func @dropout_of_most(%x: tensor<5x40xf16>, %draw: tensor<4xi32>) -> tensor<5x40xf16> {
+  %0 = kf.dropout %x, %draw {p = 0.9 : f32} : tensor<5x40xf16>, tensor<4xi32>
+  return %0 : tensor<5x40xf16>
+}
+
+// What a product reads.
+func.func @dropout_in_product(%x: tensor<9x64xf32>, %w: tensor<16x64xf32>, %draw: tensor<4xi32>) -> tensor<9x16xf32> {
+  %0 = kf.dropout %x, %draw {p = 0.5 : f32} : tensor<9x64xf32>, tensor<4xi32>
+  %1 = kf.matmul %0, %w : tensor<9x64xf32>, tensor<16x64xf32>
+  return %1 : tensor<9x16xf32>
+}

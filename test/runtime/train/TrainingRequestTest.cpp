@@ -41,6 +41,14 @@ TEST(TrainingRequestTest, WhatIsLeftOut) {
   EXPECT_EQ(request.optimizer.weightDecay, 0);
   EXPECT_FALSE(request.run.fullModel);
   EXPECT_EQ(request.run.modelOptions.at("--lora"), "4");
+  EXPECT_EQ(request.lora->dropout, 0);
+  EXPECT_FALSE(request.run.modelOptions.contains("--lora-dropout"));
+
+  request = adapter();
+  request.dropout = 0.1;
+  ASSERT_TRUE(succeeds(request.complete()));
+  EXPECT_EQ(request.lora->dropout, 0.1);
+  EXPECT_EQ(request.run.modelOptions.at("--lora-dropout"), "0.1");
 
   request = adapter();
   request.rank.reset();
@@ -60,6 +68,7 @@ TEST(TrainingRequestTest, Errors) {
            {[](auto &r) { r.full = true; }, "--lora and --full exclude"},
            {[](auto &r) { r.rank.reset(); }, "give --lora RANK"},
            {[](auto &r) { r.targets = {""}; }, "--lora-targets has an empty"},
+           {[](auto &r) { r.dropout = 1; }, "--lora-dropout is 1; a number"},
            {[](auto &r) { r.momentum = 0.5; }, "--momentum is for --optimizer"},
            {[](auto &r) { r.beta1 = 1; }, "--beta1 is 1; a number"},
            {[](auto &r) { r.rate = NAN; }, "--learning-rate is nan; a finite"},

@@ -11,6 +11,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
+#include <cmath>
 #include <limits>
 
 using namespace mlir;
@@ -230,4 +231,41 @@ Value mlir::kf::expandCrossEntropy(CrossEntropyOp op, TensorBuilder &build) {
   Value largest = build.reshape(most, row.getShape(), {{0, 1}});
   Value loss = build.add(logOfSum, build.sub(largest, label));
   return build.select(places.counts, loss, build.constant(row, 0.0));
+}
+
+//===----------------------------------------------------------------------===//
+// dropout
+//===----------------------------------------------------------------------===//
+
+/// What is computed again must not become the value that was there before.
+Value mlir::kf::expandDropout(DropoutOp op, TensorBuilder &build) {
+  auto again = [&](Value value) {
+    if (op->hasAttr(kRecomputedAttrName) && value != op.getX())
+      value.getDefiningOp()->setAttr(kRecomputedAttrName,
+                                     build.b.getUnitAttr());
+    return value;
+  };
+  Value x = again(build.widen(op.getX()));
+  RankedTensorType words = typeOf(x).clone(build.b.getI32Type());
+  auto number = [&](int64_t dim) {
+    RankedTensorType line =
+        RankedTensorType::get({dim == 0 ? words.getDimSize(0) : 1,
+                               dim == 1 ? words.getDimSize(1) : 1},
+                              words.getElementType());
+    return build.broadcast(build.make<IotaOp>(line, dim), words);
+  };
+  auto word = [&](int64_t place) {
+    return build.broadcast(build.slice(op.getDraw(), 0, place, 1), words);
+  };
+  Value bits = again(build.make<PhiloxOp>(number(1), number(0), word(0),
+                                          word(1), word(2), word(3)));
+  const float p = op.getP().convertToFloat();
+  const auto bound =
+      static_cast<int32_t>(static_cast<uint32_t>(std::nearbyint(p * 0x1p32)));
+  Value isKept = build.make<arith::CmpIOp>(arith::CmpIPredicate::uge, bits,
+                                           build.constant(words, bound));
+  // In this order nothing but x is what several of the same rows share.
+  Value left = build.select(isKept, x, build.constant(typeOf(x), 0));
+  return build.narrow(build.mul(left, 1 / (1 - p)),
+                      typeOf(op.getX()).getElementType());
 }

@@ -478,6 +478,17 @@ LogicalResult BroadcastOp::buildGradients(Gradients &gradients) {
   return success();
 }
 
+/// The same elements are left out. Which they are is found again.
+LogicalResult DropoutOp::buildGradients(Gradients &gradients) {
+  Value dx;
+  gradients.recompute([&] {
+    dx = gradients.at(*this).make<DropoutOp>(gradients.get(getResult()),
+                                             getDraw(), getPAttr());
+  });
+  gradients.add(getX(), dx);
+  return success();
+}
+
 LogicalResult CopyOp::buildGradients(Gradients &gradients) {
   gradients.add(getX(), gradients.get(getResult()));
   return success();

@@ -24,7 +24,7 @@ static bool isOneOf(OpList<OpTys...>, Operation *op) {
 }
 
 bool mlir::kf::isElementwise(Operation *op) {
-  if (!isa<ActivationOp, CopyOp, RoundHalfOp>(op) &&
+  if (!isa<ActivationOp, CopyOp, RoundHalfOp, PhiloxOp>(op) &&
       !isOneOf(ElementwiseOps(), op))
     return false;
   // Of numbers, or with the condition of arith.select alone one, they are not.

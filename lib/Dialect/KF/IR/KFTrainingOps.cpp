@@ -47,6 +47,43 @@ LogicalResult CrossEntropyOp::verify() {
 }
 
 //===----------------------------------------------------------------------===//
+// dropout, philox
+//===----------------------------------------------------------------------===//
+
+LogicalResult DropoutOp::inferReturnTypes(MLIRContext *,
+                                          std::optional<Location>,
+                                          Adaptor adaptor,
+                                          SmallVectorImpl<Type> &types) {
+  types.push_back(adaptor.getX().getType());
+  return success();
+}
+
+LogicalResult DropoutOp::verify() {
+  RankedTensorType x = tensorType(getX()), draw = tensorType(getDraw());
+  if (!isFloatMatrix(x) || !x.hasStaticShape() || x.getDimSize(0) > maxSize ||
+      x.getDimSize(1) > maxSize)
+    return emitOpError("C1: x must be a static [T, D] of f32, f16 or bf16, "
+                       "both below 2^31, found ")
+           << x;
+  if (draw.getShape() != ArrayRef<int64_t>{4})
+    return emitOpError("C2: draw must be a tensor<4xi32>, found ") << draw;
+  // The comparison is false for NaN.
+  const double p = getP().convertToDouble();
+  if (!(p >= 0 && p < 1))
+    return emitOpError("C3: p must be from 0 to below 1, found ") << p;
+  return success();
+}
+
+SmallVector<utils::IteratorType> PhiloxOp::getLoopTypes() {
+  return SmallVector<utils::IteratorType>(tensorType(getResult()).getRank(),
+                                          parallel());
+}
+
+SmallVector<AffineMap> PhiloxOp::getLoopMaps() {
+  return SmallVector<AffineMap>(7, rowMap(tensorType(getResult())));
+}
+
+//===----------------------------------------------------------------------===//
 // scatter_add
 //===----------------------------------------------------------------------===//
 

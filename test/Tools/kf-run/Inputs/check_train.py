@@ -33,7 +33,8 @@ with open("fox.jsonl") as file, open("few.jsonl", "w") as few:
 def command(output, *more):
     return [
         kf_run, "train", "--data", "fox.jsonl", "--lora", "4",
-        "--lora-targets", "q_proj,v_proj", "--output", output,
+        "--lora-targets", "q_proj,v_proj", "--lora-dropout", "0.1",
+        "--output", output,
         "--batch", "1", "--length", "32", "--accumulate", "2",
         "--steps", str(STEPS), "--learning-rate", "5e-3", "--warmup", "2",
         "--schedule", "cosine", "--eval-split", "0.1", "--eval-every", "4",
@@ -97,7 +98,9 @@ assert held[-1]["eval_loss"] < held[0]["eval_loss"], held
 assert abs(log[2]["learning_rate"] - 5e-3) < 1e-12, log[2]
 checkpoints = sorted(n for n in os.listdir("whole") if n.startswith("checkpoint-"))
 assert checkpoints == ["checkpoint-12", "checkpoint-9"], checkpoints
-assert {"adapter_config.json", "adapter_model.safetensors"} <= set(files("whole"))
+written = files("whole")
+assert {"adapter_config.json", "adapter_model.safetensors"} <= set(written)
+assert json.loads(written["adapter_config.json"])["lora_dropout"] == 0.1, written
 
 # Killed behind a checkpoint, maybe while one is written, and gone on: the same
 # bits. The log has every step once.
@@ -154,6 +157,7 @@ for more, line in (
     (["--lora", "8"], "was made with --lora '4', and now it is '8'"),
     (["--train-on-prompt"], "was made without --train-on-prompt"),
     (["--data", "few.jsonl"], "was made with other data"),
+    (["--lora-dropout", "0.2"], "was made with --lora-dropout '0.1', and now"),
     (["--clip", "0.5"], "was made with --clip '1.0', and now it is '0.5'"),
 ):
     code, out, err = run(*command("whole", "--resume", *more))

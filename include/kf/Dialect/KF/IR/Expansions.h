@@ -49,6 +49,9 @@ LabelPlaces buildLabelPlaces(CrossEntropyOp op, TensorBuilder &build);
 /// Reductions and elementwise ops.
 Value expandCrossEntropy(CrossEntropyOp op, TensorBuilder &build);
 
+/// Elementwise ops on the numbers of rows and columns.
+Value expandDropout(DropoutOp op, TensorBuilder &build);
+
 } // namespace mlir::kf
 
 #endif // KF_DIALECT_KF_IR_EXPANSIONS_H

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What training needs and running a model does not: a loss, and the products
-// and sums that gradients of weights and tables are.
+// What training needs and running a model does not: a loss, dropout, and the
+// products and sums that gradients of weights and tables are.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,6 +36,63 @@ def KF_CrossEntropyOp : KF_TensorOp<"cross_entropy", [KF_Expanded,
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $logits `,` $labels attr-dict `:` type($logits) `,` type($labels)
+  }];
+}
+
+def KF_DropoutOp : KF_TensorOp<"dropout", [KF_Expanded, KF_Differentiable]> {
+  let summary = "leaves elements out at random, and scales the others up";
+  let description = [{
+    `result[t, d]` is 0 with probability p, and else `x[t, d] / (1 - p)`
+    (Srivastava et al., "Dropout", 2014). Which it is follows from the element's
+    place and from `draw`, four words `{a, b, low, high}`: it is 0 where the first
+    word of `kf.philox` for the counter `{d, t, a, b}` and the key `{low, high}`
+    is below p * 2^32, rounded to an integer, as numbers without sign. So a
+    backward pass, or one that goes on from a checkpoint, leaves out the same
+    elements, in whichever order and on whichever device they are computed.
+    `kf-expand-tensors` makes elementwise ops of it.
+
+    - C1: `x` is a static rank 2 tensor of f32, f16 or bf16, with less than 2^31
+      rows and columns.
+    - C2: `draw` is a tensor<4xi32>.
+    - C3: `p` is from 0 to below 1.
+    - C4: the result has the type of `x`.
+
+    ```mlir
+    %0 = kf.dropout %x, %draw {p = 0.1 : f32} : tensor<512x256xf32>, tensor<4xi32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$x, RankedTensorOf<[I32]>:$draw, F32Attr:$p);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$x `,` $draw attr-dict `:` type($x) `,` type($draw)";
+  let extraClassDeclaration = [{
+    bool isCheapToRecompute() { return true; }
+  }];
+}
+
+def KF_PhiloxOp : KF_Op<"philox", [Pure, KF_NonEmptyTensors,
+    SameOperandsAndResultType, DeclareOpInterfaceMethods<KF_LoopOpInterface>,
+    KF_FusionOpInterface, KF_WorkOpInterface]> {
+  let summary = "random bits that follow from a counter and a key";
+  let description = [{
+    Of each element the first word of Philox4x32-10 (Salmon, Moraes, Dror and
+    Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011) for the counter
+    `{c0, c1, c2, c3}` and the key `{k0, k1}`.
+
+    - C1: all are tensors of i32 of one type.
+
+    ```mlir
+    %0 = kf.philox %c0, %c1, %c2, %c3 key %k0, %k1 : tensor<512x256xi32>
+    ```
+  }];
+  let arguments = (ins RankedTensorOf<[I32]>:$c0, RankedTensorOf<[I32]>:$c1,
+                       RankedTensorOf<[I32]>:$c2, RankedTensorOf<[I32]>:$c3,
+                       RankedTensorOf<[I32]>:$k0, RankedTensorOf<[I32]>:$k1);
+  let results = (outs RankedTensorOf<[I32]>:$result);
+  let assemblyFormat = [{
+    $c0 `,` $c1 `,` $c2 `,` $c3 `key` $k0 `,` $k1 attr-dict `:` type($result)
+  }];
+  let extraClassDeclaration = [{
+    ElementWork getElementWork() { return {getResult(), 60}; }
   }];
 }
 
