@@ -7,7 +7,8 @@ Each of a number of clients sends one request after the other and reads its
 stream. Every request has a prompt of its own, whose beginning is the same for
 all. Servers are measured in turns, the same requests each; what one has cached
 of the others' is nothing, as no prompt comes twice. With --arrivals, longer
-prompts come beside these, so many a second, whether others are answered or not.
+prompts come beside these, so many a second, whether others are answered or not;
+a line of their own, of 0 clients, tables them.
 
 A table goes to the output, all figures with --json to a file: tokens a second
 of all clients together; the time from a request to its first text, and from
@@ -145,6 +146,7 @@ class Result:
         self.between = []
         self.prompt = self.generated = 0
         self.retries = 0
+        self.sent = None  # the prompt
 
 
 async def complete(connection, body, deadline):
@@ -209,58 +211,75 @@ def make_prompts(options, count, seed, size):
     return prompts if options.ids else [" ".join(prompt) for prompt in prompts]
 
 
-async def run(server, clients, prompts, options, arrivals=(), sent=None):
+async def run(server, clients, prompts, options, arrivals=()):
     """Sends `prompts` from so many clients, and while they do `arrivals` at their
-    rate; returns results and seconds. Prompts are appended to `sent`."""
+    rate; returns the results of both, and the seconds until the clients had
+    theirs."""
     key = os.environ.get(options.api_key_env, "") if options.api_key_env else ""
     waiting = iter(prompts)
-    results = []
+    ours, others = [], []
     deadline = time.perf_counter() + options.timeout
 
-    async def send(connection, prompt):
-        if sent is not None:
-            sent.append(prompt)
+    async def send(connection, prompt, results):
         request = {"model": options.model, "prompt": prompt, "max_tokens": options.generate,
                    "temperature": 0, "stream": True, "stream_options": {"include_usage": True}}
         if not options.model:
             del request["model"]
         if not options.eos:
             request["ignore_eos"] = True
-        results.append(await complete(connection, json.dumps(request).encode(), deadline))
+        result = await complete(connection, json.dumps(request).encode(), deadline)
+        result.sent = prompt
+        results.append(result)
 
-    async def from_client(prompts):
+    async def from_client(prompts, results):
         connection = Connection(server, key)
         try:
             for prompt in prompts:
-                await send(connection, prompt)
+                await send(connection, prompt, results)
         finally:
             connection.close()
 
-    beside = []
+    tasks = []
+
+    def start(coroutine):
+        tasks.append(asyncio.ensure_future(coroutine))
+        return tasks[-1]
 
     async def arrive():
-        for prompt in arrivals:
-            beside.append(asyncio.ensure_future(from_client([prompt])))
-            await asyncio.sleep(1 / options.arrivals)
+        for number, prompt in enumerate(arrivals):
+            start(from_client([prompt], others))
+            await asyncio.sleep(begin + (number + 1) / options.arrivals - time.perf_counter())
 
-    async def both():
-        arriving = asyncio.ensure_future(arrive())
-        try:
-            await asyncio.gather(*(from_client(waiting) for _ in range(clients)))
-        finally:
-            arriving.cancel()
-        await asyncio.gather(*beside)
+    async def until_done():
+        """Ends with the first that fails."""
+        clients_left = {start(from_client(waiting, ours)) for _ in range(clients)}
+        arriving = start(arrive())
+        while not all(task.done() for task in clients_left):
+            await asyncio.wait([task for task in tasks if not task.done()],
+                               return_when=asyncio.FIRST_COMPLETED)
+            for task in tasks:
+                if task.done():
+                    task.result()
+        seconds = time.perf_counter() - begin
+        arriving.cancel()
+        await asyncio.gather(*(task for task in tasks if task is not arriving))
+        return seconds
 
     begin = time.perf_counter()
-    await asyncio.wait_for(both(), options.timeout)
-    return results, time.perf_counter() - begin
+    try:
+        seconds = await asyncio.wait_for(until_done(), options.timeout)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return ours, others, seconds
 
 
-def write_requests(path, prompts, options):
+def write_requests(path, results, options):
     """What was sent, as `kf-run batch` reads it."""
     with open(path, "w") as file:
-        for prompt in prompts:
-            file.write(json.dumps({"ids" if options.ids else "prompt": prompt,
+        for result in results:
+            file.write(json.dumps({"ids" if options.ids else "prompt": result.sent,
                                    "n": options.generate}) + "\n")
 
 
@@ -321,7 +340,8 @@ def parse():
                         "the clients', at most as many as these have requests")
     parser.add_argument("--arrival-prompt", type=int, default=2048, help="words of those, or ids")
     parser.add_argument("--write-requests", metavar="FILE",
-                        help="write what the last server was sent as 'kf-run batch' reads it")
+                        help="write what the last server was sent by the last number of "
+                        "clients, and beside them, as 'kf-run batch' reads it")
     parser.add_argument("--ids", metavar="FROM:TO",
                         help="send token ids of this range instead of words")
     parser.add_argument("--eos", action="store_true",
@@ -364,18 +384,21 @@ async def main(options):
         arrivals = make_prompts(options, options.requests, seed + " beside",
                                 options.arrival_prompt) if options.arrivals else []
         for server in options.servers:
-            sent = []
-            results, seconds = await run(server, clients, prompts, options, arrivals, sent)
-            runs.append(summarize(server, clients, results, seconds))
+            ours, others, seconds = await run(server, clients, prompts, options, arrivals)
+            runs.append(summarize(server, clients, ours, seconds))
+            if arrivals:
+                runs[-1]["arrivals"] = summarize(server, 0, others, seconds)
             print(row(runs[-1]), flush=True)
-    if options.write_requests:
-        write_requests(options.write_requests, sent, options)
+            if arrivals:
+                print(row(runs[-1]["arrivals"]), flush=True)
     if options.json:
         settings = {key: value for key, value in vars(options).items()
                     if key not in ("servers", "api_key_env", "json")}
         with open(options.json, "w") as file:
             json.dump({"settings": settings, "runs": runs}, file, indent=1)
             file.write("\n")
+    if options.write_requests:
+        write_requests(options.write_requests, ours + others, options)
 
 
 if __name__ == "__main__":
@@ -384,7 +407,7 @@ if __name__ == "__main__":
         asyncio.run(main(arguments))
     except (Failed, OSError, asyncio.IncompleteReadError, asyncio.TimeoutError,
             ValueError) as error:
-        print(f"error: {error or type(error).__name__}", file=sys.stderr)
+        print(f"error: {str(error) or type(error).__name__}", file=sys.stderr)
         sys.exit(1)
     except KeyboardInterrupt:
         sys.exit(130)

@@ -81,9 +81,13 @@ try:
     assert done.returncode == 0, done.stderr
     with open("all.json") as file:
         run_of_all = json.load(file)["runs"][0]
+    beside = run_of_all["arrivals"]
+    assert run_of_all["requests"] == 5 and 1 <= beside["requests"] <= 5, run_of_all
+    assert beside["prompt_tokens"] >= 40 * beside["requests"], beside
+    assert [line.split("|")[1].strip() for line in done.stdout.splitlines()[2:]] == ["2", "0"], done
     with open("sent.jsonl") as file:
         sent = [json.loads(line) for line in file]
-    assert 6 <= len(sent) == run_of_all["requests"] <= 10, run_of_all
+    assert len(sent) == 5 + beside["requests"], run_of_all
     assert sorted({len(request["ids"]) for request in sent}) == [20, 40], sent
     assert all(request["n"] == 6 for request in sent), sent
     done = subprocess.run(["kf-run", "batch", "--file", "sent.jsonl", "--quiet"],
@@ -93,6 +97,9 @@ try:
     for arguments, text in (
             ([url, *small], "status 401"),
             ([url, *small, "--model", "another"], "status 404"),
+            # Of those beside alone: too long for the model.
+            ([url, *small, "--model", "kf-stories", "--arrivals", "100", "--arrival-prompt",
+              "2000"], "status 400"),
             (["http://127.0.0.1:1"], "error: ")):
         done = load(*arguments, KEY="secret" if "--model" in arguments else "wrong")
         assert done.returncode == 1 and text in done.stderr, done
