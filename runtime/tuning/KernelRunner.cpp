@@ -283,11 +283,10 @@ KernelRunner::load(const Executable &executable) try {
   if (executable.arenaBytes) {
     KF_ASSIGN_OR_RETURN(variant->arena, device.allocate(executable.arenaBytes));
   }
-  // Products of pairs of bf16 round their rows; tiles, which CPUs that have
-  // them take instead, do not.
+  // Products of bf16, in pairs or in tiles, round their rows.
   variant->tolerance = tolerance;
   variant->tolerance.roundsPairs =
-      device.name() == "cpu" && !mayUseTiles() && multipliesBF16(executable);
+      device.name() == "cpu" && multipliesBF16(executable);
   KF_RETURN_IF_ERROR(chooseCopies(executable));
   KF_RETURN_IF_ERROR(variant->instanceFor(0).status());
   return variant;

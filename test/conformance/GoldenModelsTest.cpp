@@ -65,7 +65,7 @@ protected:
         });
   }
 
-  /// cudaRounding(), also where the CPU multiplies pairs of bf16.
+  /// cudaRounding(), also where the CPU multiplies tiles or pairs.
   double roundingOfRows() {
     const ModelCase &test = GetParam();
     const std::optional<DataType> type = model->config().dtype;

@@ -576,8 +576,7 @@ TEST_P(OpConformance, MatchesReference) {
   const bool hasTiles =
       device->description().find("amx_bf16") != std::string::npos;
   const bool usesTiles =
-      hasTiles && (test.function.starts_with("many_") ||
-                   test.function.find("bf16") != std::string::npos);
+      hasTiles && isOfBlocks && test.function.starts_with("many_");
   tolerance.splitsRows =
       test::isGpu(test.device) ? isOfBlocks || streamsBlocks : usesTiles;
   tolerance.roundsPairs = test::roundsToBF16(**program, *device);

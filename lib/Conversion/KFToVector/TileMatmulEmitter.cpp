@@ -331,8 +331,9 @@ private:
             e.add(e.mul(p, e.index(vectorsPerRow())), e.index(v))};
   }
 
-  /// Asks for what step `number` of the next panel is made of, as much as there
-  /// is for each of a workgroup's tiles of rows: memory is idle meanwhile.
+  /// Asks for what step `number` of the next panel is made of, for each of the
+  /// workgroup's tiles of rows an equal part: memory is idle meanwhile. Behind
+  /// the last panel comes another workgroup's, or nothing.
   void prefetchNext(Value p, Value tile, int64_t group, Value number) {
     auto type = cast<MemRefType>(weights.getType());
     // [panels, groups, K, columns], or [panels, groups, blocks, bytes]

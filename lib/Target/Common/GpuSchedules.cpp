@@ -52,9 +52,9 @@ constexpr int64_t logitsOfThread = 16;
 constexpr int64_t keyTile = 32, queryRows = 8;
 /// Keys of a block on matrix units, and warps that divide those of one token.
 constexpr int64_t mmaKeys = 16, mmaKeyWarps = 8;
-/// Warps of a multiprocessor that read keys, and those of a row at least: a
-/// sequence of thousands of keys may be beside many of few, which end before
-/// it.
+/// Warps of a multiprocessor that read keys, and those of a workgroup's rows at
+/// least: a sequence of thousands of keys may be beside many of few, which end
+/// before it.
 constexpr int64_t attentionWarps = 4, leastKeyWarps = 4;
 /// Of many tokens: the most keys of a block, half as many where queries that
 /// are turned, or wide heads and several sequences, take registers as well, and
@@ -262,8 +262,9 @@ private:
         context, workgroup, std::gcd(keyTile, cache.getPage()), {threads});
   }
 
-  /// Warps that divide the keys of a row; of many rows, as many as keep
-  /// multiprocessors busy when there are half of them.
+  /// Warps of a workgroup that divides the keys of its rows; of many rows, as
+  /// many as keep multiprocessors busy when there are half of them, or the
+  /// least.
   int64_t keyWarpsOf(KVCacheType cache, int64_t rows) {
     if (rows <= kGpuFewRows)
       return mmaKeyWarps;

@@ -298,6 +298,19 @@ private:
            w.getNumElements() * element.getWidth() / 8 <= caches.third;
   }
 
+  /// Even parts of K, of whole blocks; 0: all of it.
+  int64_t tileReductionOf(RankedTensorType w) {
+    const int64_t extent = w.getShape().back();
+    const int64_t most = threads == 1 ? tileReductionAlone : tileReduction;
+    auto quant = dyn_cast<QuantType>(w.getElementType());
+    const int64_t block =
+        quant ? getStorage(quant.getFormat()).elements : 2 * amxTile;
+    const int64_t part =
+        llvm::alignTo(llvm::divideCeil(extent, llvm::divideCeil(extent, most)),
+                      std::max<int64_t>(block, 2 * amxTile));
+    return part < extent ? part : 0;
+  }
+
   /// Tiles of 32 rows and 32 columns, four sums: as many as there are registers
   /// for, beside what is multiplied. Every workgroup converts its rows and its
   /// panels, so that there are about as many as workers, or as many as keep
@@ -311,8 +324,7 @@ private:
     draft.lanes = lanes;
     draft.dot = DotKind::BF16;
     draft.tile = {2 * amxTile, panel};
-    const int64_t reduction = threads == 1 ? tileReductionAlone : tileReduction;
-    draft.reduction = extent > reduction ? reduction : 0;
+    draft.reduction = tileReductionOf(w);
     int64_t mostRows =
         std::clamp<int64_t>(tileRowCaches * caches.third / (extent * 2),
                             draft.tile[0], tileRowsPerGroup);

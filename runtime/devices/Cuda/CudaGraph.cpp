@@ -64,16 +64,21 @@ Status CudaGraph::launch(const CUDA_KERNEL_NODE_PARAMS &kernel) {
                         kernel.blockDimZ, kernel.sharedMemBytes, recorder,
                         kernel.kernelParams, nullptr),
       "cuLaunchKernel"));
+  return findLastOfStream();
+}
+
+/// What the stream was given last is the last node.
+Status CudaGraph::findLastOfStream() {
   CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
   const CUgraphNode *nodes = nullptr;
   size_t count = 0;
   KF_RETURN_IF_ERROR(
-      context.check(cu.cuStreamGetCaptureInfo(recorder, &status, nullptr,
-                                              nullptr, &nodes, &count),
+      context.check(context.cu.cuStreamGetCaptureInfo(
+                        recorder, &status, nullptr, nullptr, &nodes, &count),
                     "cuStreamGetCaptureInfo"));
   if (status != CU_STREAM_CAPTURE_STATUS_ACTIVE || count != 1)
     return Status::error("a stream that captures has " + std::to_string(count) +
-                             " nodes at its end, not the last kernel's",
+                             " nodes at its end, not the last one's",
                          StatusCode::Internal);
   before = nodes[0];
   isOnStream = false;
@@ -94,7 +99,9 @@ Status CudaGraph::goOnBehindNode() {
 /// begin early and what follows does not wait itself: symmetric kernels of NCCL
 /// 2.28.3 to 2.30.6 are launched so and read what is not written yet.
 Status CudaGraph::endNode() {
-  if (isOnStream || !before)
+  if (isOnStream)
+    KF_RETURN_IF_ERROR(findLastOfStream());
+  if (!before)
     return {};
   CUgraphNode end = nullptr;
   KF_RETURN_IF_ERROR(

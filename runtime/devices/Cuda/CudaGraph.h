@@ -41,6 +41,7 @@ public:
 
 private:
   Status launch(const CUDA_KERNEL_NODE_PARAMS &kernel);
+  Status findLastOfStream();
   Status endNode();
   Status goOnBehindNode();
 

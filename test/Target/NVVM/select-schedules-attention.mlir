@@ -53,7 +53,7 @@ kf.kernel @prefill(%q: tensor<?x8x128xf32>, %c: !cache, %p: tensor<?xi32>, %s: t
 }
 
 // Of several sequences, as many are mostly of one each, and have keys of their
-// own. The more there are, the fewer warps divide these, but for four.
+// own. The more there are, the fewer warps divide these, but never fewer than four.
 // CHECK-LABEL: kf.kernel @generating
 // CHECK-SAME:    #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8], unit = mma_sync, rows = split, held = registers>
 kf.kernel @generating(%q: tensor<64x8x128xf32>, %c: !cache, %p: tensor<64xi32>, %s: tensor<64xi32>, %t: tensor<40x4xi32>) -> tensor<64x8x128xf32> {

@@ -335,8 +335,6 @@ TEST_F(KernelRunnerTest, ReadsOutliersOfInfinitiesAlone) {
 /// others that come later. What all rows are compared with is not rounded as
 /// soon as one such variant is there.
 TEST_F(KernelRunnerTest, WidensNothingForEarlierVariants) {
-  if (mayUseTiles())
-    GTEST_SKIP() << "products of bf16 are those of tiles here";
   device = std::make_unique<CpuByReference>();
   const Executable exact = floatsOf("cpu"),
                    rounded = floatsOf("cpu", /*rounds=*/true),

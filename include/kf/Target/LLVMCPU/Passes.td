@@ -30,13 +30,12 @@ def QuantizeCpuRows : Pass<"kf-cpu-quantize-rows", "::mlir::func::FuncOp"> {
     %1 = kf.matmul %c scales(%s : tensor<?x64xf32>) sums(%t : tensor<?x64xi32>),
         %w : tensor<?x2048xi8>, tensor<2560x2048x!kf.quant<q4_0>>
     ```
-    Products of tiles (`amx`) take rows of bf16 apart in every group of columns:
-    with block-quantized weights this pass rounds the rows before,
+    Products of tiles (`amx`) bring rows of bf16 to tiles in every group of
+    columns: this pass rounds the rows before,
     ```mlir
     %1 = arith.truncf %0 : tensor<?x2048xf32> to tensor<?x2048xbf16>
     %2 = kf.matmul %1, %w wide : tensor<?x2048xbf16>, tensor<2560x2048x!kf.quant<q4_0>>
     ```
-    and with weights of bf16 it gives a norm a `kf.copy`, and thereby a kernel.
     Products of pairs of bf16 (`bf16_dot`) round rows: several workers have them
     rounded before, in the same way, unless the weight has a single panel.
   }];

@@ -77,6 +77,15 @@ void FakeCuda::enqueue(CUstream stream, const MakeWork &make) {
     (*state)->work.push_back(make());
 }
 
+void FakeCuda::isKernel(CUstream stream) {
+  const auto capture = captures.find(stream);
+  if (capture == captures.end())
+    return;
+  if (Graph *graph = find(graphs, capture->second.graph, "graph"))
+    graph->kernels.insert(capture->second.ends.begin(),
+                          capture->second.ends.end());
+}
+
 void FakeCuda::beginsEarly(CUstream stream) {
   const Capture &capture = captures.at(stream);
   for (const CUgraphNode end : capture.ends)
@@ -785,10 +794,7 @@ struct kf::test::FakeCalls {
     self.push(stream, [launch = self.launchOf(function, {gridX, gridY, gridZ},
                                               {blockX, blockY, blockZ}, shared,
                                               parameters)] { run(launch); });
-    if (auto capture = self.captures.find(stream);
-        capture != self.captures.end())
-      self.graphs[capture->second.graph].kernels.insert(
-          capture->second.ends.back());
+    self.isKernel(stream);
     return CUDA_SUCCESS;
   }
   static CUresult cuGraphCreate(CUgraph *graph, unsigned) {

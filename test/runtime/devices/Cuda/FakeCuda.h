@@ -113,6 +113,8 @@ public:
   /// Has the graph that a stream captures, and what is made of it, hold
   /// `reference`.
   void retain(CUstream stream, std::shared_ptr<void> reference);
+  /// What the stream was given last is a kernel.
+  void isKernel(CUstream stream);
   /// Work of a library that a stream captures, launched so that it may begin
   /// when the kernel before lets it, and which does not wait for its end.
   void beginsEarly(CUstream stream);

@@ -71,10 +71,9 @@ def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
       rounds rows of x to 8 bits, with a scale for every 32 elements; an
       infinity among them becomes a NaN. `s8` is that for codes of 8 bits on
       CPUs whose `byte_dot` wants a sign on them. `bf16`, on CPUs with `amx`,
-      takes weights of bf16 and blocks, whose elements it rounds; x is rounded
-      for the latter, and the sum of two bf16 for the former, where an infinity
-      among the weights becomes a NaN. `bf16_pairs`, on CPUs with `bf16_dot`,
-      takes weights of bf16 with an even K, and rounds x to bf16.
+      takes weights of bf16 and blocks, whose elements it rounds, and rounds x to
+      bf16. So does `bf16_pairs`, on CPUs with `bf16_dot`, for weights of bf16
+      with an even K.
     - `prefetch`: how lines of a weight that a matmul reads once are asked for:
       `twice`, early into the second-level cache and later into the nearest,
       `once`, into the nearest, or by the CPU's own prefetchers alone
