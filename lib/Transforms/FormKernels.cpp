@@ -441,9 +441,10 @@ private:
   /// together lies in memory.
   static void copyPlainOperands(func::FuncOp function) {
     for (Operation &op : function.getBody().front()) {
-      Value operand = isCollective(&op) ? op.getOperand(0) : Value();
-      if (!operand || !operand.getDefiningOp() ||
-          !isStructural(operand.getDefiningOp()))
+      if (!isCollective(&op) || op.getNumOperands() == 0)
+        continue;
+      Value operand = op.getOperand(0);
+      if (!operand.getDefiningOp() || !isStructural(operand.getDefiningOp()))
         continue;
       OpBuilder builder(&op);
       op.setOperand(0, CopyOp::create(builder, op.getLoc(), operand));

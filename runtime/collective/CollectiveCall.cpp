@@ -14,10 +14,11 @@
 using namespace kf;
 
 std::string CollectiveCall::describe() const {
-  return kind == CollectiveSpec::Kind::AllReduce
-             ? "sums up " + std::to_string(count) + " elements of " +
-                   std::string(nameOf(type))
-             : "gathers " + std::to_string(count) + " bytes";
+  if (kind == CollectiveSpec::Kind::AllReduce)
+    return "sums up " + std::to_string(count) + " elements of " +
+           std::string(nameOf(type));
+  return (kind == CollectiveSpec::Kind::Send ? "sends " : "gathers ") +
+         std::to_string(count) + " bytes";
 }
 
 Status kf::checkAlike(std::span<const CollectiveCall> calls) {

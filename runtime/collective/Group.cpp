@@ -16,16 +16,23 @@ using namespace kf;
 
 Status kf::runCollective(Group &group, const CollectiveSpec &collective,
                          std::span<const int64_t> scalars,
-                         const std::byte *source, std::byte *target,
+                         std::span<std::byte *const> memory,
                          std::vector<std::byte> &staging) {
+  using enum CollectiveSpec::Kind;
+  const std::byte *source = memory.front();
+  std::byte *target = memory.back();
   const uint64_t rows = static_cast<uint64_t>(
       resolveShape(std::array{collective.rows}, scalars).front());
   const uint64_t columns = static_cast<uint64_t>(collective.columns);
-  if (collective.kind == CollectiveSpec::Kind::AllReduce)
+  if (collective.kind == AllReduce)
     return group.allReduce(collective.type, source, target, rows * columns);
+  const uint64_t rowBytes = columns * sizeOf(collective.type);
+  if (collective.kind == Send)
+    return group.send(source, rows * rowBytes);
+  if (collective.kind == Receive)
+    return group.receive(target, rows * rowBytes);
 
   // Rows of each rank, one rank after the other, become columns.
-  const uint64_t rowBytes = columns * sizeOf(collective.type);
   const uint64_t resultBytes =
       static_cast<uint64_t>(collective.resultColumns) * sizeOf(collective.type);
   const uint64_t ranks = static_cast<uint64_t>(group.size());

@@ -26,8 +26,9 @@
 
 namespace kf {
 
-/// One rank of several. All ranks make the same calls in the same order, and a
-/// call returns when all have made it.
+/// One rank of several. Of sums and gathers, all ranks make the same calls in
+/// the same order, and a call returns when all have made it. What a rank sends
+/// is received by the one behind it alone, rank 0 being behind the last.
 ///
 /// Threads: one at a time makes the calls; any may abort(). Failure: a rank
 /// that aborts, or ends, makes those calls of the others fail that it has not
@@ -41,6 +42,8 @@ public:
 
   int64_t rank() const { return number; } ///< 0 to size() - 1
   int64_t size() const { return count; }  ///< 2 or more
+  int64_t next() const { return (number + 1) % count; }
+  int64_t previous() const { return (number + count - 1) % count; }
 
   /// target[i] becomes the sum over all ranks of their source[i], `elements` of
   /// `type` (f32, f16, bf16): summed in f32, rounded once, with equal bits on
@@ -51,6 +54,13 @@ public:
   /// They do not overlap.
   virtual Status allGather(const void *source, void *target,
                            uint64_t bytes) = 0;
+  /// Hands the `bytes` bytes of `source` on to rank next(). Messages arrive in
+  /// their order. May wait until they are received, so that ranks in a ring
+  /// that all send first wait for ever.
+  virtual Status send(const void *source, uint64_t bytes) = 0;
+  /// Waits for what rank previous() sends, and writes it to `target`. Errors:
+  /// another number of bytes than `bytes`.
+  virtual Status receive(void *target, uint64_t bytes) = 0;
   /// Ends the group for all ranks; `reason` is what this one says of it. The
   /// first one counts.
   virtual void abort(std::string_view reason) = 0;
@@ -64,12 +74,13 @@ private:
   int64_t number, count;
 };
 
-/// Runs a collective of a step with the sizes `scalars` on bound memory: what
-/// this rank has at `source`, the result at `target`. `staging` is scratch that
-/// calls may share. Errors: the group's.
+/// Runs a collective of a step with the sizes `scalars` on `memory`, that of
+/// its dispatch's bindings: what this rank has, the result, or one of both.
+/// `staging` is scratch that calls may share. Errors: the group's.
 Status runCollective(Group &group, const CollectiveSpec &collective,
-                     std::span<const int64_t> scalars, const std::byte *source,
-                     std::byte *target, std::vector<std::byte> &staging);
+                     std::span<const int64_t> scalars,
+                     std::span<std::byte *const> memory,
+                     std::vector<std::byte> &staging);
 
 } // namespace kf
 

@@ -37,6 +37,17 @@ public:
         [&] { return library.gather(source, target, bytes, isCrowded, poll); });
   }
 
+  Status send(const void *source, uint64_t bytes) override {
+    return call(
+        [&] { return library.send(source, bytes, next(), isCrowded, poll); });
+  }
+
+  Status receive(void *target, uint64_t bytes) override {
+    return call([&] {
+      return library.receive(target, bytes, previous(), isCrowded, poll);
+    });
+  }
+
   void abort(std::string_view reason) override { links.abort(reason); }
 
   Status failure() const override { return links.failure(); }

@@ -123,15 +123,46 @@ Status MpiLibrary::sum(const float *source, float *target, uint64_t count,
   return Status();
 }
 
-Status MpiLibrary::gather(const void *source, void *target, uint64_t bytes,
-                          bool isCrowded, const Poll &poll) {
+/// `bytes` as MPI counts them; `what` it does with those of a rank.
+Result<int> MpiLibrary::countOf(uint64_t bytes, const char *what) {
   if (bytes > static_cast<uint64_t>(std::numeric_limits<int>::max()))
-    return Status::error("MPI gathers less than 2 GiB of each rank, not " +
+    return Status::error("MPI " + std::string(what) +
+                             " less than 2 GiB of each rank, not " +
                              std::to_string(bytes) + " bytes",
                          StatusCode::Unsupported);
-  KF_RETURN_IF_ERROR(check(
-      plugin->beginGather(source, target, static_cast<int>(bytes)), "gather"));
+  return static_cast<int>(bytes);
+}
+
+Status MpiLibrary::gather(const void *source, void *target, uint64_t bytes,
+                          bool isCrowded, const Poll &poll) {
+  KF_ASSIGN_OR_RETURN(const int count, countOf(bytes, "gathers"));
+  KF_RETURN_IF_ERROR(
+      check(plugin->beginGather(source, target, count), "gather"));
   return finish(isCrowded, poll);
+}
+
+Status MpiLibrary::send(const void *source, uint64_t bytes, int64_t rank,
+                        bool isCrowded, const Poll &poll) {
+  KF_ASSIGN_OR_RETURN(const int count, countOf(bytes, "sends"));
+  KF_RETURN_IF_ERROR(
+      check(plugin->beginSend(source, count, static_cast<int>(rank)), "send"));
+  return finish(isCrowded, poll);
+}
+
+Status MpiLibrary::receive(void *target, uint64_t bytes, int64_t rank,
+                           bool isCrowded, const Poll &poll) {
+  KF_ASSIGN_OR_RETURN(const int count, countOf(bytes, "receives"));
+  KF_RETURN_IF_ERROR(check(
+      plugin->beginReceive(target, count, static_cast<int>(rank)), "receive"));
+  KF_RETURN_IF_ERROR(finish(isCrowded, poll));
+  int found = 0;
+  KF_RETURN_IF_ERROR(check(plugin->received(&found), "count what it received"));
+  if (found != count)
+    return Status::error("rank " + std::to_string(rank) + " sends " +
+                             std::to_string(found) + " bytes where " +
+                             std::to_string(count) + " are due",
+                         StatusCode::Internal);
+  return Status();
 }
 
 void MpiLibrary::end() { (void)plugin->end(); }

@@ -48,6 +48,15 @@ public:
   Status gather(const void *source, void *target, uint64_t bytes,
                 bool isCrowded, const Poll &poll);
 
+  /// Rank `rank` gets the `bytes` bytes of `source` by its receive() of this
+  /// one, which is waited for where they are many.
+  Status send(const void *source, uint64_t bytes, int64_t rank, bool isCrowded,
+              const Poll &poll);
+  /// `target` gets what rank `rank` sends. Error: fewer or more than `bytes`
+  /// bytes.
+  Status receive(void *target, uint64_t bytes, int64_t rank, bool isCrowded,
+                 const Poll &poll);
+
   /// Ends MPI, which waits for all ranks to do so.
   void end();
 
@@ -58,6 +67,7 @@ private:
   explicit MpiLibrary(const KfMpiPlugin *plugin) : plugin(plugin) {}
   Status check(int error, const char *what) const;
   Status finish(bool isCrowded, const Poll &poll);
+  static Result<int> countOf(uint64_t bytes, const char *what);
 
   const KfMpiPlugin *plugin;
 };

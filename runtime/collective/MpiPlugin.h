@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define KF_MPI_PLUGIN_VERSION 1
+#define KF_MPI_PLUGIN_VERSION 2
 
 /// Functions return 0, or an error of MPI's. One thread at a time calls them,
 /// and one operation at a time is under way: its memory has to stay until
@@ -38,6 +38,12 @@ struct KfMpiPlugin {
   int (*beginSum)(const float *source, float *target, int count);
   /// `target` gets the `bytes` bytes of each rank's `source`, by rank.
   int (*beginGather)(const void *source, void *target, int bytes);
+  /// Rank `rank` gets `source` by its next beginReceive() of this one.
+  int (*beginSend)(const void *source, int bytes, int rank);
+  /// `target` gets what rank `rank` has sent, `bytes` bytes at most.
+  int (*beginReceive)(void *target, int bytes, int rank);
+  /// How many bytes the last one got, once it is done.
+  int (*received)(int *bytes);
   /// Goes on with what has begun, and says whether it is done; waits for
   /// nothing.
   int (*test)(int *isDone);

@@ -49,7 +49,7 @@ std::optional<CollectiveCall> decode(const std::string &message,
   reader.get(call.count);
   call.kind = static_cast<CollectiveSpec::Kind>(kind);
   call.type = static_cast<DataType>(type);
-  if (reader.failed() || kind > uint8_t(CollectiveSpec::Kind::AllGather) ||
+  if (reader.failed() || kind > uint8_t(CollectiveSpec::Kind::Send) ||
       !(isSummed(call.type) || call.type == DataType::U8) ||
       (call.isLike(own) && message.size() - header != own.bytes()))
     return std::nullopt;
@@ -57,10 +57,45 @@ std::optional<CollectiveCall> decode(const std::string &message,
   return call;
 }
 
+/// Rank 0 is connected to all others, which are to no other: it passes on what
+/// these send to one another, when it receives itself. So each rank sends once
+/// for each time that rank 0 receives, as the stages of a model do.
 class SocketRank final : public CallingGroup {
 public:
   SocketRank(int64_t rank, int64_t size, RankLinks &links)
       : CallingGroup(rank, size), links(links) {}
+
+  Status send(const void *source, uint64_t bytes) override {
+    return orAbort([&] {
+      return links.sendData(
+          0, encode({CollectiveSpec::Kind::Send, DataType::U8, bytes,
+                     static_cast<const std::byte *>(source)}));
+    });
+  }
+
+  Status receive(void *target, uint64_t bytes) override {
+    return orAbort([&]() -> Status {
+      KF_RETURN_IF_ERROR(rank() == 0 ? passOn() : Status());
+      const size_t from = rank() == 0 ? links.size() - 1 : 0;
+      KF_ASSIGN_OR_RETURN(const std::string message, links.receiveData(from));
+      const CollectiveCall wanted = {CollectiveSpec::Kind::Send, DataType::U8,
+                                     bytes};
+      const std::optional<CollectiveCall> sent = decode(message, wanted);
+      if (!sent)
+        return Status::error(nameOf(links.facts(from)) +
+                                 " sends what is no part of a collective",
+                             StatusCode::Internal);
+      if (!sent->isLike(wanted))
+        return Status::error("rank " + std::to_string(previous()) + " " +
+                                 sent->describe() + " where rank " +
+                                 std::to_string(rank()) + " receives " +
+                                 std::to_string(bytes) + " bytes",
+                             StatusCode::Internal);
+      if (bytes > 0)
+        std::memcpy(target, sent->source, bytes);
+      return Status();
+    });
+  }
 
   void abort(std::string_view reason) override { links.abort(reason); }
 
@@ -68,12 +103,25 @@ public:
 
 private:
   Status call(const CollectiveCall &own, std::byte *target) override {
-    Status status = catchExceptions(
+    return orAbort(
         [&] { return rank() == 0 ? lead(own, target) : follow(own, target); });
-    // Others wait for what does not come.
+  }
+
+  /// Others wait for what does not come.
+  template <typename Fn> Status orAbort(Fn fn) {
+    Status status = catchExceptions(fn);
     if (!status.ok())
       links.abort(status.message());
     return status;
+  }
+
+  /// Of ranks 1, 2, ... to those behind them.
+  Status passOn() {
+    for (size_t i = 0; i + 1 < links.size(); ++i) {
+      KF_ASSIGN_OR_RETURN(const std::string message, links.receiveData(i));
+      KF_RETURN_IF_ERROR(links.sendData(i + 1, message));
+    }
+    return Status();
   }
 
   uint64_t resultBytes(const CollectiveCall &own) const {

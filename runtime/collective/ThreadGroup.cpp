@@ -8,7 +8,8 @@
 //
 // In a call, each rank shows the others what it has, waits until all have done
 // so, and reads what it needs of theirs into its own result. It returns when
-// all have read: until then its memory is still looked at.
+// all have read: until then its memory is still looked at. What a rank sends is
+// copied, and waits for the rank that it is for.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +20,8 @@
 #include "runtime/core/Exceptions.h"
 
 #include <atomic>
+#include <cstring>
+#include <deque>
 #include <mutex>
 #include <string>
 
@@ -31,7 +34,8 @@ namespace {
 /// read.
 class Meeting {
 public:
-  explicit Meeting(int64_t ranks) : calls(static_cast<size_t>(ranks)) {}
+  explicit Meeting(int64_t ranks)
+      : calls(static_cast<size_t>(ranks)), sent(calls.size()) {}
 
   /// Shows `call`, the rank's number `number`, and waits for the others'. All
   /// of them return alike: where the last one has arrived, nothing can fail
@@ -65,6 +69,36 @@ public:
   /// The calls of all ranks, between meet() and part().
   std::span<const CollectiveCall> shown() const { return calls; }
 
+  /// Leaves `bytes` of rank `rank` for the one behind it.
+  Status leave(size_t rank, std::span<const std::byte> bytes) {
+    {
+      std::lock_guard<std::mutex> lock(arriving);
+      if (failed.load(std::memory_order_relaxed))
+        return failure;
+      Sent &messages = sent[rank];
+      messages.waiting.emplace_back(bytes.begin(), bytes.end());
+      messages.count.fetch_add(1, std::memory_order_release);
+    }
+    progress.notify();
+    return Status();
+  }
+
+  /// What rank `rank` has left first, which is waited for.
+  Result<std::vector<std::byte>> take(size_t rank) {
+    Sent &messages = sent[rank];
+    progress.await([&] {
+      return messages.count.load(std::memory_order_acquire) > 0 ||
+             failed.load(std::memory_order_acquire);
+    });
+    std::lock_guard<std::mutex> lock(arriving);
+    if (messages.waiting.empty())
+      return failure;
+    std::vector<std::byte> bytes = std::move(messages.waiting.front());
+    messages.waiting.pop_front();
+    messages.count.fetch_sub(1, std::memory_order_relaxed);
+    return bytes;
+  }
+
   Status reason() const {
     if (!failed.load(std::memory_order_acquire))
       return Status();
@@ -84,9 +118,16 @@ public:
   }
 
 private:
+  /// What a rank has sent and the one behind it has not received.
+  struct Sent {
+    std::deque<std::vector<std::byte>> waiting;
+    std::atomic<size_t> count{0};
+  };
+
   /// [ranks]; each rank writes its own in meet()
   std::vector<CollectiveCall> calls;
-  mutable std::mutex arriving; ///< of `arrived` with `failed`
+  std::vector<Sent> sent;      ///< [ranks]
+  mutable std::mutex arriving; ///< of `arrived` and `sent` with `failed`
   std::atomic<uint64_t> arrived{0}, left{0};
   std::atomic<bool> failed{false};
   Status failure;
@@ -99,6 +140,30 @@ public:
       : CallingGroup(rank, static_cast<int64_t>(meeting->shown().size())),
         meeting(std::move(meeting)) {}
   ~ThreadRank() override { meeting->fail(name() + " has ended"); }
+
+  Status send(const void *source, uint64_t bytes) override {
+    return catchExceptions([&] {
+      return meeting->leave(static_cast<size_t>(rank()),
+                            {static_cast<const std::byte *>(source), bytes});
+    });
+  }
+
+  Status receive(void *target, uint64_t bytes) override {
+    KF_ASSIGN_OR_RETURN(const std::vector<std::byte> message,
+                        meeting->take(static_cast<size_t>(previous())));
+    if (message.size() != bytes) {
+      const Status status = Status::error(
+          "rank " + std::to_string(previous()) + " sends " +
+              std::to_string(message.size()) + " bytes where " + name() +
+              " receives " + std::to_string(bytes) + " bytes",
+          StatusCode::Internal);
+      meeting->fail(status.message());
+      return status;
+    }
+    if (bytes > 0)
+      std::memcpy(target, message.data(), bytes);
+    return Status();
+  }
 
   void abort(std::string_view reason) override {
     meeting->fail(name() + ": " + std::string(reason));

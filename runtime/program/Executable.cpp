@@ -225,8 +225,6 @@ Status checkApart(const DispatchSpec &dispatch, const Executable &executable) {
       result.offset < operand.offset + static_cast<uint64_t>(read))
     return Status::error("a collective's operand and result overlap in the "
                          "arena");
-  if (!dispatch.accesses.empty() && !dispatch.accesses[1].writes)
-    return Status::error("a collective does not write its result");
   return Status();
 }
 
@@ -252,27 +250,35 @@ Status checkCollective(const DispatchSpec &dispatch,
                          std::to_string(spec.columns) +
                          " columns each cannot make " +
                          std::to_string(spec.resultColumns));
-  if (dispatch.bindings.size() != 2)
-    return Status::error("a collective has " +
-                         std::to_string(dispatch.bindings.size()) +
-                         " bindings instead of 2");
-  const kf_binding &operand = dispatch.bindings[0],
-                   &result = dispatch.bindings[1];
-  if (operand.kind != KF_BINDING_ARENA && operand.kind != KF_BINDING_INPUT)
-    return Status::error("a collective's operand is neither an input nor in "
-                         "the arena");
-  if (result.kind != KF_BINDING_ARENA && result.kind != KF_BINDING_OUTPUT)
-    return Status::error("a collective's result is neither an output nor in "
-                         "the arena");
-  KF_RETURN_IF_ERROR(
-      checkPart(operand, spec, spec.columns, executable).in("binding 0"));
-  KF_RETURN_IF_ERROR(
-      checkPart(result, spec, spec.resultColumns, executable).in("binding 1"));
+  if (dispatch.bindings.size() != spec.bindings())
+    return Status::error(
+        "a collective has " + std::to_string(dispatch.bindings.size()) +
+        " bindings instead of " + std::to_string(spec.bindings()));
+  if (spec.hasOperand()) {
+    const kf_binding &operand = dispatch.bindings.front();
+    if (operand.kind != KF_BINDING_ARENA && operand.kind != KF_BINDING_INPUT)
+      return Status::error("a collective's operand is neither an input nor in "
+                           "the arena");
+    KF_RETURN_IF_ERROR(
+        checkPart(operand, spec, spec.columns, executable).in("binding 0"));
+  }
+  if (spec.hasResult()) {
+    const kf_binding &result = dispatch.bindings.back();
+    if (result.kind != KF_BINDING_ARENA && result.kind != KF_BINDING_OUTPUT)
+      return Status::error("a collective's result is neither an output nor in "
+                           "the arena");
+    KF_RETURN_IF_ERROR(
+        checkPart(result, spec, spec.resultColumns, executable)
+            .in(numbered("binding", dispatch.bindings.size() - 1)));
+  }
   for (const kf_grid_dim &dim : dispatch.grid)
     if (dim.scalar >= 0 || dim.value != 1)
       return Status::error("a collective has more than one workgroup");
   KF_RETURN_IF_ERROR(checkAccesses(dispatch, executable));
-  return checkApart(dispatch, executable);
+  if (spec.hasResult() && !dispatch.accesses.empty() &&
+      !dispatch.accesses.back().writes)
+    return Status::error("a collective does not write its result");
+  return spec.bindings() == 2 ? checkApart(dispatch, executable) : Status();
 }
 
 Status checkDispatch(const DispatchSpec &dispatch,
@@ -538,7 +544,9 @@ Status StepLimits::check(std::span<const int64_t> scalars) const {
 }
 
 std::string_view nameOf(CollectiveSpec::Kind kind) {
-  return kind == CollectiveSpec::Kind::AllReduce ? "all_reduce" : "all_gather";
+  static constexpr std::string_view names[] = {"all_reduce", "all_gather",
+                                               "send", "receive"};
+  return names[static_cast<size_t>(kind)];
 }
 
 const KernelSpec *Executable::kernelOf(const DispatchSpec &dispatch) const {

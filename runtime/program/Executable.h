@@ -180,21 +180,30 @@ struct BindingAccess {
 
 /// What a dispatch without a kernel does: all ranks put together what each has
 /// in its first binding, [rows, columns], and have the result in the second.
-/// Every rank runs the same ones in the same order.
+/// Every rank runs the same ones in the same order. Or two of them do: one
+/// sends what its only binding has, and the rank behind it receives that.
 struct CollectiveSpec {
   enum class Kind {
     AllReduce, ///< the sum; as many columns
-    AllGather ///< [rows, resultColumns]: the columns of all ranks side by side,
-              ///< as far as they reach; each rank has some of them
+    AllGather, ///< [rows, resultColumns]: the columns of all ranks side by
+               ///< side, as far as they reach; each rank has some of them
+    Send,      ///< to rank r + 1, or 0 behind the last; as many columns
+    Receive,   ///< of rank r - 1, or of the last; as many columns
   };
+  static constexpr Kind kinds[] = {Kind::AllReduce, Kind::AllGather, Kind::Send,
+                                   Kind::Receive};
   Kind kind = Kind::AllReduce;
   DataType type = DataType::F32; ///< f32, f16 or bf16
   int64_t rows = 1; ///< a number, or an extent as TensorSpec has them
   int64_t columns = 1, resultColumns = 1;
 
+  bool hasOperand() const { return kind != Kind::Receive; }
+  bool hasResult() const { return kind != Kind::Send; }
+  /// How many bindings its dispatch has; the result's is the last.
+  size_t bindings() const { return size_t(hasOperand()) + hasResult(); }
   bool operator==(const CollectiveSpec &) const = default;
 };
-/// "all_reduce", "all_gather".
+/// "all_reduce", "all_gather", "send", "receive".
 std::string_view nameOf(CollectiveSpec::Kind kind);
 
 struct DispatchSpec {

@@ -247,8 +247,7 @@ Status read(const Json &json, WeightLayout::Kind &out) {
 Status read(const Json &json, CollectiveSpec::Kind &out) {
   std::string name;
   KF_RETURN_IF_ERROR(read(json, name));
-  for (CollectiveSpec::Kind kind :
-       {CollectiveSpec::Kind::AllReduce, CollectiveSpec::Kind::AllGather})
+  for (CollectiveSpec::Kind kind : CollectiveSpec::kinds)
     if (name == nameOf(kind)) {
       out = kind;
       return Status();

@@ -56,3 +56,39 @@ module attributes {kf.ranks = 2 : i64} {
     return %3, %4, %5 : tensor<?x2x4xf32>, tensor<4x4xf32>, tensor<?x4xf32>
   }
 }
+
+// -----
+
+// What is received is in memory, and what is sent, too; neither goes away where
+// nobody reads it, nor out of its place.
+// CHECK-LABEL: kf.program @stage
+// CHECK-NEXT:    kf.receive : tensor<?x8xf32>
+// CHECK-NEXT:    %[[X:.*]] = kf.receive : tensor<?x8xf32>
+// CHECK-NEXT:    %[[E:.*]] = kf.dispatch @exp_0(%[[X]])
+// CHECK-NEXT:    kf.send %[[E]] : tensor<?x8xf32>
+// CHECK-NEXT:    kf.yield
+// CHECK:       kf.kernel @exp_0(
+// CHECK-NOT:   kf.kernel
+module attributes {kf.ranks = 2 : i64} {
+  func.func @stage(%ids: tensor<?xi32>) {
+    %0 = kf.receive : tensor<?x8xf32>
+    %1 = kf.receive : tensor<?x8xf32>
+    %2 = math.exp %1 : tensor<?x8xf32>
+    kf.send %2 : tensor<?x8xf32>
+    return
+  }
+}
+
+// -----
+
+// A view is copied.
+// CHECK-LABEL: kf.program @view
+// CHECK-NEXT:    %[[C:.*]] = kf.dispatch @copy_0(%{{.*}})
+// CHECK-NEXT:    kf.send %[[C]] : tensor<?x8xf32>
+module attributes {kf.ranks = 2 : i64} {
+  func.func @view(%x: tensor<?x2x4xf32>) {
+    %0 = tensor.collapse_shape %x [[0], [1, 2]] : tensor<?x2x4xf32> into tensor<?x8xf32>
+    kf.send %0 : tensor<?x8xf32>
+    return
+  }
+}

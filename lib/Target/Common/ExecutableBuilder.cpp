@@ -75,7 +75,7 @@ public:
                 return success();
               })
               .Case([&](DispatchOp dispatch) { return addDispatch(dispatch); })
-              .Case<AllReduceOp, AllGatherOp>(
+              .Case<AllReduceOp, AllGatherOp, SendOp, ReceiveOp>(
                   [&](auto collective) { return addCollective(collective); })
               .Default([](Operation *) { return success(); });
       if (failed(added))
@@ -227,13 +227,25 @@ private:
     return success();
   }
 
-  template <typename OpTy> LogicalResult addCollective(OpTy op) {
-    Value x = op.getX();
-    if (x.template getDefiningOp<WeightOp>())
-      return op.emitOpError("takes a weight, and ranks put together what they "
-                            "compute; kf.copy it");
-    FailureOr<::kf::TensorSpec> from = describe(op, x.getType()),
-                                to = describe(op, op.getType());
+  static ::kf::CollectiveSpec::Kind kindOf(DispatchInterface op) {
+    using Kind = ::kf::CollectiveSpec::Kind;
+    return TypeSwitch<Operation *, Kind>(op)
+        .Case([](AllReduceOp) { return Kind::AllReduce; })
+        .Case([](AllGatherOp) { return Kind::AllGather; })
+        .Case([](SendOp) { return Kind::Send; })
+        .Case([](ReceiveOp) { return Kind::Receive; });
+  }
+
+  /// One that lacks an operand, or a result, has the columns of the other.
+  LogicalResult addCollective(DispatchInterface op) {
+    Value x = op->getNumOperands() ? op->getOperand(0) : Value();
+    if (x && x.getDefiningOp<WeightOp>())
+      return op->emitOpError("takes a weight, and ranks put together what they "
+                             "compute; kf.copy it");
+    Value result = op->getNumResults() ? op->getResult(0) : Value();
+    FailureOr<::kf::TensorSpec> from = describe(op, (x ? x : result).getType()),
+                                to = describe(op,
+                                              (result ? result : x).getType());
     if (failed(from) || failed(to))
       return failure();
     auto columnsOf = [](const ::kf::TensorSpec &spec) {
@@ -242,13 +254,13 @@ private:
         columns *= extent;
       return columns;
     };
-    using Kind = ::kf::CollectiveSpec::Kind;
     ::kf::DispatchSpec spec;
-    spec.collective = {isa<AllReduceOp>(op) ? Kind::AllReduce : Kind::AllGather,
-                       from->type, from->shape.front(), columnsOf(*from),
-                       columnsOf(*to)};
-    spec.bindings.push_back(bindings.lookup(x));
-    spec.accesses.push_back({false, arenaBytesOf(x)});
+    spec.collective = {kindOf(op), from->type, from->shape.front(),
+                       columnsOf(*from), columnsOf(*to)};
+    if (x) {
+      spec.bindings.push_back(bindings.lookup(x));
+      spec.accesses.push_back({false, arenaBytesOf(x)});
+    }
     if (failed(bindResults(op, spec)))
       return failure();
     executable.dispatches.push_back(std::move(spec));

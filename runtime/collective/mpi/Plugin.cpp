@@ -23,6 +23,7 @@
 namespace {
 
 MPI_Request request = MPI_REQUEST_NULL;
+MPI_Status last;
 
 /// The first line of what the library calls itself.
 const char *library() {
@@ -59,7 +60,19 @@ int beginGather(const void *source, void *target, int bytes) {
                         MPI_COMM_WORLD, &request);
 }
 
-int test(int *isDone) { return MPI_Test(&request, isDone, MPI_STATUS_IGNORE); }
+int beginSend(const void *source, int bytes, int rank) {
+  return MPI_Isend(source, bytes, MPI_BYTE, rank, /*tag=*/0, MPI_COMM_WORLD,
+                   &request);
+}
+
+int beginReceive(void *target, int bytes, int rank) {
+  return MPI_Irecv(target, bytes, MPI_BYTE, rank, /*tag=*/0, MPI_COMM_WORLD,
+                   &request);
+}
+
+int received(int *bytes) { return MPI_Get_count(&last, MPI_BYTE, bytes); }
+
+int test(int *isDone) { return MPI_Test(&request, isDone, &last); }
 
 int end() { return MPI_Finalize(); }
 
@@ -72,8 +85,8 @@ void describe(int error, char *text, int length) {
 }
 
 constexpr KfMpiPlugin kPlugin = {
-    KF_MPI_PLUGIN_VERSION, library, start, beginSum,
-    beginGather,           test,    end,   describe};
+    KF_MPI_PLUGIN_VERSION, library,  start, beginSum, beginGather, beginSend,
+    beginReceive,          received, test,  end,      describe};
 
 } // namespace
 

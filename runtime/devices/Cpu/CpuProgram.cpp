@@ -274,11 +274,13 @@ Status CpuInstance::runAlone() {
 /// Runs a collective, which all threads' earlier work is ready for.
 Status CpuInstance::collect(size_t dispatch) {
   const Call &ready = calls[dispatch];
+  const size_t count = ready.collective->bindings();
+  std::array<std::byte *, 2> memory = {};
+  for (size_t i = 0; i < count; ++i)
+    memory[i] = static_cast<std::byte *>(pointers[ready.firstBinding + i]);
   return catchExceptions([&] {
-    return runCollective(
-        *device()->group(), *ready.collective, scalars,
-        static_cast<const std::byte *>(pointers[ready.firstBinding]),
-        static_cast<std::byte *>(pointers[ready.firstBinding + 1]), staging);
+    return runCollective(*device()->group(), *ready.collective, scalars,
+                         std::span(memory).first(count), staging);
   });
 }
 

@@ -68,7 +68,7 @@ Result<int> chooseDevice(const CudaFunctions &cu,
                              " ranks need a CUDA device each, and the driver "
                              "has " +
                              std::to_string(count) +
-                             ": lower --tensor-parallel, or see "
+                             ": have fewer ranks, or see "
                              "CUDA_VISIBLE_DEVICES",
                          StatusCode::Unavailable);
   if (options.ranks > 1)

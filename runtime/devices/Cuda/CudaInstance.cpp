@@ -140,8 +140,10 @@ Status CudaInstance::takeScratch() {
 
 Status CudaInstance::addCollective(CudaGraph &graph, const DispatchSpec &spec,
                                    uint64_t rows, int64_t pages) const {
-  KF_ASSIGN_OR_RETURN(CUdeviceptr source, addressOf(spec.bindings[0], pages));
-  KF_ASSIGN_OR_RETURN(CUdeviceptr target, addressOf(spec.bindings[1], pages));
+  KF_ASSIGN_OR_RETURN(CUdeviceptr source,
+                      addressOf(spec.bindings.front(), pages));
+  KF_ASSIGN_OR_RETURN(CUdeviceptr target,
+                      addressOf(spec.bindings.back(), pages));
   return graph.enqueue([&](CUstream stream) {
     return context.rank()->enqueue(*spec.collective, rows, source, target,
                                    scratch ? scratch->address() : 0, stream);

@@ -88,7 +88,11 @@ static_assert(sizeof(ncclConfig_t) == 72, "what the library reads");
     (const void *, void *, size_t, ncclDataType_t, ncclRedOp_t, ncclComm_t,    \
      CUstream))                                                                \
   X(ncclAllGather, ncclResult_t,                                               \
-    (const void *, void *, size_t, ncclDataType_t, ncclComm_t, CUstream))
+    (const void *, void *, size_t, ncclDataType_t, ncclComm_t, CUstream))      \
+  X(ncclSend, ncclResult_t,                                                    \
+    (const void *, size_t, ncclDataType_t, int, ncclComm_t, CUstream))         \
+  X(ncclRecv, ncclResult_t,                                                    \
+    (void *, size_t, ncclDataType_t, int, ncclComm_t, CUstream))
 
 #define KF_DECLARE_NCCL_FUNCTION(name, result, parameters)                     \
   result(*name) parameters = nullptr;

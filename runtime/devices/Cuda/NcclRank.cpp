@@ -341,7 +341,7 @@ static bool isInPlace(const CollectiveSpec &collective, uint64_t rows,
 
 uint64_t NcclRank::scratchBytes(const CollectiveSpec &collective,
                                 uint64_t rows) const {
-  if (collective.kind == CollectiveSpec::Kind::AllReduce ||
+  if (collective.kind != CollectiveSpec::Kind::AllGather ||
       isInPlace(collective, rows, group.size()))
     return 0;
   return static_cast<uint64_t>(group.size() * collective.columns) * rows *
@@ -367,6 +367,18 @@ Status NcclRank::enqueue(const CollectiveSpec &collective, uint64_t rows,
       return nccl.ncclAllReduce(pointerTo(source), pointerTo(target),
                                 rows * columns, type, ncclSum, communicator,
                                 stream);
+    });
+  if (collective.kind == CollectiveSpec::Kind::Send)
+    return call("ncclSend", [&](ncclComm_t communicator) {
+      return nccl.ncclSend(pointerTo(source), rows * columns, type,
+                           static_cast<int>(group.next()), communicator,
+                           stream);
+    });
+  if (collective.kind == CollectiveSpec::Kind::Receive)
+    return call("ncclRecv", [&](ncclComm_t communicator) {
+      return nccl.ncclRecv(pointerTo(target), rows * columns, type,
+                           static_cast<int>(group.previous()), communicator,
+                           stream);
     });
   const bool direct = isInPlace(collective, rows, group.size());
   KF_RETURN_IF_ERROR(call("ncclAllGather", [&](ncclComm_t communicator) {

@@ -51,7 +51,8 @@ public:
   uint64_t scratchBytes(const CollectiveSpec &collective, uint64_t rows) const;
   /// So many bytes at least, which runs share.
   Result<std::shared_ptr<CudaBuffer>> scratch(uint64_t bytes);
-  /// Enqueues a collective of `rows` rows on a stream that records a graph.
+  /// Enqueues a collective of `rows` rows on a stream that records a graph. Of
+  /// `source` and `target`, one that it has not is any.
   Status enqueue(const CollectiveSpec &collective, uint64_t rows,
                  CUdeviceptr source, CUdeviceptr target, CUdeviceptr scratch,
                  CUstream stream);

@@ -73,6 +73,10 @@ public:
              DispatchTimes *times) override;
 
 private:
+  Status collect(const CollectiveSpec &collective,
+                 std::span<const BoundMemory> bindings,
+                 std::span<const int64_t> scalars);
+
   const std::vector<KernelInterpreter> &kernels; ///< the program's
   std::vector<std::vector<BoundMemory>> bound;   ///< by dispatch, then binding
   std::vector<std::byte> staging;                ///< of collectives
@@ -144,6 +148,16 @@ void ReferenceInstance::bind() {
   }
 }
 
+Status ReferenceInstance::collect(const CollectiveSpec &collective,
+                                  std::span<const BoundMemory> bindings,
+                                  std::span<const int64_t> scalars) {
+  std::vector<std::byte *> memory;
+  for (const BoundMemory &binding : bindings)
+    memory.push_back(binding.data);
+  return runCollective(*device()->group(), collective, scalars, memory,
+                       staging);
+}
+
 Status ReferenceInstance::run(std::span<const int64_t> scalars,
                               CancelFlag cancelled, DispatchTimes *times) try {
   using Clock = std::chrono::steady_clock;
@@ -159,9 +173,7 @@ Status ReferenceInstance::run(std::span<const int64_t> scalars,
     const DispatchSpec &dispatch = program().dispatches[i];
     const Clock::time_point begin = Clock::now();
     if (dispatch.collective)
-      KF_RETURN_IF_ERROR(runCollective(*device()->group(), *dispatch.collective,
-                                       scalars, bound[i][0].data,
-                                       bound[i][1].data, staging));
+      KF_RETURN_IF_ERROR(collect(*dispatch.collective, bound[i], scalars));
     else
       KF_RETURN_IF_ERROR(kernels[dispatch.kernel].run(bound[i], scalars));
     if (times)

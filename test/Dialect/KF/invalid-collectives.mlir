@@ -211,3 +211,80 @@ module attributes {kf.ranks = 2 : i64} {
 // expected-error @+1 {{kf.ranks says how many ranks run a module together, an i64 from 2 to 1024, found 2 : ui64}}
 module attributes {kf.ranks = 2 : ui64} {
 }
+
+// -----
+
+module attributes {kf.ranks = 2 : i64} {
+  func.func @f(%x: tensor<?x2x4xf32>) {
+    // expected-error @+1 {{'kf.send' op C1: x must be [T, C] of f32, f16 or bf16 with static columns, in their order, found 'tensor<?x2x4xf32>'}}
+    kf.send %x : tensor<?x2x4xf32>
+    return
+  }
+}
+
+// -----
+
+module attributes {kf.ranks = 2 : i64} {
+  func.func @f(%x: tensor<?x8xi32>) {
+    // expected-error @+1 {{'kf.send' op C1: x must be [T, C] of f32, f16 or bf16}}
+    kf.send %x : tensor<?x8xi32>
+    return
+  }
+}
+
+// -----
+
+module attributes {kf.ranks = 2 : i64} {
+  func.func @f(%x: tensor<?x8xf32>) {
+    // expected-error @+1 {{'kf.send' op C2: offsets must be empty, as there is no result}}
+    kf.send %x {offsets = array<i64: 0>} : tensor<?x8xf32>
+    return
+  }
+}
+
+// -----
+
+func.func @f(%x: tensor<?x8xf32>) {
+  // expected-error @+1 {{'kf.send' op C3: the module around it has no kf.ranks}}
+  kf.send %x : tensor<?x8xf32>
+  return
+}
+
+// -----
+
+module attributes {kf.ranks = 2 : i64} {
+  kf.kernel @f(%x: tensor<?x8xf32>) -> tensor<?x8xf32> {
+    // expected-error @+1 {{'kf.send' op C4: stands in a kf.kernel; a kf.program holds it}}
+    kf.send %x : tensor<?x8xf32>
+    %0 = kf.softmax %x : tensor<?x8xf32>
+    kf.yield %0 : tensor<?x8xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.ranks = 2 : i64} {
+  func.func @f() {
+    // expected-error @+1 {{'kf.receive' op C1: the result must be [T, C] of f32, f16 or bf16 with static columns, in their order, found 'tensor<?x?xf32>'}}
+    %0 = kf.receive : tensor<?x?xf32>
+    return
+  }
+}
+
+// -----
+
+module attributes {kf.ranks = 2 : i64} {
+  func.func @f() {
+    // expected-error @+1 {{'kf.receive' op C2: offsets must have one entry, which is not negative, or -1 for a result of the program}}
+    %0 = kf.receive {offsets = array<i64: -2>} : tensor<?x8xf32>
+    return
+  }
+}
+
+// -----
+
+func.func @f() {
+  // expected-error @+1 {{'kf.receive' op C3: the module around it has no kf.ranks}}
+  %0 = kf.receive : tensor<?x8xf32>
+  return
+}

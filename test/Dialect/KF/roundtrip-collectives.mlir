@@ -18,6 +18,10 @@ module attributes {kf.ranks = 3 : i64} {
     %3 = kf.all_gather %x : tensor<?x8xf32> to tensor<?x24xf32>
     // CHECK: kf.all_gather %{{.*}} : tensor<?x8xf32, #kf.size<wanted>> to tensor<?x17xf32, #kf.size<wanted>>
     %4 = kf.all_gather %w : tensor<?x8xf32, #kf.size<wanted>> to tensor<?x17xf32, #kf.size<wanted>>
+    // CHECK: kf.send %{{.*}} : tensor<?x8xf32>
+    kf.send %x : tensor<?x8xf32>
+    // CHECK: kf.receive : tensor<?x8xbf16, #kf.size<wanted>>
+    %5 = kf.receive : tensor<?x8xbf16, #kf.size<wanted>>
     return
   }
 
@@ -29,5 +33,14 @@ module attributes {kf.ranks = 3 : i64} {
     // CHECK: kf.all_gather %{{.*}} {offsets = array<i64: -1>} : tensor<?x8xf32> to tensor<?x20xf32>
     %1 = kf.all_gather %0 {offsets = array<i64: -1>} : tensor<?x8xf32> to tensor<?x20xf32>
     kf.yield %1 : tensor<?x20xf32>
+  }
+
+  // CHECK-LABEL: kf.program @stage
+  kf.program @stage() attributes {max_tokens = 4 : i64, arena_bytes = 256 : i64} {
+    // CHECK: %[[X:.*]] = kf.receive {offsets = array<i64: 0>} : tensor<?x8xf32>
+    %0 = kf.receive {offsets = array<i64: 0>} : tensor<?x8xf32>
+    // CHECK: kf.send %[[X]] {offsets = array<i64>} : tensor<?x8xf32>
+    kf.send %0 {offsets = array<i64>} : tensor<?x8xf32>
+    kf.yield
   }
 }

@@ -14,6 +14,13 @@
 // RUN:   --expected 2x5xf32=1,2,1,2,1,3,4,3,4,3 | FileCheck %s --check-prefix=SAME
 // SAME: [SUCCESS]
 //
+// What all send, the next ranks have: of equal rows, the same.
+// RUN: kf-run exec %s --function passes --input 2x2xf32=1,2,3,4 -t 3 \
+// RUN:   --expected 2x2xf32=2,4,6,8 | FileCheck %s --check-prefix=SAME
+// RUN: kf-run exec %s --function passes --input 2x2xf32=1,2,3,4 \
+// RUN:   --device reference --expected 2x2xf32=2,4,6,8 \
+// RUN:   | FileCheck %s --check-prefix=SAME
+//
 // What is compiled ahead, too.
 // RUN: kf-run emit-mlir %s --function sums --compile-to=binary -o %t.kf
 // RUN: kf-exec run %t.kf --input 1x4xf32=1 --expected 1x4xf32=9 --profile 2>&1 \
@@ -37,5 +44,12 @@ module attributes {kf.ranks = 3 : i64} {
   func.func @gathers(%x: tensor<?x2xf32>) -> tensor<?x5xf32> {
     %0 = kf.all_gather %x : tensor<?x2xf32> to tensor<?x5xf32>
     return %0 : tensor<?x5xf32>
+  }
+
+  func.func @passes(%x: tensor<?x2xf32>) -> tensor<?x2xf32> {
+    kf.send %x : tensor<?x2xf32>
+    %0 = kf.receive : tensor<?x2xf32>
+    %1 = arith.addf %0, %0 : tensor<?x2xf32>
+    return %1 : tensor<?x2xf32>
   }
 }

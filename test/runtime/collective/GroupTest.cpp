@@ -10,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 
 using namespace kf;
@@ -38,12 +39,25 @@ public:
     }
     return Status();
   }
+  Status send(const void *, uint64_t bytes) override {
+    sent.push_back(bytes);
+    return Status();
+  }
+  Status receive(void *target, uint64_t bytes) override {
+    std::memset(target, 0x55, bytes);
+    return Status();
+  }
   void abort(std::string_view) override {}
   Status failure() const override { return Status(); }
 
   int reduced = 0;
-  std::vector<uint64_t> gathered; ///< bytes of each call
+  std::vector<uint64_t> gathered, sent; ///< bytes of each call
 };
+
+/// What devices have bound.
+template <typename T> std::byte *bytesOf(const T *data) {
+  return reinterpret_cast<std::byte *>(const_cast<T *>(data));
+}
 
 /// A gather of 2 columns each of f16 into `resultColumns`, of the rows that
 /// slot n_tokens says.
@@ -59,11 +73,11 @@ std::vector<uint16_t> gather(MirrorGroup &group, int64_t rows,
                                0x7777);
   std::array<int64_t, KF_SCALAR_COUNT> scalars = {rows};
   std::vector<std::byte> staging;
-  EXPECT_TRUE(runCollective(group, spec, scalars,
-                            reinterpret_cast<const std::byte *>(source.data()),
-                            reinterpret_cast<std::byte *>(target.data()),
-                            staging)
-                  .ok());
+  EXPECT_TRUE(
+      runCollective(group, spec, scalars,
+                    std::array{bytesOf(source.data()), bytesOf(target.data())},
+                    staging)
+          .ok());
   EXPECT_EQ(target.back(), 0x7777); // nothing behind the end
   target.pop_back();
   return target;
@@ -102,12 +116,32 @@ TEST(RunCollective, SumsUpAllElements) {
   scalars[KF_SCALAR_NAMED_SIZES] = 2;
   std::vector<std::byte> staging;
   EXPECT_TRUE(runCollective(group, spec, scalars,
-                            reinterpret_cast<const std::byte *>(source),
-                            reinterpret_cast<std::byte *>(target), staging)
+                            std::array{bytesOf(source), bytesOf(target)},
+                            staging)
                   .ok());
   EXPECT_EQ(std::vector(target, target + 7),
             (std::vector<float>{1, 2, 3, 4, 5, 6, 0}));
   EXPECT_EQ(group.reduced, 1);
+}
+
+TEST(RunCollective, SendsAndReceivesAllRows) {
+  MirrorGroup group;
+  CollectiveSpec spec = {CollectiveSpec::Kind::Send, DataType::F16,
+                         extentOfSlot(KF_SCALAR_N_TOKENS), 3, 3};
+  std::array<int64_t, KF_SCALAR_COUNT> scalars = {2};
+  std::vector<std::byte> staging;
+  const uint16_t source[6] = {};
+  EXPECT_TRUE(
+      runCollective(group, spec, scalars, std::array{bytesOf(source)}, staging)
+          .ok());
+  EXPECT_EQ(group.sent, (std::vector<uint64_t>{12}));
+  spec.kind = CollectiveSpec::Kind::Receive;
+  uint16_t target[7] = {};
+  EXPECT_TRUE(
+      runCollective(group, spec, scalars, std::array{bytesOf(target)}, staging)
+          .ok());
+  EXPECT_EQ(target[5], 0x5555);
+  EXPECT_EQ(target[6], 0);
 }
 
 } // namespace

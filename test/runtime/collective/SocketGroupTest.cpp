@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <random>
@@ -112,6 +113,44 @@ TEST(SocketGroup, GivesTheBitsOfThreads) {
     for (const auto &bytes : found)
       EXPECT_TRUE(bytes == wanted[0]) << size << " ranks";
   }
+}
+
+// From rank 1 to rank 0, through all others: rank 0 passes on what these send.
+TEST(SocketGroup, HandsOnWhatStagesSend) {
+  for (const int64_t size : {2, 3, 5}) {
+    const auto links = connect(size);
+    onEachRank(groupsOf(links), [&](Group &group) {
+      for (int round = 0; round < 20; ++round) {
+        std::vector<int64_t> values(static_cast<size_t>(1000 * (round % 3)),
+                                    round);
+        const uint64_t bytes = values.size() * sizeof(int64_t);
+        if (group.rank() != 1) {
+          std::vector<int64_t> found(values.size());
+          ASSERT_EQ(group.receive(found.data(), bytes).message(), "");
+          for (int64_t &value : values)
+            value += group.previous();
+          EXPECT_EQ(found, values);
+        }
+        std::ranges::fill(values, round + group.rank());
+        if (group.rank() != 0)
+          ASSERT_EQ(group.send(values.data(), bytes).message(), "");
+      }
+    });
+  }
+}
+
+TEST(SocketGroup, ReceivesNothingOfAnotherSize) {
+  const auto links = connect(2);
+  onEachRank(groupsOf(links), [](Group &group) {
+    const float values[4] = {};
+    float found[4];
+    if (group.rank() == 1) {
+      EXPECT_TRUE(group.send(values, 12).ok());
+      return;
+    }
+    EXPECT_EQ(group.receive(found, 16).message(),
+              "rank 1 sends 12 bytes where rank 0 receives 16 bytes");
+  });
 }
 
 TEST(SocketGroup, NamesCallsThatDiffer) {

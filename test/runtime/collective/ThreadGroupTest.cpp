@@ -130,6 +130,53 @@ TEST(ThreadGroup, NothingToSumAndNothingToGatherIsFine) {
   });
 }
 
+TEST(ThreadGroup, HandsOnWhatIsSentInItsOrder) {
+  onEachRank(3, [](Group &group) {
+    EXPECT_EQ(group.next(), (group.rank() + 1) % 3);
+    EXPECT_EQ(group.previous(), (group.rank() + 2) % 3);
+    for (int round = 0; round < 20; ++round) {
+      const std::vector<float> sent =
+          valuesOf(group.rank() + 3 * round, static_cast<size_t>(round));
+      ASSERT_TRUE(group.send(sent.data(), sent.size() * sizeof(float)).ok());
+    }
+    for (int round = 0; round < 20; ++round) {
+      std::vector<float> found(static_cast<size_t>(round));
+      ASSERT_TRUE(
+          group.receive(found.data(), found.size() * sizeof(float)).ok());
+      EXPECT_EQ(found, valuesOf(group.previous() + 3 * round, found.size()));
+    }
+    // One that ends would end the others, which send still.
+    char own = 0, all[3];
+    EXPECT_TRUE(group.allGather(&own, all, 1).ok());
+  });
+}
+
+TEST(ThreadGroup, WhatIsSentBeforeTheEndArrives) {
+  onEachRank(2, [](Group &group) {
+    char value = 'a';
+    if (group.rank() == 1) {
+      ASSERT_TRUE(group.send(&value, 1).ok());
+      return;
+    }
+    ASSERT_TRUE(group.receive(&value, 1).ok());
+    EXPECT_EQ(group.receive(&value, 1).message(), "rank 1 has ended");
+  });
+}
+
+TEST(ThreadGroup, ReceivesNothingOfAnotherSize) {
+  onEachRank(2, [](Group &group) {
+    const char sent[3] = {};
+    char found[4];
+    if (group.rank() == 1) {
+      ASSERT_TRUE(group.send(sent, 3).ok());
+      EXPECT_FALSE(group.receive(found, 4).ok());
+      return;
+    }
+    EXPECT_EQ(group.receive(found, 4).message(),
+              "rank 1 sends 3 bytes where rank 0 receives 4 bytes");
+  });
+}
+
 TEST(ThreadGroup, ARankThatEndsIsNamed) {
   std::atomic<int> failures = 0;
   onEachRank(3, [&](Group &group) {

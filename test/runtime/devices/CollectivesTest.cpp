@@ -85,6 +85,40 @@ TEST_P(Collectives, RanksHaveTheSameResults) {
   });
 }
 
+TEST_P(Collectives, StagesHandRowsOn) {
+  const int64_t ranks = GetParam().ranks;
+  onEachRank([&](RankRun &rank, Group &group) {
+    ASSERT_EQ(rank.loadStage(scaleCode(GetParam().device), group).message(),
+              "");
+    for (int64_t tokens : {1, 200, 3, 1000}) {
+      std::vector<float> result;
+      DispatchTimes times;
+      ASSERT_EQ(rank.run(rankedInput(tokens, 0), result, &times).message(), "");
+      EXPECT_EQ(times[0].kernel, group.rank() == 1 ? "scale" : "receive");
+      EXPECT_EQ(times.back().kernel, group.rank() == 0 ? "scale" : "send");
+      for (int64_t i = 0; group.rank() == 0 && i < tokens; ++i)
+        ASSERT_EQ(result[static_cast<size_t>(i)], stagedResult(i, ranks));
+    }
+    // One that ends would end the others, which may be at work.
+    char own = 0;
+    std::vector<char> all(static_cast<size_t>(ranks));
+    EXPECT_TRUE(group.allGather(&own, all.data(), 1).ok());
+  });
+}
+
+TEST_P(Collectives, AStageThatIsGoneEndsTheRunsOfOthers) {
+  onEachRank([&](RankRun &rank, Group &group) {
+    ASSERT_EQ(rank.loadStage(scaleCode(GetParam().device), group).message(),
+              "");
+    std::vector<float> result;
+    if (group.rank() == 0)
+      EXPECT_EQ(rank.run(rankedInput(3, 0), result).message(),
+                "rank 1 has ended");
+    else if (group.rank() != 1)
+      EXPECT_FALSE(rank.run(rankedInput(3, 0), result).ok());
+  });
+}
+
 TEST_P(Collectives, TimesNameThem) {
   onEachRank([&](RankRun &rank, Group &) {
     const std::vector<float> values = {1, 2};

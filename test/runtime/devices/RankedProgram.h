@@ -67,6 +67,42 @@ inline std::vector<float> rankedInput(int64_t tokens, int64_t rank) {
   return values;
 }
 
+/// Of several stages, the first sends a * x, those behind it a times what they
+/// receive; the last gives that.
+inline Executable stagedProgram(const std::string &target,
+                                const std::string &code, int64_t stage,
+                                int64_t stages) {
+  Executable program = scaleOnce(target, code);
+  program.programName = "staged";
+  program.ranks = stages;
+  program.arenaBytes = 256 + 2 * rowBytes;
+  const kf_binding received = {KF_BINDING_ARENA, 0, 256},
+                   scaled = {KF_BINDING_ARENA, 0, 256 + rowBytes};
+  DispatchSpec message;
+  message.collective = {CollectiveSpec::Kind::Send, DataType::F32, -1, 1, 1};
+  message.bindings = {scaled};
+  if (stage + 1 < stages) {
+    program.dispatches[0].bindings[2] = scaled;
+    program.dispatches.push_back(message);
+  }
+  if (stage > 0) {
+    message.collective->kind = CollectiveSpec::Kind::Receive;
+    message.bindings = {received};
+    program.dispatches[0].bindings[0] = received;
+    program.dispatches.insert(program.dispatches.begin(), message);
+  }
+  return program;
+}
+
+/// What the last stage gives of row `i` where the first one's is i, and each
+/// rank's factor its number + 1.
+inline float stagedResult(int64_t i, int64_t stages) {
+  float product = static_cast<float>(i);
+  for (int64_t rank = 0; rank < stages; ++rank)
+    product *= static_cast<float>(rank + 1);
+  return product;
+}
+
 /// A rank's device with the program and its buffers.
 struct RankRun {
   /// `device` joins `group`, and gets the program; `code` is the scale
@@ -97,6 +133,16 @@ struct RankRun {
         program->bind(
             {arena.get(), {weight.get()}, {}, {input.get()}, {output.get()}}));
     return Status();
+  }
+
+  /// Has stagedProgram() in the place of the other one. Rank 0 has the last
+  /// stage.
+  Status loadStage(const std::string &code, const Group &group) {
+    instance.reset();
+    program.reset();
+    const int64_t stage = (group.rank() + ranks - 1) % ranks;
+    return load(stagedProgram(device->name(), code, stage, ranks),
+                static_cast<float>(group.rank() + 1));
   }
 
   Status run(std::span<const float> values, std::vector<float> &result,

@@ -335,6 +335,63 @@ TEST(Executable, Collectives) {
   EXPECT_EQ(back->nameOf(back->dispatches[3]), "all_gather");
 }
 
+/// A stage: what it receives, it sends.
+Executable sampleOfStages() {
+  Executable executable = sampleExecutable();
+  executable.ranks = 3;
+  DispatchSpec receive, send;
+  receive.collective = {CollectiveSpec::Kind::Receive, DataType::F32, -1, 8, 8};
+  receive.bindings = {{KF_BINDING_ARENA, 0, 1024}};
+  receive.accesses = {{true, 256}};
+  send.collective = {CollectiveSpec::Kind::Send, DataType::F32, -1, 8, 8};
+  send.bindings = receive.bindings;
+  send.accesses = {{false, 256}};
+  executable.dispatches.push_back(receive);
+  executable.dispatches.push_back(send);
+  return executable;
+}
+
+TEST(Executable, StagesHaveOneBufferOfEachMessage) {
+  const Executable executable = sampleOfStages();
+  ASSERT_EQ(executable.verify().message(), "");
+  Result<Executable> back = Executable::deserialize(executable.serialize());
+  ASSERT_TRUE(back.ok()) << back.message();
+  for (size_t i = 2; i < 4; ++i)
+    EXPECT_EQ(back->dispatches[i].collective,
+              executable.dispatches[i].collective);
+  EXPECT_EQ(back->nameOf(back->dispatches[2]), "receive");
+  EXPECT_EQ(back->nameOf(back->dispatches[3]), "send");
+  const BadCase cases[] = {
+      {"dispatch 2: a collective has 2 bindings instead of 1",
+       [](Executable &e) {
+         e.dispatches[2].bindings.push_back({KF_BINDING_ARENA, 0, 0});
+       }},
+      {"dispatch 3: a collective has 0 bindings instead of 1",
+       [](Executable &e) { e.dispatches[3].bindings.clear(); }},
+      {"dispatch 2: a collective's result is neither an output nor in the "
+       "arena",
+       [](Executable &e) {
+         e.dispatches[2].bindings[0] = {KF_BINDING_INPUT, 0, 0};
+       }},
+      {"dispatch 3: a collective's operand is neither an input nor in the "
+       "arena",
+       [](Executable &e) {
+         e.dispatches[3].bindings[0] = {KF_BINDING_OUTPUT, 0, 0};
+       }},
+      {"dispatch 2: a collective does not write its result",
+       [](Executable &e) { e.dispatches[2].accesses[0].writes = false; }},
+      {"dispatch 3: 3 ranks with 8 columns each cannot make 24",
+       [](Executable &e) { e.dispatches[3].collective->resultColumns = 24; }},
+      {"dispatch 3: 2 accesses for 1 bindings",
+       [](Executable &e) { e.dispatches[3].accesses.push_back({}); }},
+  };
+  for (const BadCase &bad : cases) {
+    Executable damaged = sampleOfStages();
+    bad.damage(damaged);
+    EXPECT_EQ(damaged.verify().message(), bad.message);
+  }
+}
+
 TEST(Executable, CollectivesAloneNeedNoCode) {
   Executable executable = sampleOfRanks();
   executable.kernels.clear();

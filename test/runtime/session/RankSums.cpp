@@ -80,12 +80,32 @@ Status checkSum(Group &group, DataType type, size_t count) {
   return Status();
 }
 
+/// What ranks hand on from rank 1 to rank 0 arrives whole and in its order,
+/// little of it and much.
+Status checkStages(Group &group) {
+  for (int round = 0; round < 20; ++round)
+    for (const size_t count : {1, 2048, 1000000}) {
+      std::vector<float> sent = valuesOf(DataType::F32, round, count);
+      const uint64_t bytes = count * sizeof(float);
+      if (group.rank() != 1) {
+        std::vector<float> found(count);
+        KF_RETURN_IF_ERROR(group.receive(found.data(), bytes));
+        if (found != sent)
+          return Status::error("what rank " + std::to_string(group.previous()) +
+                               " sends is not what arrives");
+      }
+      if (group.rank() != 0)
+        KF_RETURN_IF_ERROR(group.send(sent.data(), bytes));
+    }
+  return Status();
+}
+
 Status check(Group &group) {
   for (int round = 0; round < 20; ++round)
     for (const DataType type : {DataType::F32, DataType::F16, DataType::BF16})
       for (const size_t count : {1, 7, 2048, 5000, 100000})
         KF_RETURN_IF_ERROR(checkSum(group, type, count));
-  return Status();
+  return checkStages(group);
 }
 
 Status run(const LaunchedRank &launched) {

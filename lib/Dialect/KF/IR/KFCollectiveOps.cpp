@@ -25,17 +25,33 @@ int64_t mlir::kf::getRanks(Operation *op) {
   return ranks ? ranks.getInt() : 1;
 }
 
-/// What collectives share: C3 but for the columns, C4 and C5.
+/// Whether `tensor` is [T, C] of floats, C static, in their order.
+static bool isRowsOfFloats(RankedTensorType tensor) {
+  return tensor.getRank() == 2 && hasStaticFloatRows(tensor) &&
+         !isPacked(tensor);
+}
+
+/// What collectives share: C3 but for the columns, C4, and what their `offsets`
+/// are.
 static LogicalResult verifyPlace(Operation *op,
-                                 std::optional<ArrayRef<int64_t>> offsets) {
+                                 std::optional<ArrayRef<int64_t>> offsets,
+                                 StringRef ofOffsets = "C5") {
   if (getRanks(op) < 2)
     return op->emitOpError("C3: the module around it has no kf.ranks, and a "
                            "single rank has nothing to put together");
   if (op->getParentOfType<KernelOp>())
     return op->emitOpError("C4: stands in a kf.kernel; a kf.program holds it");
-  if (offsets && (offsets->size() != 1 || offsets->front() < -1))
-    return op->emitOpError("C5: offsets must have one entry, which is not "
-                           "negative, or -1 for a result of the program");
+  if (!offsets)
+    return success();
+  if (op->getNumResults() == 0 && !offsets->empty())
+    return op->emitOpError()
+           << ofOffsets << ": offsets must be empty, as there is no result";
+  if (op->getNumResults() == 1 &&
+      (offsets->size() != 1 || offsets->front() < -1))
+    return op->emitOpError()
+           << ofOffsets
+           << ": offsets must have one entry, which is not negative, or -1 for "
+              "a result of the program";
   return success();
 }
 
@@ -67,7 +83,7 @@ LogicalResult AllReduceOp::verify() {
 LogicalResult AllGatherOp::verify() {
   RankedTensorType x = tensorType(getX());
   auto result = cast<RankedTensorType>(getType());
-  if (x.getRank() != 2 || !hasStaticFloatRows(x) || isPacked(x))
+  if (!isRowsOfFloats(x))
     return emitOpError("C1: x must be [T, C] of f32, f16 or bf16 with static "
                        "columns, in their order, found ")
            << x;
@@ -88,4 +104,26 @@ LogicalResult AllGatherOp::verify() {
            << "more than " << (ranks - 1) * columns << " and at most "
            << ranks * columns << ", found " << result.getDimSize(1);
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// send, receive
+//===----------------------------------------------------------------------===//
+
+LogicalResult SendOp::verify() {
+  RankedTensorType x = tensorType(getX());
+  if (!isRowsOfFloats(x))
+    return emitOpError("C1: x must be [T, C] of f32, f16 or bf16 with static "
+                       "columns, in their order, found ")
+           << x;
+  return verifyPlace(*this, getOffsets(), "C2");
+}
+
+LogicalResult ReceiveOp::verify() {
+  auto result = cast<RankedTensorType>(getType());
+  if (!isRowsOfFloats(result))
+    return emitOpError("C1: the result must be [T, C] of f32, f16 or bf16 with "
+                       "static columns, in their order, found ")
+           << result;
+  return verifyPlace(*this, getOffsets(), "C2");
 }

@@ -82,6 +82,7 @@ struct kf::test::FakeNcclCalls {
       clique = std::make_shared<FakeNccl::Clique>();
       clique->ranks = ranks;
       clique->begun.resize(static_cast<size_t>(ranks));
+      clique->sent.resize(static_cast<size_t>(ranks));
     }
     ++clique->joined;
     *communicator =
@@ -161,15 +162,28 @@ struct kf::test::FakeNcclCalls {
     KF_CALL("ncclAllReduce");
     if (op != ncclSum)
       return ncclInvalidArgument;
-    return self.enqueue(communicator,
+    return self.collect(communicator,
                         {"all_reduce", source, target, count, type}, stream);
   }
   static ncclResult_t ncclAllGather(const void *source, void *target,
                                     size_t count, ncclDataType_t type,
                                     ncclComm_t communicator, CUstream stream) {
     KF_CALL("ncclAllGather");
-    return self.enqueue(communicator,
+    return self.collect(communicator,
                         {"all_gather", source, target, count, type}, stream);
+  }
+  static ncclResult_t ncclSend(const void *source, size_t count,
+                               ncclDataType_t type, int peer,
+                               ncclComm_t communicator, CUstream stream) {
+    KF_CALL("ncclSend");
+    return self.send(communicator, {source, count, type}, peer, stream);
+  }
+  static ncclResult_t ncclRecv(void *target, size_t count, ncclDataType_t type,
+                               int peer, ncclComm_t communicator,
+                               CUstream stream) {
+    KF_CALL("ncclRecv");
+    return self.receive(communicator, target, {nullptr, count, type}, peer,
+                        stream);
   }
   // These end a communicator in any case, so that tests can tell what was
   // forgotten from what could not be ended.
@@ -193,56 +207,121 @@ FakeNccl::FakeNccl(FakeCuda &cuda) : cuda(cuda) {
 
 FakeNccl::~FakeNccl() { theFake = nullptr; }
 
-ncclResult_t FakeNccl::enqueue(ncclComm_t handle, const Meeting::Part &given,
-                               CUstream stream) {
+FakeNccl::Communicator *
+FakeNccl::use(ncclComm_t handle, const std::string &kind, CUstream stream) {
   auto found = communicators.find(handle);
   if (found == communicators.end() || found->second.progress > 0) {
-    cuda.violate(given.kind + " of a communicator that is not ready");
-    return ncclInvalidUsage;
+    cuda.violate(kind + " of a communicator that is not ready");
+    return nullptr;
   }
   // All ranks do the same, and what is done is captured.
   if (!cuda.isCapturing(stream)) {
-    cuda.violate(given.kind + " outside of a graph");
-    return ncclInvalidUsage;
+    cuda.violate(kind + " outside of a graph");
+    return nullptr;
   }
   cuda.beginsEarly(stream);
-  Communicator &communicator = found->second;
-  communicator.progress = 1;
-  Meeting::Part part = given;
+  found->second.progress = 1;
+  return &found->second;
+}
+
+void FakeNccl::enqueue(const Communicator &communicator, CUstream stream,
+                       std::function<IsOver()> begin) {
+  const auto reference = std::make_shared<int>();
+  communicator.clique->references.push_back(reference);
+  cuda.retain(stream, reference);
+  cuda.enqueue(stream,
+               [begin = std::move(begin), isAborted = communicator.isAborted] {
+                 return FakeCuda::Work{nullptr, [isAborted, isOver = begin()] {
+                                         return *isAborted || isOver();
+                                       }};
+               });
+}
+
+ncclResult_t FakeNccl::collect(ncclComm_t handle, Meeting::Part part,
+                               CUstream stream) {
+  const Communicator *const communicator = use(handle, part.kind, stream);
+  if (!communicator)
+    return ncclInvalidUsage;
   auto placeOf = [&](const void *address) {
     const auto *first = static_cast<const std::byte *>(address);
     const uint64_t bytes = part.count * sizeOf(typeOf(part.type));
     const bool isInside =
-        communicator.window && first >= communicator.window &&
-        first + bytes <= communicator.window + communicator.windowBytes;
-    return isInside ? static_cast<uint64_t>(first - communicator.window)
+        communicator->window && first >= communicator->window &&
+        first + bytes <= communicator->window + communicator->windowBytes;
+    return isInside ? static_cast<uint64_t>(first - communicator->window)
                     : UINT64_MAX;
   };
   if (std::pair places = {placeOf(part.source), placeOf(part.target)};
       places.first != UINT64_MAX && places.second != UINT64_MAX)
     part.places = places;
-  const std::shared_ptr<Clique> clique = communicator.clique;
-  const auto reference = std::make_shared<int>();
-  clique->references.push_back(reference);
-  cuda.retain(stream, reference);
-  cuda.enqueue(stream, [this, clique, part, rank = communicator.rank,
-                        isAborted = communicator.isAborted] {
-    auto number = std::make_shared<uint64_t>(0); // 0: not at the front yet
-    return FakeCuda::Work{
-        nullptr, [=, this] {
-          if (*isAborted)
-            return true;
-          if (*number == 0) {
-            *number = ++clique->begun[static_cast<size_t>(rank)];
-            Meeting &meeting = clique->meetings[*number];
-            meeting.parts[rank] = part;
-            if (meeting.parts.size() == static_cast<size_t>(clique->ranks))
-              meet(meeting);
-          }
-          return clique->meetings[*number].isOver;
-        }};
+  enqueue(*communicator, stream,
+          [this, clique = communicator->clique, part,
+           rank = communicator->rank]() -> IsOver {
+            auto number = std::make_shared<uint64_t>(0); // 0: not at the front
+            return [=, this] {
+              if (*number == 0) {
+                *number = ++clique->begun[static_cast<size_t>(rank)];
+                Meeting &meeting = clique->meetings[*number];
+                meeting.parts[rank] = part;
+                if (meeting.parts.size() == static_cast<size_t>(clique->ranks))
+                  meet(meeting);
+              }
+              return clique->meetings[*number].isOver;
+            };
+          });
+  return ncclInProgress;
+}
+
+ncclResult_t FakeNccl::send(ncclComm_t handle, const Message &message, int peer,
+                            CUstream stream) {
+  const Communicator *const communicator = use(handle, "send", stream);
+  if (!communicator)
+    return ncclInvalidUsage;
+  const std::shared_ptr<Clique> clique = communicator->clique;
+  const int rank = communicator->rank;
+  if (peer != (rank + 1) % clique->ranks)
+    cuda.violate("sends to another rank than the next one");
+  enqueue(*communicator, stream, [clique, message, rank]() -> IsOver {
+    auto sent = std::make_shared<std::shared_ptr<Message>>();
+    return [=] {
+      if (!*sent) {
+        *sent = std::make_shared<Message>(message);
+        clique->sent[static_cast<size_t>(rank)].push_back(*sent);
+      }
+      return (*sent)->isTaken;
+    };
   });
-  cuda.isKernel(stream);
+  return ncclInProgress;
+}
+
+ncclResult_t FakeNccl::receive(ncclComm_t handle, void *target,
+                               const Message &message, int peer,
+                               CUstream stream) {
+  const Communicator *const communicator = use(handle, "receive", stream);
+  if (!communicator)
+    return ncclInvalidUsage;
+  const std::shared_ptr<Clique> clique = communicator->clique;
+  if ((peer + 1) % clique->ranks != communicator->rank)
+    cuda.violate("receives from another rank than the one before");
+  enqueue(*communicator, stream,
+          [this, clique, message, target, peer]() -> IsOver {
+            auto isOver = std::make_shared<bool>(false);
+            return [=, this] {
+              auto &sent = clique->sent[static_cast<size_t>(peer)];
+              if (*isOver || sent.empty())
+                return *isOver;
+              Message &found = *sent.front();
+              if (found.count != message.count || found.type != message.type)
+                cuda.violate("receives something else than was sent");
+              const uint64_t bytes = found.count * sizeOf(typeOf(found.type));
+              std::memcpy(cuda.memoryAt(target, bytes, "what is received"),
+                          cuda.memoryAt(found.source, bytes, "what is sent"),
+                          bytes);
+              found.isTaken = true;
+              sent.pop_front();
+              return *isOver = true;
+            };
+          });
   return ncclInProgress;
 }
 

@@ -22,6 +22,9 @@
 
 #include "runtime/devices/Cuda/NcclLibrary.h"
 
+#include <deque>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -66,11 +69,20 @@ private:
     std::map<int, Part> parts; ///< by rank
     bool isOver = false;
   };
+  /// What a rank sends to the one behind it.
+  struct Message {
+    const void *source = nullptr;
+    size_t count = 0;
+    ncclDataType_t type = ncclFloat32;
+    bool isTaken = false;
+  };
   /// The communicators of all ranks.
   struct Clique {
     int ranks = 0, joined = 0, ended = 0;
     std::vector<uint64_t> begun; ///< [ranks] meetings
     std::map<uint64_t, Meeting> meetings;
+    /// [ranks] that were not received yet, in their order
+    std::vector<std::deque<std::shared_ptr<Message>>> sent;
     std::vector<std::weak_ptr<void>> references; ///< what graphs hold
   };
   struct Communicator {
@@ -82,8 +94,20 @@ private:
     std::shared_ptr<bool> isAborted = std::make_shared<bool>(false);
   };
 
-  ncclResult_t enqueue(ncclComm_t handle, const Meeting::Part &part,
-                       CUstream stream);
+  /// The communicator of a call that a graph records, which is at work then;
+  /// null: it may not be called.
+  Communicator *use(ncclComm_t handle, const std::string &kind,
+                    CUstream stream);
+  /// Whether a launch's part is over; asked again and again.
+  using IsOver = std::function<bool()>;
+  /// Gives the graph what `begin` begins at each launch.
+  void enqueue(const Communicator &communicator, CUstream stream,
+               std::function<IsOver()> begin);
+  ncclResult_t collect(ncclComm_t handle, Meeting::Part part, CUstream stream);
+  ncclResult_t send(ncclComm_t handle, const Message &message, int peer,
+                    CUstream stream);
+  ncclResult_t receive(ncclComm_t handle, void *target, const Message &message,
+                       int peer, CUstream stream);
   void meet(Meeting &meeting);
   ncclResult_t end(ncclComm_t handle, bool aborts);
 

@@ -258,6 +258,25 @@ TEST_P(NcclRanks, NeedNoWindows) {
   EXPECT_EQ(nccl.calls["ncclCommWindowDeregister"], 0);
 }
 
+TEST_P(NcclRanks, StagesHandRowsOn) {
+  const auto results = onEachRank([&](Group &group) -> Status {
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<RankRun> rank, start(group));
+    KF_RETURN_IF_ERROR(rank->loadStage(scaleImage(), group));
+    for (int64_t tokens : {1, 200, 3, 200, 1000}) {
+      std::vector<float> result;
+      KF_RETURN_IF_ERROR(rank->run(rankedInput(tokens, 0), result));
+      for (int64_t i = 0; group.rank() == 0 && i < tokens; ++i)
+        EXPECT_EQ(result[static_cast<size_t>(i)], stagedResult(i, ranks()));
+    }
+    return meet(group);
+  });
+  for (const Status &status : results)
+    EXPECT_TRUE(succeeds(status));
+  // 1 row, 3, 200 and 1000, from each rank but the last stage's to the next.
+  EXPECT_EQ(nccl.calls["ncclSend"], 4 * (ranks() - 1));
+  EXPECT_EQ(nccl.calls["ncclRecv"], 4 * (ranks() - 1));
+}
+
 /// Types, rows that become columns, and columns that are dropped.
 TEST_P(NcclRanks, GatherEveryType) {
   for (DataType type : {DataType::F32, DataType::F16, DataType::BF16})
@@ -362,7 +381,7 @@ TEST_P(NcclRanks, NeedAGpuEach) {
       failsWith(open(0).status(),
                 std::to_string(ranks()) +
                     " ranks need a CUDA device each, and the driver has " +
-                    std::to_string(ranks() - 1) + ": lower --tensor-parallel"));
+                    std::to_string(ranks() - 1) + ": have fewer ranks"));
 }
 
 TEST_P(NcclRanks, NeedGpusThatRunTheSameCode) {

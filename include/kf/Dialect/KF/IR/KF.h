@@ -202,8 +202,8 @@ FailureOr<unsigned> getSizeSlot(Operation *op, StringAttr name);
 constexpr StringLiteral kRanksAttrName = "kf.ranks";
 /// What it says in the module that `op` is or is in; 1 where there is none.
 int64_t getRanks(Operation *op);
-/// Whether `op` puts together what all ranks have: kf.all_reduce and
-/// kf.all_gather. No kernel computes it.
+/// Whether ranks meet in `op`: kf.all_reduce, kf.all_gather, kf.send or
+/// kf.receive. No kernel computes it.
 bool isCollective(Operation *op);
 
 /// Whether `op` makes each element of its result from those of its operands at

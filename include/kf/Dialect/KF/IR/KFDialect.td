@@ -52,7 +52,8 @@ def KF_Dialect : Dialect {
     Several devices can run a model together, each a *rank* with its part of the
     weights. All have the same module, which says in `kf.ranks` how many they
     are (an i64 from 2 on), and meet in the *collectives* `kf.all_reduce` and
-    `kf.all_gather`.
+    `kf.all_gather`; or each has a stage of the model, a module of its own, and
+    hands rows on to the next by `kf.send` and `kf.receive`.
 
     Constraints of an op are numbered C1, C2, ...; the verifier's messages and
     the tests cite them.
