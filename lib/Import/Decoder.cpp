@@ -25,8 +25,13 @@ Value Decoder::decode(Value ids, Value rowPositions) {
   queryFactor = makeQueryFactor();
   if (config.latent.width)
     latent.emplace(static_cast<ModelOps &>(*this), positions);
-  Value x = embed(ids);
+  Value x = config.stage.isFirst() ? embed(ids) : received();
   x = config.streams.count > 1 ? streamLayers(x) : layers(x);
+  if (!config.stage.isLast()) {
+    setPlace("output");
+    SendOp::create(b, loc, x, /*offsets=*/nullptr);
+    return {};
+  }
   if (activation.isF32())
     return x;
   setPlace("output");
@@ -50,6 +55,12 @@ Value Decoder::embed(Value ids) {
   if (config.tokenInputWidth)
     tokenInputs = tokenInputsOf(ids, x);
   return x;
+}
+
+Value Decoder::received() {
+  const int64_t shape[] = {rowCount, config.hiddenSize};
+  return ReceiveOp::create(b, loc, RankedTensorType::get(shape, activation),
+                           /*offsets=*/nullptr);
 }
 
 std::string Decoder::enterLayer(int64_t i) {

@@ -25,7 +25,8 @@ protected:
   using ModelOps::ModelOps;
 
   /// ids and positions [T] of i32 -> hidden rows [T, D] of f32, before the
-  /// final norm.
+  /// final norm. Of a stage, the rank before may send what ids would be made
+  /// into, and what layers give be sent to the next: null then.
   Value decode(Value ids, Value positions);
   /// Rows behind the final norm, [L, D] -> [L, V] of f32.
   Value logitsOf(Value rows);
@@ -46,6 +47,9 @@ protected:
 private:
   /// ids [T] -> [T, D].
   Value embed(Value ids);
+
+  /// What the stage before gives, [T, D].
+  Value received();
 
   /// What the names of layer `i` begin with, which the next ops belong to.
   std::string enterLayer(int64_t i);

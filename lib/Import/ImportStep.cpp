@@ -43,8 +43,9 @@ public:
 
   OwningOpRef<ModuleOp> build() {
     OwningOpRef<ModuleOp> module = ModuleOp::create(loc);
-    if (config.ranks > 1)
-      (*module)->setAttr(kRanksAttrName, b.getI64IntegerAttr(config.ranks));
+    if (config.rankCount() > 1)
+      (*module)->setAttr(kRanksAttrName,
+                         b.getI64IntegerAttr(config.rankCount()));
     b.setInsertionPointToEnd(module->getBody());
     SmallVector<Type> inputs = typesOf(signature.inputs);
     if (options.shape.part == ::kf::StepPart::Body)
@@ -62,7 +63,8 @@ public:
     if (!ranges.empty())
       func->setAttr(kSizeRangesAttrName, b.getArrayAttr(ranges));
     b.setInsertionPointToStart(func.addEntryBlock());
-    func::ReturnOp::create(b, loc, buildPart(func.getArguments()));
+    Value result = buildPart(func.getArguments());
+    func::ReturnOp::create(b, loc, result ? ValueRange(result) : ValueRange());
     return module;
   }
 
@@ -81,6 +83,7 @@ public:
   }
 
 private:
+  /// Null where it gives nothing.
   Value buildPart(ValueRange arguments) {
     switch (options.shape.part) {
     case ::kf::StepPart::Body:
@@ -95,7 +98,7 @@ private:
     llvm_unreachable("unknown part");
   }
 
-  /// Ids -> hidden rows [T, D] of f32.
+  /// Ids -> hidden rows [T, D] of f32; null of a stage that sends them.
   Value buildBody(ValueRange arguments) {
     sequences = arguments[::kf::kStepSequences];
     pageTable = arguments[::kf::kStepPageTable];

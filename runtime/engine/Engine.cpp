@@ -123,6 +123,8 @@ Engine::create(Model &model, const EngineOptions &wanted) try {
     options.pages = options.parallel *
                     pagesOfSequence(model.config(), options.contextLength);
   KF_RETURN_IF_ERROR(checkStates(model, options));
+  if (model.hasStages())
+    options.runsAhead = false; // ids that a step chose are on one rank
   int64_t slots = 0;
   if (model.config().hasStates()) {
     options.runsAhead = false;

@@ -24,6 +24,7 @@ Model::Model(ModelConfig config, Device &device, const WeightSource &source,
     : name(std::move(options.name)), model(std::move(config)), target(device),
       source(source), provider(std::move(provider)),
       only(std::move(options.shapes)), others(options.ranks),
+      stages(std::move(options.stages)),
       store(device, &source, {options.pool, options.cancelled}) {
   if (options.packed)
     store.keepIn(*options.packed, std::move(options.packedFrom));
@@ -57,11 +58,14 @@ Result<LoadedProgram *> Model::program(const StepShape &shape) try {
   if (!executable.ok())
     return executable.status();
   KF_RETURN_IF_ERROR(checkStep(*executable, shape, model));
+  RankLeader *const ranks = ranksWith(shape.part);
+  std::vector<RankCommand> loads;
+  if (ranks) {
+    KF_ASSIGN_OR_RETURN(loads, loadsOf(shape, *executable));
+  }
   watch = Stopwatch();
-  const Status loaded =
-      others ? others->together(LoadProgram{shape, executable->serialize()},
-                                [&] { return load(shape, *executable); })
-             : load(shape, *executable);
+  const auto own = [&] { return load(shape, *executable); };
+  const Status loaded = ranks ? ranks->together(loads, own) : own();
   loading += watch.seconds();
   if (!loaded.ok()) {
     programs.erase(shape); // another rank may be without it
@@ -70,6 +74,21 @@ Result<LoadedProgram *> Model::program(const StepShape &shape) try {
   return programs.at(shape).get();
 } catch (...) {
   return statusOfException();
+}
+
+/// What has other ranks load `executable`, which all run, or their stages'.
+Result<std::vector<RankCommand>> Model::loadsOf(const StepShape &shape,
+                                                const Executable &executable) {
+  if (stages.empty())
+    return std::vector<RankCommand>{LoadProgram{shape, executable.serialize()}};
+  const Stopwatch watch;
+  std::vector<RankCommand> loads;
+  for (const StepProvider &provide : stages) {
+    KF_ASSIGN_OR_RETURN(const Executable stage, provide(shape));
+    loads.push_back(LoadProgram{shape, stage.serialize()});
+  }
+  compiling += watch.seconds();
+  return loads;
 }
 
 Status Model::load(const StepShape &shape, const Executable &executable) {
@@ -107,10 +126,11 @@ Result<std::string> Model::findCauseOfBadLogits() const try {
     names.push_back(std::move(tensor.name));
   KF_ASSIGN_OR_RETURN(std::optional<std::string> found,
                       store.findNonFinite(names));
-  cause = found
-              ? *found
-              : "all weights are finite, so what the model computes overflows" +
-                    adviceOnCache();
+  const char *const finite =
+      others ? "rank 0's weights are finite, so others' are not, or what the "
+               "model computes overflows"
+             : "all weights are finite, so what the model computes overflows";
+  cause = found ? *found : finite + adviceOnCache();
   return cause;
 } catch (...) {
   return statusOfException();

@@ -11,6 +11,7 @@
 
 #include "runtime/core/Cancellation.h"
 #include "runtime/devices/Device.h"
+#include "runtime/engine/RankCommand.h"
 #include "runtime/model/ModelConfig.h"
 #include "runtime/model/Step.h"
 #include "runtime/weights/WeightSource.h"
@@ -48,6 +49,10 @@ struct ModelOptions {
   /// Where others run the model, too, and this one leads them: what tells them.
   /// Null: it does not. Not owned.
   RankLeader *ranks = nullptr;
+  /// Where each of these has a stage of the model: what provides the bodies of
+  /// ranks 1, 2, ..., which run no other programs. None: they run all that this
+  /// one does.
+  std::vector<StepProvider> stages = {};
 };
 
 /// What all sequences of a decoder share: its programs, which come from the
@@ -78,6 +83,12 @@ public:
   Device &device() const { return target; }
   /// ModelOptions::ranks.
   RankLeader *ranks() const { return others; }
+  /// The same of ranks that run programs of `part`.
+  RankLeader *ranksWith(StepPart part) const {
+    return stages.empty() || part == StepPart::Body ? others : nullptr;
+  }
+  /// Whether this rank and others have a stage of the model each.
+  bool hasStages() const { return !stages.empty(); }
   WeightStore &weights() { return store; }
   const WeightStore &weights() const { return store; }
   /// The error of who has got logits that are not finite: `what`, with the
@@ -99,6 +110,8 @@ public:
 
 private:
   Status load(const StepShape &shape, const Executable &executable);
+  Result<std::vector<RankCommand>> loadsOf(const StepShape &shape,
+                                           const Executable &executable);
   std::string adviceOnCache() const;
 
   std::string name;
@@ -108,6 +121,7 @@ private:
   StepProvider provider;
   std::vector<StepShape> only;
   RankLeader *others;
+  std::vector<StepProvider> stages; ///< of other ranks
   WeightStore store;
   std::map<StepShape, std::unique_ptr<LoadedProgram>> programs;
   double compiling = 0, loading = 0;

@@ -266,6 +266,9 @@ std::string kf::signatureOf(const ModelFiles &model) {
   text += isShort ? "\nshort" : "";
   if (model.config.ranks > 1)
     text += "\nranks " + std::to_string(model.config.ranks);
+  if (const StageConfig &stage = model.config.stage; stage.count > 1)
+    text += "\nstage " + std::to_string(stage.number) + " of " +
+            std::to_string(stage.count);
   for (const std::string &name : model.weights->names()) {
     text += '\n' + name;
     // A tensor of a type that nothing reads has no part in the programs.

@@ -10,6 +10,7 @@
 
 #include "runtime/core/Exceptions.h"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -45,11 +46,12 @@ void RankLeader::findEnd(size_t index) {
   }
 }
 
-Status RankLeader::awaitReady(const std::string &model) try {
+Status RankLeader::awaitReady(std::span<const std::string> models) try {
+  assert(models.size() == channels.size() && "a key for each rank");
   for (size_t i = 0; i < channels.size(); ++i) {
     KF_ASSIGN_OR_RETURN(const RankAnswer answer, receive(i));
     KF_RETURN_IF_ERROR(answer.status.in(nameOfRank(i)));
-    if (answer.text != model)
+    if (answer.text != models[i])
       return Status::error(nameOfRank(i) + " has another model than rank 0; "
                                            "all have to open the same files");
   }
@@ -75,23 +77,31 @@ Status RankLeader::tell(const RankCommand &command) try {
   return endOfException();
 }
 
-Status RankLeader::flush() try {
-  const std::string message = std::exchange(told, {});
-  for (size_t i = 0; i < channels.size() && end.ok(); ++i)
-    if (!channels[i]->send(message).ok())
+/// Sends what all were told, and behind it what `commands` has for each; one is
+/// for all.
+Status RankLeader::sendTold(std::span<const RankCommand> commands) {
+  const std::string before = std::exchange(told, {});
+  for (size_t i = 0; i < channels.size() && end.ok(); ++i) {
+    std::string message = before;
+    if (!commands.empty())
+      encode(commands[commands.size() == 1 ? 0 : i], message);
+    if (!channels[i]->send(std::move(message)).ok())
       findEnd(i);
+  }
   return end;
-} catch (...) {
+}
+
+Status RankLeader::flush() try { return sendTold({}); } catch (...) {
   return endOfException();
 }
 
 /// What all ranks answer when this one has done `own`, too.
 Result<std::vector<std::string>>
-RankLeader::answersTo(const RankCommand &command,
+RankLeader::answersTo(std::span<const RankCommand> commands,
                       const std::function<Status()> &own) {
-  assert(isAnswered(command) && "no rank would answer");
-  encode(command, told);
-  KF_RETURN_IF_ERROR(flush());
+  assert((commands.size() == 1 || commands.size() == channels.size()) &&
+         std::ranges::all_of(commands, isAnswered) && "no rank would answer");
+  KF_RETURN_IF_ERROR(sendTold(commands));
   Status first = catchExceptions(own);
   std::vector<std::string> texts;
   for (size_t i = 0; i < channels.size(); ++i) {
@@ -110,16 +120,16 @@ RankLeader::answersTo(const RankCommand &command,
   return texts;
 }
 
-Status RankLeader::together(const RankCommand &command,
+Status RankLeader::together(std::span<const RankCommand> commands,
                             const std::function<Status()> &own) try {
-  return answersTo(command, own).status();
+  return answersTo(commands, own).status();
 } catch (...) {
   return endOfException();
 }
 
 Result<std::vector<std::string>>
 RankLeader::ask(const RankCommand &command) try {
-  return answersTo(command, [] { return Status(); });
+  return answersTo(std::span(&command, 1), [] { return Status(); });
 } catch (...) {
   return endOfException();
 }

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -36,17 +37,19 @@ public:
       : channels(std::move(channels)), names(std::move(names)) {}
 
   /// Waits until all ranks are ready to follow. Errors: one that is not, or
-  /// whose model is another one than that with the key `model`.
-  Status awaitReady(const std::string &model);
+  /// whose part of the model does not have the key that `models` has for it, by
+  /// rank from 1 on.
+  Status awaitReady(std::span<const std::string> models);
 
   /// Tells all ranks something that is not answered, at the next flush().
   Status tell(const RankCommand &command);
   /// Sends what they were told.
   Status flush();
   /// Has all ranks do something that is answered, while this one does `own`,
-  /// and waits for all of them. The error is that of `own`, or the first rank's
-  /// that has one.
-  Status together(const RankCommand &command,
+  /// and waits for all of them: one thing, or, by rank from 1 on, as many as
+  /// there are ranks. The error is that of `own`, or the first rank's that has
+  /// one.
+  Status together(std::span<const RankCommand> commands,
                   const std::function<Status()> &own);
   /// The texts of all ranks' answers, by rank from 1 on. Nothing that ranks
   /// wait for each other in may be under way. The error is the first rank's
@@ -60,8 +63,10 @@ private:
   Result<RankAnswer> receive(size_t index);
   void findEnd(size_t index);
   Status endOfException();
+  Status sendTold(std::span<const RankCommand> commands);
   Result<std::vector<std::string>>
-  answersTo(const RankCommand &command, const std::function<Status()> &own);
+  answersTo(std::span<const RankCommand> commands,
+            const std::function<Status()> &own);
 
   std::vector<std::unique_ptr<RankChannel>> channels;
   std::vector<std::string> names; ///< of as many; none: their numbers

@@ -58,12 +58,14 @@ Status StepExecutor::bind(const StepShape &shape) {
   KF_RETURN_IF_ERROR(model.program(shape).status());
   KF_RETURN_IF_ERROR(prepareSlots());
   const auto own = [&] { return programs.bind(shape); };
-  if (RankLeader *const ranks = model.ranks()) {
-    if (parts.empty() && isMeasured)
+  if (RankLeader *const ranks = model.ranks(); ranks && parts.empty()) {
+    if (isMeasured)
       KF_RETURN_IF_ERROR(ranks->tell(BeginProfile()));
-    if (parts.empty())
-      KF_RETURN_IF_ERROR(ranks->tell(OpenCache{cache.pages(), mostRows}));
-    KF_RETURN_IF_ERROR(ranks->together(BindProgram{shape}, own));
+    KF_RETURN_IF_ERROR(ranks->tell(OpenCache{cache.pages(), mostRows}));
+  }
+  if (RankLeader *const ranks = model.ranksWith(shape.part)) {
+    const RankCommand binds = BindProgram{shape};
+    KF_RETURN_IF_ERROR(ranks->together(std::span(&binds, 1), own));
   } else {
     KF_RETURN_IF_ERROR(own());
   }
@@ -92,7 +94,7 @@ Status StepExecutor::write(Part &part, StepInput input,
         std::ranges::equal(piece, std::span(known).subspan(at, piece.size())))
       continue;
     std::vector<std::byte> held = std::exchange(known, {});
-    if (RankLeader *const ranks = model.ranks())
+    if (RankLeader *const ranks = model.ranksWith(part.shape.part))
       KF_RETURN_IF_ERROR(ranks->tell(
           WriteInput{part.shape, static_cast<uint32_t>(number), at, piece}));
     KF_RETURN_IF_ERROR(
@@ -127,6 +129,7 @@ Status StepExecutor::writePages(Part &body, const StepPlan &plan) {
 Status StepExecutor::copyIds(Part &body, const Source &source) {
   const Part *const choice = slotOf(source.step).choice;
   assert(choice && "a step that chooses nothing");
+  assert(!model.hasStages() && "no rank but the last stage's has the ids");
   body.written[kStepIds].clear();
   const std::vector<uint32_t> &rows = source.rows;
   for (size_t first = 0, end; first < rows.size(); first = end) {
@@ -163,7 +166,7 @@ Status StepExecutor::copyPages(std::span<const PageCopy> copies) try {
 Status StepExecutor::run(Part &part, const StepCounts &counts,
                          CancelFlag cancelled) {
   const StepSizes sizes(stepScalars(part.shape, counts));
-  if (RankLeader *const ranks = model.ranks()) {
+  if (RankLeader *const ranks = model.ranksWith(part.shape.part)) {
     KF_RETURN_IF_ERROR(ranks->tell(StartProgram{part.shape, sizes.scalars}));
     KF_RETURN_IF_ERROR(ranks->flush());
   }

@@ -46,6 +46,9 @@ Result<OutsideBuffers> StepPrograms::buffersOf(const StepShape &shape) {
     outside.inputs[numberOf(kStepLogits)] = &head->output(0);
     return outside;
   }
+  // Its rows go to the next stage.
+  if (shape.part == StepPart::Body && !model.config().stage.isLast())
+    return outside;
   if (!hidden) {
     KF_ASSIGN_OR_RETURN(
         const int64_t bytes,

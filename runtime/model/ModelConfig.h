@@ -248,6 +248,16 @@ struct AdaptersConfig {
   bool operator==(const AdaptersConfig &) const = default;
 };
 
+/// Some neighbouring layers of a model, which one rank of several has.
+struct StageConfig {
+  int64_t number = 0, count = 1; ///< of 1, it is the whole model
+
+  bool isFirst() const { return number == 0; } ///< has the embedding
+  /// Has the final norm and the output matrix.
+  bool isLast() const { return number + 1 == count; }
+  bool operator==(const StageConfig &) const = default;
+};
+
 /// What a layer does that others of its model may do otherwise.
 struct LayerConfig {
   int64_t window = 0;   ///< how many positions back it attends; 0: all
@@ -344,6 +354,10 @@ struct ModelConfig {
   /// A rank has some rows of attention's output matrix, instead of the columns
   /// of its heads.
   bool outputByRows = false;
+  /// Of several, `layers` and what is said of each are those of this one
+  /// (Stages.h), and ids are all that the first one, and hidden rows all that
+  /// others, read of tokens.
+  StageConfig stage = {};
 
   bool qkvBias = false, attentionOutputBias = false, mlpBias = false;
   bool tiedEmbeddings = false; ///< the output matrix is the embedding table
@@ -358,6 +372,8 @@ struct ModelConfig {
   /// What people should know of the files that it was read from, a line each.
   std::vector<std::string> warnings;
 
+  /// Ranks that run the model together, by parts or by stages.
+  int64_t rankCount() const { return ranks * stage.count; }
   /// Rows of a rank's share of a matrix with `rows` rows, which zeros fill up.
   int64_t sharedRows(int64_t rows) const { return (rows + ranks - 1) / ranks; }
   /// The one RoPE of all layers; null where layers differ, or have none.

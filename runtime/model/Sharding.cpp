@@ -297,6 +297,13 @@ Result<ModelConfig> localConfig(const ModelConfig &whole, int64_t ranks,
 std::vector<StepCollectives> kf::collectivesOf(const ModelConfig &shard) {
   using enum CollectiveSpec::Kind;
   std::vector<StepCollectives> all;
+  if (shard.stage.count > 1) {
+    if (!shard.stage.isFirst())
+      all.push_back({Receive, 1, shard.hiddenSize});
+    if (!shard.stage.isLast())
+      all.push_back({Send, 1, shard.hiddenSize});
+    return all;
+  }
   const int64_t layers = shard.layers;
   int64_t sums = shard.outputByRows ? layers : 2 * layers;
   if (shard.experts.besideBlock)

@@ -59,7 +59,8 @@ struct StepCollectives {
   bool ofWanted = false; ///< the rows are those that are wanted, else all
 };
 
-/// What the ranks of a model put together in a step; `shard` is what one has.
+/// What the ranks of a model put together in a step, or send; `shard` is what
+/// one has.
 std::vector<StepCollectives> collectivesOf(const ModelConfig &shard);
 
 /// The numbers of ranks that can run a model, 1 among them, in order.

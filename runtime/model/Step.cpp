@@ -199,7 +199,8 @@ StepSignature kf::stepSignature(const StepShape &shape,
       signature.inputs.push_back(specOf(static_cast<StepInput>(input)));
   switch (shape.part) {
   case StepPart::Body:
-    signature.outputs = {specOf(kStepHidden)};
+    if (model.stage.isLast())
+      signature.outputs = {specOf(kStepHidden)};
     break;
   case StepPart::Head:
     signature.outputs = {specOf(kStepLogits)};
@@ -248,7 +249,7 @@ Status kf::checkStep(const Executable &executable, const StepShape &shape,
                     executable.outputs == wanted.outputs &&
                     executable.maxTokens == shape.rows &&
                     executable.namedSizes == wanted.sizes &&
-                    executable.ranks == model.ranks;
+                    executable.ranks == model.rankCount();
   std::vector<CacheSpec> caches;
   if (shape.part == StepPart::Body)
     caches = LayerCaches(model).specs();

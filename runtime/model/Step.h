@@ -19,7 +19,8 @@
 //     states                     [S] i32       their slots, of models with any
 //     adapters                   [T, 1] i32    of models opened with any; 0:
 //     none
-//     -> hidden rows             [T, D] f32    before the final norm
+//     -> hidden rows             [T, D] f32    before the final norm; of a
+//     stage that is not the model's last, none: they are sent
 //
 //   head: the final norm and the output matrix, of the wanted rows alone
 //     hidden rows                [T, D] f32    the body's, where they are

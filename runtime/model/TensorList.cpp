@@ -357,8 +357,9 @@ public:
 
   std::vector<ListedTensor> build() {
     const int64_t hidden = config.hiddenSize;
-    addTable(names.embedding, config.vocabSize, hidden);
-    if (!names.positions.empty())
+    if (config.stage.isFirst())
+      addTable(names.embedding, config.vocabSize, hidden);
+    if (config.stage.isFirst() && !names.positions.empty())
       addTable(names.positions, config.maxPositions, hidden);
     if (const int64_t width = config.tokenInputWidth) {
       addTable(names.tokenInputs, config.tokenInputVocab,
@@ -379,7 +380,8 @@ public:
       if (config.adapters.count > 0)
         addAdapters(layer, first);
     }
-    addNorm(std::string(names.finalNorm), hidden);
+    if (config.stage.isLast())
+      addNorm(std::string(names.finalNorm), hidden);
     const auto layer =
         std::ranges::find_if(config.layerConfigs, [](const LayerConfig &layer) {
           return layer.rope && layer.rope->frequencyFactors;
@@ -387,7 +389,7 @@ public:
     if (layer != config.layerConfigs.end())
       add(std::string(names.ropeFactors) + ".weight", {layer->rope->dim / 2},
           Role::RopeFactors);
-    if (!config.tiedEmbeddings) {
+    if (config.stage.isLast() && !config.tiedEmbeddings) {
       add(std::string(names.head) + ".weight",
           {config.sharedRows(config.vocabSize), hidden});
       tensors.back().name = tensors.back().key;

@@ -156,7 +156,8 @@ struct ListedTensor {
 };
 
 /// Every tensor that `config` implies, under the names of config.naming and in
-/// the order of the computation; the embedding table comes first.
+/// the order of the computation; the embedding table comes first where the
+/// model is no later stage of one.
 std::vector<ListedTensor> listTensors(const ModelConfig &config);
 
 /// Whether products that take factors of rows alone read `tensor`, as it is

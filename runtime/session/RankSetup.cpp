@@ -34,13 +34,14 @@ std::string kf::encode(const RankSetup &setup) {
   writer.put(static_cast<uint8_t>(setup.model.float8));
   writer.put(setup.device.threads);
   writer.put(setup.context);
+  writer.put(static_cast<uint8_t>(setup.parallelism));
   return message;
 }
 
 Result<RankSetup> kf::decodeSetup(std::string_view message) try {
   RankSetup setup;
   MessageReader reader(message);
-  uint8_t hasSeed = 0, float8 = 0;
+  uint8_t hasSeed = 0, float8 = 0, parallelism = 0;
   std::string seed;
   forEachText(setup, [&](std::string &text) { reader.get(text); });
   reader.get(hasSeed);
@@ -48,14 +49,17 @@ Result<RankSetup> kf::decodeSetup(std::string_view message) try {
   reader.get(float8);
   reader.get(setup.device.threads);
   reader.get(setup.context);
+  reader.get(parallelism);
   if (reader.failed() || !reader.atEnd() || hasSeed > 1 ||
       (hasSeed == 0 && !seed.empty()) ||
-      float8 > static_cast<uint8_t>(Float8Weights::KeptIfAny))
+      float8 > static_cast<uint8_t>(Float8Weights::KeptIfAny) ||
+      parallelism > static_cast<uint8_t>(Parallelism::Pipeline))
     return Status::error("the leading rank begins with what says no model",
                          StatusCode::Internal);
   if (hasSeed)
     setup.model.dummy.seed = std::move(seed);
   setup.model.float8 = static_cast<Float8Weights>(float8);
+  setup.parallelism = static_cast<Parallelism>(parallelism);
   return setup;
 } catch (...) {
   return statusOfException();

@@ -10,6 +10,7 @@
 #define KF_RUNTIME_SESSION_RANKSETUP_H
 
 #include "runtime/devices/OpenDevice.h"
+#include "runtime/model/Stages.h"
 #include "runtime/session/OpenModel.h"
 
 #include <cstdint>
@@ -25,6 +26,7 @@ struct RankSetup {
   /// Of one rank. Threads 0: as many as it has CPUs for itself.
   DeviceChoice device = {};
   int64_t context = 0; ///< settleContext()'s
+  Parallelism parallelism = Parallelism::Tensor;
 };
 
 /// As a message, and back. Errors: bytes that are none.

@@ -18,7 +18,6 @@
 #include "runtime/model/LayerCaches.h"
 #include "runtime/model/ModelWork.h"
 #include "runtime/model/RopeFactors.h"
-#include "runtime/model/Sharding.h"
 #include "runtime/session/KeptWeights.h"
 #include "runtime/session/LocalRanks.h"
 #include "runtime/session/PackingProgress.h"
@@ -90,11 +89,12 @@ createPackingPool(const Device &device, const DeviceChoice &choice,
 
 /// Rank `rank`'s part of a model, which has to outlive it; without a tokenizer.
 static Result<ModelFiles> partOf(const ModelFiles &whole, int64_t rank,
-                                 int64_t ranks) {
+                                 int64_t ranks, Parallelism parallelism) {
   // Owned by nobody: what shares a model out may keep it, and need not.
   const std::shared_ptr<const WeightSource> weights(std::shared_ptr<void>(),
                                                     whole.weights.get());
-  Result<ModelShard> shard = shardModel(whole.config, weights, rank, ranks);
+  Result<ModelShard> shard =
+      partOfRank(whole.config, weights, rank, ranks, parallelism);
   if (!shard.ok())
     return nameModel(whole, shard.status());
   ModelFiles part;
@@ -116,8 +116,9 @@ static Status runRank(const RankSetup &setup, int64_t sharers,
                       openModel(setup.model, /*withTokenizer=*/false, embedded,
                                 /*observer=*/nullptr));
   settleContext(whole.config, setup.context);
-  KF_ASSIGN_OR_RETURN(const ModelFiles part,
-                      partOf(whole, group.rank(), group.size()));
+  KF_ASSIGN_OR_RETURN(
+      const ModelFiles part,
+      partOf(whole, group.rank(), group.size(), setup.parallelism));
   DeviceChoice choice = setup.device;
   choice.rank = group.rank();
   choice.ranks = group.size();
@@ -135,18 +136,23 @@ static Status runRank(const RankSetup &setup, int64_t sharers,
 
 Status kf::followSessions(RankProcesses &processes, const OpenDevice &device,
                           const OpenEmbedded &embedded) {
-  return processes.follow(
-      [&](const RankSetup &setup, Group &group, RankChannel &leader) {
-        RankSetup own = setup;
-        own.device = withThreads(setup.device, processes.sharers());
-        return runRank(own, processes.sharers(), /*cancelled=*/nullptr, device,
-                       embedded, group, leader);
-      });
+  return processes.follow([&](const RankSetup &setup, Group &group,
+                              RankChannel &leader) {
+    // Stages compute one after the other.
+    const int64_t sharers =
+        setup.parallelism == Parallelism::Pipeline ? 1 : processes.sharers();
+    RankSetup own = setup;
+    own.device = withThreads(setup.device, sharers);
+    return runRank(own, sharers, /*cancelled=*/nullptr, device, embedded, group,
+                   leader);
+  });
 }
 
-/// How many ranks may use the CPUs of this one.
+/// How many ranks may use the CPUs of this one at a time.
 int64_t Session::sharers() const {
-  return options.processes ? options.processes->sharers() : options.ranks;
+  return options.processes
+             ? std::min(options.processes->sharers(), ranksAtOnce())
+             : ranksAtOnce();
 }
 
 /// Takes this rank's part of the model and of the threads; what the others are
@@ -154,10 +160,19 @@ int64_t Session::sharers() const {
 Result<RankSetup> Session::becomeFirstRank() {
   RankSetup setup = {.model = options.model,
                      .context =
-                         options.context ? options.context : kDefaultContext};
+                         options.context ? options.context : kDefaultContext,
+                     .parallelism = options.parallelism};
   KF_ASSIGN_OR_RETURN(setup.device,
-                      deviceOfRank(options.device, options.ranks));
-  KF_ASSIGN_OR_RETURN(shared, partOf(opened, /*rank=*/0, options.ranks));
+                      deviceOfRank(options.device, ranksAtOnce()));
+  setup.device.ranks = options.ranks;
+  KF_ASSIGN_OR_RETURN(
+      shared, partOf(opened, /*rank=*/0, options.ranks, options.parallelism));
+  if (options.parallelism == Parallelism::Pipeline)
+    for (int64_t rank = 1; rank < options.ranks; ++rank) {
+      KF_ASSIGN_OR_RETURN(
+          stages.emplace_back(),
+          partOf(opened, rank, options.ranks, options.parallelism));
+    }
   options.device = withThreads(setup.device, sharers());
   return setup;
 }
@@ -175,14 +190,14 @@ Status Session::startRanks(RankSetup setup, const SessionSources &sources) {
     KF_ASSIGN_OR_RETURN(others, options.processes->lead(setup));
   } else {
     KF_ASSIGN_OR_RETURN(
-        others,
-        LocalRanks::start(
-            options.ranks,
-            [setup, cancelled = options.cancelled, open = sources.device,
-             embedded = sources.embedded](Group &group, RankChannel &leader) {
-              return runRank(setup, group.size(), cancelled, open, embedded,
-                             group, leader);
-            }));
+        others, LocalRanks::start(
+                    options.ranks,
+                    [setup, all = sharers(), cancelled = options.cancelled,
+                     open = sources.device, embedded = sources.embedded](
+                        Group &group, RankChannel &leader) {
+                      return runRank(setup, all, cancelled, open, embedded,
+                                     group, leader);
+                    }));
   }
   return target->join(others->group());
 }
@@ -192,18 +207,18 @@ Status Session::openAll(const SessionSources &sources) {
                                         sources.embedded, options.observer));
   KF_ASSIGN_OR_RETURN(adapter, findAdapter(opened, options.adapter));
   if (options.ranks > 1 && !opened.adapters.empty())
-    return Status::error(
-        "adapters are for one rank; leave --tensor-parallel or "
-        "--lora out",
-        StatusCode::Unsupported);
+    return Status::error("adapters are for one rank; leave " +
+                             optionOf(options.parallelism) + " or --lora out",
+                         StatusCode::Unsupported);
   if (options.wholeContext)
     options.context = opened.config.maxPositions;
   mostContext = settleContext(opened.config, options.context ? options.context
                                                              : kDefaultContext);
   if (options.packed) {
     if (options.ranks > 1)
-      return Status::error("packed weights are kept for one rank; leave "
-                           "--tensor-parallel or --packed-cache out",
+      return Status::error("packed weights are kept for one rank; leave " +
+                               optionOf(options.parallelism) +
+                               " or --packed-cache out",
                            StatusCode::Unsupported);
     packed.emplace(options.packed->folder, options.packed->limit,
                    [observer = options.observer](const std::string &line) {
@@ -221,11 +236,27 @@ Status Session::openAll(const SessionSources &sources) {
   KF_ASSIGN_OR_RETURN(pool,
                       createPackingPool(*target, options.device, sharers()));
   KF_ASSIGN_OR_RETURN(steps, sources.steps(part(), *target, options));
+  for (const ModelFiles &stage : stages) {
+    KF_ASSIGN_OR_RETURN(SessionSteps own,
+                        sources.steps(stage, *target, options));
+    stageSteps.push_back(std::move(own.provide));
+  }
   if (options.draft) {
     KF_ASSIGN_OR_RETURN(draft,
                         SessionDraft::open(options, sources, opened, *target));
   }
-  return others ? others->leader().awaitReady(modelKeyOf(part())) : Status();
+  return others ? others->leader().awaitReady(keysOfOthers()) : Status();
+}
+
+/// Of what each of the other ranks has to have.
+std::vector<std::string> Session::keysOfOthers() const {
+  if (stages.empty())
+    return std::vector<std::string>(static_cast<size_t>(options.ranks - 1),
+                                    modelKeyOf(part()));
+  std::vector<std::string> keys;
+  for (const ModelFiles &stage : stages)
+    keys.push_back(modelKeyOf(stage));
+  return keys;
 }
 
 Result<std::vector<Session::RankProfile>> Session::profilesOfOthers() {
@@ -257,12 +288,21 @@ uint64_t Session::cacheBytes(int64_t pages) const {
   return static_cast<uint64_t>(*own) + static_cast<uint64_t>(*drafted);
 }
 
+/// The same of the ranks' mean: stages have caches of several sizes.
+uint64_t Session::meanCacheBytes(int64_t pages) const {
+  if (stages.empty())
+    return cacheBytes(pages);
+  const Result<int64_t> all =
+      LayerCaches(opened.config, steps.cacheType).bytes(pages);
+  return all.ok() ? static_cast<uint64_t>(*all / options.ranks) : UINT64_MAX;
+}
+
 /// Pages that a cache has, `most` at most, where those of all ranks have
 /// `bytes` bytes.
 Result<int64_t> Session::pagesFor(uint64_t bytes, int64_t most) const {
   const uint64_t ofRank = bytes / static_cast<uint64_t>(options.ranks);
   const int64_t pages = pagesWithin(
-      ofRank, most, [this](int64_t count) { return cacheBytes(count); });
+      ofRank, most, [this](int64_t count) { return meanCacheBytes(count); });
   if (pages > 0)
     return pages;
   return Status::error(
@@ -270,7 +310,7 @@ Result<int64_t> Session::pagesFor(uint64_t bytes, int64_t most) const {
       (part().config.hasStates() ? "the KV cache and states beside it"
                                  : "the KV cache") +
       ", of " +
-      bytesText(cacheBytes(1) * static_cast<uint64_t>(options.ranks)));
+      bytesText(meanCacheBytes(1) * static_cast<uint64_t>(options.ranks)));
 }
 
 /// An error where a GPU has no room for the weights and `pages` of the cache,
@@ -309,7 +349,8 @@ Status Session::makeModel() {
                            .pool = pool.get(),
                            .cancelled = options.cancelled,
                            .shapes = steps.shapes,
-                           .ranks = others ? &others->leader() : nullptr};
+                           .ranks = others ? &others->leader() : nullptr,
+                           .stages = stageSteps};
   KF_RETURN_IF_ERROR(keepPacked(packed ? &*packed : nullptr, opened, *target,
                                 options.observer, settings));
   model = std::make_unique<Model>(part().config, *target, *part().weights,

@@ -32,6 +32,7 @@
 #include "runtime/devices/OpenDevice.h"
 #include "runtime/engine/Engine.h"
 #include "runtime/measure/Profile.h"
+#include "runtime/model/Stages.h"
 #include "runtime/session/OpenModel.h"
 #include "runtime/session/RankProcesses.h"
 
@@ -68,10 +69,11 @@ struct SessionOptions {
   ModelChoice model = {};
   bool withTokenizer = true; ///< and its chat template
   DeviceChoice device = {};
-  /// Ranks that run the model together, by Sharding.h: each with a device of
-  /// its own, which gets a like part of the threads. 1: the model is not shared
-  /// out.
+  /// Ranks that run the model together, each with a device of its own, which
+  /// gets a like part of the threads, or, of stages, which take their turns,
+  /// all of them. 1: the model is not shared out.
   int64_t ranks = 1;
+  Parallelism parallelism = Parallelism::Tensor; ///< what each of several has
   /// The processes that the others are, as many as `ranks`, which this leads;
   /// null: they are threads of this process. Not owned.
   RankProcesses *processes = nullptr;
@@ -142,7 +144,7 @@ struct StartOptions {
 class Session {
 public:
   /// Opens the model and the device, and the other ranks'. Nothing is compiled
-  /// or packed yet. Errors of another rank name it; those of shardModel().
+  /// or packed yet. Errors of another rank name it; those of partOfRank().
   static Result<std::unique_ptr<Session>> open(SessionOptions options,
                                                const SessionSources &sources);
 
@@ -168,6 +170,10 @@ public:
   /// Of several, that of rank 0.
   Device &device() { return *target; }
   int64_t ranks() const { return options.ranks; }
+  /// Of these, how many compute at a time: stages take their turns.
+  int64_t ranksAtOnce() const {
+    return options.parallelism == Parallelism::Pipeline ? 1 : options.ranks;
+  }
   /// After start().
   Engine &engine() { return *running; }
   const Engine &engine() const { return *running; }
@@ -195,8 +201,10 @@ private:
   Status startRanks(RankSetup setup, const SessionSources &sources);
   /// What this rank has of the model.
   const ModelFiles &part() const { return shared ? *shared : opened; }
+  std::vector<std::string> keysOfOthers() const;
   Status makeModel();
   uint64_t cacheBytes(int64_t pages) const;
+  uint64_t meanCacheBytes(int64_t pages) const;
   Result<int64_t> pagesFor(uint64_t bytes, int64_t most) const;
   Status checkMemory(int64_t pages) const;
 
@@ -206,9 +214,11 @@ private:
   std::unique_ptr<ThreadPool> pool; ///< packs weights; null for none
   ModelFiles opened;
   std::optional<ModelFiles> shared; ///< rank 0's part of several
+  std::vector<ModelFiles> stages;   ///< of ranks 1, 2, ...; or none
   int64_t adapter = 0;              ///< number of SessionOptions::adapter
   int64_t mostContext = 0; ///< positions that its configuration is right for
   SessionSteps steps;
+  std::vector<StepProvider> stageSteps; ///< of `stages`
   std::optional<PackedCache> packed;
   std::unique_ptr<Model> model;
   std::unique_ptr<SessionDraft> draft; ///< null: none

@@ -50,8 +50,8 @@ Result<std::unique_ptr<SessionDraft>>
 SessionDraft::open(const SessionOptions &options, const SessionSources &sources,
                    const ModelFiles &model, Device &device) {
   if (options.ranks > 1)
-    return Status::error("--draft-model is for one rank: leave it or "
-                         "--tensor-parallel out",
+    return Status::error("--draft-model is for one rank: leave it or " +
+                             optionOf(options.parallelism) + " out",
                          StatusCode::Unsupported);
   std::unique_ptr<SessionDraft> draft(
       new SessionDraft(device, options.observer));

@@ -58,11 +58,12 @@ Result<Executable> kf::test::compileOnce(const std::string &model,
                                          const ModelConfig &config,
                                          const WeightSource &weights,
                                          const StepShape &shape) {
-  using Key = std::tuple<std::string, std::string, int64_t, StepShape>;
+  using Key = std::tuple<std::string, std::string, int64_t, int64_t, StepShape>;
   static std::map<Key, Executable> compiled;
   static std::mutex compiling;
   std::lock_guard<std::mutex> lock(compiling);
-  auto key = std::tuple(model, target, config.ranks, shape);
+  auto key =
+      std::tuple(model, target, config.rankCount(), config.stage.number, shape);
   if (auto found = compiled.find(key); found != compiled.end())
     return found->second;
   mlir::DialectRegistry registry;

@@ -20,7 +20,7 @@
 
 #include "runtime/collective/ThreadGroup.h"
 #include "runtime/model/ModelConfig.h"
-#include "runtime/model/Sharding.h"
+#include "runtime/model/Stages.h"
 #include "runtime/model/TiedEmbeddings.h"
 #include "runtime/session/Session.h"
 #include "test/runtime/TestFiles.h"
@@ -166,10 +166,10 @@ TEST_P(RankedModels, LogitsAndContinuationsMatch) {
 }
 
 /// A session of the model at `path`, whose programs this process shares.
-Result<std::unique_ptr<Session>> openSession(const std::string &path,
-                                             const std::string &device,
-                                             int64_t ranks, int64_t context,
-                                             uint64_t cacheMemory = 0) {
+Result<std::unique_ptr<Session>>
+openSession(const std::string &path, const std::string &device, int64_t ranks,
+            int64_t context, uint64_t cacheMemory = 0,
+            Parallelism parallelism = Parallelism::Tensor) {
   SessionOptions options;
   options.model = {.path = path, .float8 = Float8Weights::KeptIfAny};
   options.withTokenizer = false;
@@ -177,6 +177,7 @@ Result<std::unique_ptr<Session>> openSession(const std::string &path,
   options.context = context;
   options.cacheMemory = cacheMemory;
   options.ranks = ranks;
+  options.parallelism = parallelism;
   auto open = [device](const DeviceChoice &choice,
                        Observer *) -> Result<std::unique_ptr<Device>> {
     return openTestDevice(
@@ -194,6 +195,26 @@ Result<std::unique_ptr<Session>> openSession(const std::string &path,
         .origin = [] { return std::string(); }};
   };
   return Session::open(options, {.device = open, .steps = steps});
+}
+
+void expectOfSession(Session &session, const Reference &reference,
+                     const std::string &device) {
+  // Twice: followers begin with a new cache.
+  for (int i = 0; i < 2; ++i) {
+    const Status started = session.start({.reusesPrefixes = i == 1});
+    ASSERT_TRUE(started.ok()) << started.message();
+    Engine &engine = session.engine();
+    auto logits = lastLogits(*engine.createSequence().take(), reference.ids);
+    ASSERT_TRUE(logits.ok()) << logits.message();
+    auto sequence = engine.createSequence().take();
+    Sampler sampler = Sampler::create({}).take();
+    GenerationOptions options;
+    options.maxTokens = static_cast<int64_t>(reference.greedy.size());
+    auto generated =
+        generate(*sequence, sampler, nullptr, reference.ids, options);
+    ASSERT_TRUE(generated.ok()) << generated.message();
+    reference.expect({logits.take(), generated->ids}, device);
+  }
 }
 
 TEST_P(RankedModels, SessionsLeadTheOthers) {
@@ -216,22 +237,33 @@ TEST_P(RankedModels, SessionsLeadTheOthers) {
     return;
   }
   const Reference reference(test.model, (*session)->files().config.dtype);
-  // Twice: followers begin with a new cache.
-  for (int i = 0; i < 2; ++i) {
-    const Status started = (*session)->start({.reusesPrefixes = i == 1});
-    ASSERT_TRUE(started.ok()) << started.message();
-    Engine &engine = (*session)->engine();
-    auto logits = lastLogits(*engine.createSequence().take(), reference.ids);
-    ASSERT_TRUE(logits.ok()) << logits.message();
-    auto sequence = engine.createSequence().take();
-    Sampler sampler = Sampler::create({}).take();
-    GenerationOptions options;
-    options.maxTokens = static_cast<int64_t>(reference.greedy.size());
-    auto generated =
-        generate(*sequence, sampler, nullptr, reference.ids, options);
-    ASSERT_TRUE(generated.ok()) << generated.message();
-    reference.expect({logits.take(), generated->ids}, test.device);
+  expectOfSession(**session, reference, test.device);
+}
+
+/// The layers of each model in stages of as many ranks, which need no heads
+/// that divide.
+TEST_P(RankedModels, SessionsLeadTheStages) {
+  const RankedCase &test = GetParam();
+  const std::string path = goldenFolder + test.model;
+  auto config = loadModelConfig(path);
+  ASSERT_TRUE(config.ok()) << config.message();
+  const std::vector<int64_t> possible = possibleStages(*config);
+  // As many of them as there are layers where there are fewer than ranks.
+  const int64_t stages = std::min(test.ranks, config->layers);
+  auto session = openSession(path, test.device, stages,
+                             engineOptions(test.model).contextLength,
+                             /*cacheMemory=*/0, Parallelism::Pipeline);
+  if (std::ranges::find(possible, stages) == possible.end()) {
+    EXPECT_TRUE(session.message().starts_with(path + ": "))
+        << session.message();
+    EXPECT_TRUE(test.model == "gemma3n" || test.model == "gemma4-shared-kv" ||
+                config->hasStates())
+        << session.message();
+    return;
   }
+  ASSERT_TRUE(session.ok()) << session.message();
+  const Reference reference(test.model, (*session)->files().config.dtype);
+  expectOfSession(**session, reference, test.device);
 }
 
 //===----------------------------------------------------------------------===//

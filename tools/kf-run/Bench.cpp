@@ -202,8 +202,9 @@ Status Bench::open(int64_t threads) {
     mostBytes = std::max(mostBytes, mostStepBytes(*work, test));
   const Progress progress("measuring " + session->device().name());
   KF_ASSIGN_OR_RETURN(BenchCeilings made,
-                      BenchCeilings::create(session->device(), session->ranks(),
-                                            *work, mostBytes));
+                      BenchCeilings::create(session->device(),
+                                            session->ranksAtOnce(), *work,
+                                            mostBytes));
   ceilings.emplace(std::move(made));
   return Status();
 }
@@ -239,8 +240,9 @@ BenchSubject Bench::subject() const {
   subject.isHost = device.name() == "cpu" || device.name() == "reference";
   subject.preset = options.preset;
   subject.ranks = session->ranks();
-  subject.threads =
-      subject.isHost ? subject.ranks * std::max(device.workers(), 1) : 0;
+  subject.threads = subject.isHost
+                        ? session->ranksAtOnce() * std::max(device.workers(), 1)
+                        : 0;
   return subject;
 }
 

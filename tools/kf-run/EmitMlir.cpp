@@ -15,7 +15,7 @@
 #include "kf/Driver/Compiler.h"
 #include "kf/Driver/MeasuredSchedules.h"
 #include "runtime/core/ThreadPool.h"
-#include "runtime/model/Sharding.h"
+#include "runtime/model/Stages.h"
 
 #include <algorithm>
 
@@ -28,6 +28,7 @@ struct EmitOptions {
   std::string cacheType; ///< empty: defaultCacheType()
   int64_t maxTokens = 0, ranks = 1, loraRank = 0;
   double loraDropout = 0;
+  std::optional<int64_t> stage; ///< of so many, which ranks have then
   CompilerOptions compiler;
   TuningFlags tuning;
   DummyFlags dummy;
@@ -103,6 +104,9 @@ struct EmitOptions {
     parser.integer({"ranks", 0, "N"}, ranks, 1, kMaxRanks,
                    "what each of N devices runs that share a model's heads, "
                    "inner columns and vocabulary; 1 by default");
+    parser.integer({"stage", 0, "S"}, stage, 0, kMaxRanks - 1,
+                   "with --ranks N, which share a model's layers then: what "
+                   "the one with stage S runs, of 0 to N - 1");
     parser.text(
         {"target-cpu", 0, "CPU"}, compiler.targetCpu,
         "LLVM's name of the CPU or GPU to compile for (sm_90a); native, "
@@ -140,9 +144,13 @@ Result<CompilerModule> openSource(const EmitOptions &options,
     return Status::error("adapters are for one rank; leave --ranks or --lora "
                          "out");
   if (options.ranks > 1) {
-    // All ranks run the same programs.
-    auto shard = shardModel(model.config, std::move(model.weights), /*rank=*/0,
-                            options.ranks);
+    // Of parts of layers, all ranks run the same programs.
+    auto shard =
+        options.stage
+            ? cutModel(model.config, std::move(model.weights),
+                       (*options.stage + 1) % options.ranks, options.ranks)
+            : shardModel(model.config, std::move(model.weights), /*rank=*/0,
+                         options.ranks);
     if (!shard.ok())
       return nameModel(model, shard.status());
     model.config = std::move(shard->config);
@@ -223,6 +231,16 @@ int kf::runEmitMlir(Arguments arguments) {
   if (file && options.ranks > 1)
     return parser.usageError("--ranks shares out models; a file says itself "
                              "for how many it is, in kf.ranks");
+  if (options.stage && *options.stage >= options.ranks)
+    return parser.usageError("--stage " + std::to_string(*options.stage) +
+                             " is none of " + std::to_string(options.ranks) +
+                             ": --ranks says how many stages there are, which "
+                             "are counted from 0");
+  if (options.stage && !options.part.empty() && options.part != "body" &&
+      *options.stage + 1 != options.ranks)
+    return parser.usageError("--stage " + std::to_string(*options.stage) +
+                             " runs bodies alone: the last stage has what "
+                             "follows them");
   if (options.loraRank && !options.isTraining())
     return parser.usageError("--lora-rank is for parts of training: "
                              "--part=loss, gradient or update");

@@ -56,6 +56,7 @@ constexpr ForeignFlag kFlags[] = {
     {"-jf --json-schema-file --guided-json", "", Same, Value, "json-schema"},
     {"-dev", "", Same, Value, "device"},
     {"--tensor-parallel-size -tp", "", Same, Value, "tensor-parallel"},
+    {"--pipeline-parallel-size -pp", "", Same, Value, "pipeline-parallel"},
     {"-md --model-draft", "", Same, Value, "draft-model"},
     {"--draft --draft-n --draft-max", "", Same, Value, "draft-tokens"},
     {"--lora-modules", "", Same, Value, "lora"},
@@ -287,7 +288,8 @@ constexpr ForeignFlag kFlags[] = {
      "is not supported: a model is computed by one device, which --device "
      "names, as in cuda:1",
      "none layer auto"},
-    {"--tensor-parallel-size -tp --pipeline-parallel-size", "", Refused, Value,
+    {"--tensor-parallel-size -tp --pipeline-parallel-size -pp", "", Refused,
+     Value,
      "is not supported: the model is computed by one device, which --device "
      "names, as in cuda:1",
      "1"},

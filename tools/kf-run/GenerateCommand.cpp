@@ -48,9 +48,10 @@ Status checkCompiled(const ModelFlags &model) {
                            " is for compiling, and programs of --program are "
                            "compiled; give it to emit-mlir");
   if (model.ranks > 1)
-    return Status::error("--tensor-parallel shares out models that are "
-                         "compiled, and programs of --program are for one "
-                         "rank; leave one of the two out");
+    return Status::error(optionOf(model.parallelism) +
+                         " shares out models that are compiled, and programs "
+                         "of --program are for one rank; leave one of the two "
+                         "out");
   return Status();
 }
 

@@ -255,8 +255,12 @@ uint64_t rowBytesOf(const StepCollectives &collectives) {
 }
 
 std::string ranksText(const RankFacts &facts) {
+  const StageConfig &stage = facts.config.stage;
   const std::string each =
-      "\neach of " + std::to_string(facts.ranks) + " ranks";
+      facts.rank ? "\nrank " + std::to_string(*facts.rank) + ", stage " +
+                       std::to_string(stage.number) + " of " +
+                       std::to_string(stage.count)
+                 : "\neach of " + std::to_string(facts.ranks) + " ranks";
   TextTable sizes(/*right=*/false);
   addSizes(sizes, facts.config);
   sizes.add({"cache", bytesText(facts.tokenF16) + " a token in f16, " +
@@ -280,15 +284,15 @@ std::string metadataText(const Gguf &gguf) {
   return "\nmetadata\n" + table.text();
 }
 
-std::string textOf(const ModelFacts &facts, const RankFacts *ofRank,
+std::string textOf(const ModelFacts &facts, std::span<const RankFacts> ofRanks,
                    bool tensors) {
   std::string out = printable(facts.name) + "\n" + overview(facts);
   if (!facts.tensors.empty() || !facts.tensorProblem.empty())
     out += typesText(facts);
   if (!facts.memory().empty())
     out += "\n" + memoryText(facts.tensorBytes(), facts.memory());
-  if (ofRank)
-    out += ranksText(*ofRank);
+  for (const RankFacts &ofRank : ofRanks)
+    out += ranksText(ofRank);
   if (facts.gguf && !facts.gguf->metadata().empty())
     out += metadataText(*facts.gguf);
   if (tensors && !facts.tensors.empty())
@@ -359,23 +363,28 @@ ordered_json memoryJson(uint64_t weights, std::span<const MemoryFacts> rows) {
   return memory;
 }
 
-ordered_json ranksJson(const RankFacts &facts) {
+ordered_json rankJson(const RankFacts &facts) {
   ordered_json collectives = ordered_json::array();
   for (const StepCollectives &alike : facts.collectives)
     collectives.push_back({{"kind", nameOf(alike.kind)},
                            {"count", alike.count},
                            {"bytes_per_row", rowBytesOf(alike)},
                            {"rows", alike.ofWanted ? "wanted" : "all"}});
-  return {{"count", facts.ranks},
-          {"config", configJson(facts.config)},
-          {"weights", facts.weights},
-          {"token_f16", facts.tokenF16},
-          {"token_f32", facts.tokenF32},
-          {"memory", memoryJson(facts.weights, facts.memory)},
-          {"collectives", std::move(collectives)}};
+  ordered_json json = {{"count", facts.ranks},
+                       {"config", configJson(facts.config)},
+                       {"weights", facts.weights},
+                       {"token_f16", facts.tokenF16},
+                       {"token_f32", facts.tokenF32},
+                       {"memory", memoryJson(facts.weights, facts.memory)},
+                       {"collectives", std::move(collectives)}};
+  if (facts.rank) {
+    json["rank"] = *facts.rank;
+    json["stage"] = facts.config.stage.number;
+  }
+  return json;
 }
 
-std::string jsonOf(const ModelFacts &facts, const RankFacts *ofRank,
+std::string jsonOf(const ModelFacts &facts, std::span<const RankFacts> ofRanks,
                    bool tensors) {
   // Problems are only there where something could not be read.
   auto addProblem = [](ordered_json &object, const std::string &problem) {
@@ -415,8 +424,11 @@ std::string jsonOf(const ModelFacts &facts, const RankFacts *ofRank,
   }
   out["tensors"] = std::move(summary);
   out["memory"] = memoryJson(weights, facts.memory());
-  if (ofRank)
-    out["ranks"] = ranksJson(*ofRank);
+  for (const RankFacts &ofRank : ofRanks)
+    if (ofRank.rank)
+      out["stages"].push_back(rankJson(ofRank));
+    else
+      out["ranks"] = rankJson(ofRank);
   if (facts.gguf) {
     ordered_json metadata = ordered_json::array();
     for (const GgufEntry &entry : facts.gguf->metadata()) {
@@ -438,7 +450,7 @@ int kf::runInspect(Arguments arguments) {
   std::string model;
   DummyFlags dummy;
   bool tensors = false;
-  int64_t ranks = 1;
+  int64_t ranks = 1, stages = 1;
   std::optional<std::string> named;
   std::string json;
   OptionParser parser(
@@ -454,6 +466,15 @@ int kf::runInspect(Arguments arguments) {
   parser.integer({"tensor-parallel", 0, "N"}, ranks, 1, kMaxRanks,
                  "what each of N ranks would have of the model, and what they "
                  "would put together in a step");
+  parser.integer({"pipeline-parallel", 0, "P"}, stages, 1, kMaxRanks,
+                 "what each of P ranks would have of the model's layers, and "
+                 "what they would send to one another in a step");
+  parser.addCheck([&] {
+    if (ranks > 1 && stages > 1)
+      return Status::error("--tensor-parallel and --pipeline-parallel share "
+                           "the model out in two ways; leave one of them out");
+    return Status();
+  });
   parser.flag({"tensors"}, tensors, "lists every tensor");
   parser.json(json, "the same, of arrays the first elements");
   if (std::optional<int> code = parser.parse(arguments))
@@ -461,15 +482,16 @@ int kf::runInspect(Arguments arguments) {
   Result<ModelFacts> facts = collectFacts(model, dummy);
   if (!facts.ok())
     return report(facts.status());
-  std::optional<RankFacts> ofRank;
-  if (ranks > 1) {
-    Result<RankFacts> collected = collectRankFacts(model, dummy, ranks);
+  std::vector<RankFacts> ofRanks;
+  if (ranks > 1 || stages > 1) {
+    Result<std::vector<RankFacts>> collected = collectRankFacts(
+        model, dummy, std::max(ranks, stages),
+        stages > 1 ? Parallelism::Pipeline : Parallelism::Tensor);
     if (!collected.ok())
       return report(collected.status());
-    ofRank = collected.take();
+    ofRanks = collected.take();
   }
-  const RankFacts *const shown = ofRank ? &*ofRank : nullptr;
   if (!json.empty())
-    return report(writeOutput(json, jsonOf(*facts, shown, tensors)));
-  return report(writeStdout(textOf(*facts, shown, tensors)));
+    return report(writeOutput(json, jsonOf(*facts, ofRanks, tensors)));
+  return report(writeStdout(textOf(*facts, ofRanks, tensors)));
 }

@@ -242,32 +242,46 @@ std::vector<MemoryFacts> ModelFacts::memory() const {
   return config ? memoryOf(*config) : std::vector<MemoryFacts>();
 }
 
-Result<RankFacts> kf::collectRankFacts(const std::string &path,
-                                       const DummyChoice &dummy,
-                                       int64_t ranks) {
-  KF_ASSIGN_OR_RETURN(ModelFiles model,
-                      openModel({.path = path, .dummy = dummy}, false));
-  Result<ModelShard> shard =
-      shardModel(model.config, std::move(model.weights), /*rank=*/0, ranks);
-  if (!shard.ok())
-    return nameModel(model, shard.status());
+static Result<RankFacts> factsOf(ModelShard shard, int64_t ranks) {
   RankFacts facts;
   facts.ranks = ranks;
-  for (const std::string &name : shard->weights->names()) {
-    KF_ASSIGN_OR_RETURN(const TensorView view, shard->weights->describe(name));
+  for (const std::string &name : shard.weights->names()) {
+    KF_ASSIGN_OR_RETURN(const TensorView view, shard.weights->describe(name));
     facts.weights += view.bytes;
   }
   auto tokenOf = [&](DataType type) -> Result<uint64_t> {
     KF_ASSIGN_OR_RETURN(const int64_t page,
-                        LayerCaches(shard->config, type).bytes(1));
+                        LayerCaches(shard.config, type).bytes(1));
     return static_cast<uint64_t>(page / kCachePage);
   };
   KF_ASSIGN_OR_RETURN(facts.tokenF16, tokenOf(DataType::F16));
   KF_ASSIGN_OR_RETURN(facts.tokenF32, tokenOf(DataType::F32));
-  facts.memory = memoryOf(shard->config);
-  facts.collectives = collectivesOf(shard->config);
-  facts.config = std::move(shard->config);
+  facts.memory = memoryOf(shard.config);
+  facts.collectives = collectivesOf(shard.config);
+  facts.config = std::move(shard.config);
   return facts;
+}
+
+Result<std::vector<RankFacts>> kf::collectRankFacts(const std::string &path,
+                                                    const DummyChoice &dummy,
+                                                    int64_t ranks,
+                                                    Parallelism parallelism) {
+  KF_ASSIGN_OR_RETURN(ModelFiles model,
+                      openModel({.path = path, .dummy = dummy}, false));
+  const std::shared_ptr<const WeightSource> weights = std::move(model.weights);
+  const bool isCut = parallelism == Parallelism::Pipeline;
+  std::vector<RankFacts> all;
+  for (int64_t rank = 0; rank < (isCut ? ranks : 1); ++rank) {
+    Result<ModelShard> shard =
+        partOfRank(model.config, weights, rank, ranks, parallelism);
+    if (!shard.ok())
+      return nameModel(model, shard.status());
+    KF_ASSIGN_OR_RETURN(RankFacts facts, factsOf(shard.take(), ranks));
+    if (isCut)
+      facts.rank = rank;
+    all.push_back(std::move(facts));
+  }
+  return all;
 }
 
 Result<ModelFacts> kf::collectFacts(const std::string &path,

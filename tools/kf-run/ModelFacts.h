@@ -16,7 +16,7 @@
 
 #include "runtime/io/Gguf.h"
 #include "runtime/model/ModelConfig.h"
-#include "runtime/model/Sharding.h"
+#include "runtime/model/Stages.h"
 #include "runtime/session/DummyModel.h"
 
 #include <map>
@@ -68,11 +68,12 @@ struct ModelFacts {
   std::vector<MemoryFacts> memory() const;
 };
 
-/// What each of several ranks has of a model, alike for all.
+/// What one of several ranks has of a model.
 struct RankFacts {
   int64_t ranks = 0;
-  ModelConfig config;   ///< with its sizes
-  uint64_t weights = 0; ///< bytes
+  std::optional<int64_t> rank; ///< nothing: each of them, alike
+  ModelConfig config;          ///< with its sizes
+  uint64_t weights = 0;        ///< bytes
   /// Bytes of a token in a cache of f16 and of f32.
   uint64_t tokenF16 = 0, tokenF32 = 0;
   std::vector<MemoryFacts> memory;
@@ -80,10 +81,13 @@ struct RankFacts {
 };
 
 /// What ranks would have of the model that collectFacts() looks at, of which
-/// nothing is read but names and types. Errors: a model that cannot run, or
-/// not on so many ranks.
-Result<RankFacts> collectRankFacts(const std::string &path,
-                                   const DummyChoice &dummy, int64_t ranks);
+/// nothing is read but names and types: of parts of layers, one for all; of
+/// stages, one for each, by rank. Errors: a model that cannot run, or not on so
+/// many ranks.
+Result<std::vector<RankFacts>> collectRankFacts(const std::string &path,
+                                                const DummyChoice &dummy,
+                                                int64_t ranks,
+                                                Parallelism parallelism);
 
 /// Looks at the model at `path`, or the embedded one if it is empty, or the one
 /// that `dummy` makes. Fails if there is no model of any kind.

@@ -43,14 +43,28 @@ void ModelFlags::addRanksTo(OptionParser &parser) {
                  "and a GPU of its own or its part of the threads. 1, the "
                  "default: it is whole. Processes that mpirun starts are ranks "
                  "without it");
+  parser.integer({"pipeline-parallel", 0, "P"}, stagesGiven, 1, kMaxRanks,
+                 "cuts the model's layers into P stages, which P ranks compute "
+                 "one after the other, each with a GPU of its own or all "
+                 "threads: for models that one has no room for, on slow "
+                 "networks. One step is under way at a time, so that it is no "
+                 "faster than one rank. 1, the default: it is whole. Of "
+                 "processes that mpirun starts, P is their number");
   parser.addCheck([this] {
     const RankProcesses *processes = ledProcesses();
-    ranks = ranksGiven.value_or(processes ? processes->size() : 1);
-    if (processes && ranks != processes->size())
-      return Status::error("--tensor-parallel " + std::to_string(ranks) +
+    const int64_t alone = processes ? processes->size() : 1;
+    if (ranksGiven.value_or(1) > 1 && stagesGiven.value_or(1) > 1)
+      return Status::error("--tensor-parallel and --pipeline-parallel share "
+                           "the model out in two ways, and ranks of both at "
+                           "once are not supported; leave one of them out");
+    const bool isCut = stagesGiven && stagesGiven != 1;
+    parallelism = isCut ? Parallelism::Pipeline : Parallelism::Tensor;
+    ranks = isCut ? *stagesGiven : ranksGiven.value_or(alone);
+    if (processes && ranks != alone)
+      return Status::error(optionOf(parallelism) + " " + std::to_string(ranks) +
                            ", and the launcher has started " +
-                           std::to_string(processes->size()) +
-                           " ranks; leave it out");
+                           std::to_string(alone) + " ranks; " +
+                           (isCut ? "give their number" : "leave it out"));
     return Status();
   });
 }

@@ -31,15 +31,15 @@ struct ModelFlags : SessionFlags {
 
   /// Adds MODEL and the options to `parser`; `-t` only with `withThreads`.
   void addTo(OptionParser &parser, bool withThreads = true);
-  /// Adds `--tensor-parallel`, of commands that run whole steps. A launcher's
-  /// ranks need none.
+  /// Adds `--tensor-parallel` and `--pipeline-parallel`, of commands that run
+  /// whole steps. A launcher's ranks need none.
   void addRanksTo(OptionParser &parser);
 
   /// What they say of compiling.
   CompileChoice compileChoice() const;
 
 private:
-  std::optional<int64_t> ranksGiven;
+  std::optional<int64_t> ranksGiven, stagesGiven;
 };
 
 /// Opens the model, or the one that kf-run carries, and prints its

@@ -104,6 +104,7 @@ SessionOptions SessionFlags::options(bool withTokenizer) const {
   options.withTokenizer = withTokenizer;
   options.device = device;
   options.ranks = ranks;
+  options.parallelism = parallelism;
   options.processes = ranks > 1 ? ledProcesses() : nullptr;
   options.context = context;
   options.wholeContext = wholeContext;

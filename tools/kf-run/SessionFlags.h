@@ -37,6 +37,7 @@ struct SessionFlags {
   ProfileFlags profile;
   int64_t ranks = 1; ///< that run the model together: those of a launcher, or
                      ///< threads
+  Parallelism parallelism = Parallelism::Tensor;
   AdapterFlags lora;
   std::optional<int64_t> ngram; ///< last tokens that drafts are made from
   std::optional<std::string> draftModel;      ///< what drafts

@@ -26,11 +26,13 @@ namespace kf::test {
 
 /// An engine of the fake model that records which steps it asked for.
 struct Fixture {
-  /// `shapes`: the only programs that there are. `ranks` leads others.
+  /// `shapes`: the only programs that there are. `ranks` leads others, whose
+  /// bodies `stages` provide.
   explicit Fixture(EngineOptions options = {}, bool shared = true,
                    std::vector<StepShape> shapes = {},
                    RankLeader *ranks = nullptr,
-                   const ModelConfig &config = fakeConfig())
+                   const ModelConfig &config = fakeConfig(),
+                   std::vector<StepProvider> stages = {})
       : device(shared) {
     options.cancelled = &cancelled;
     auto provider = [this,
@@ -46,7 +48,8 @@ struct Fixture {
     model = std::make_unique<Model>(config, device, source, provider,
                                     ModelOptions{.name = "the fake",
                                                  .shapes = std::move(shapes),
-                                                 .ranks = ranks});
+                                                 .ranks = ranks,
+                                                 .stages = std::move(stages)});
     auto made = Engine::create(*model, options);
     EXPECT_TRUE(made.ok()) << made.message();
     engine = made.take();

@@ -46,7 +46,8 @@ struct Follower {
 
 /// An engine that two ranks follow.
 struct Ranked {
-  explicit Ranked(EngineOptions options = {}) {
+  /// With `areStages`, they are told of bodies alone, which `asked` names.
+  explicit Ranked(EngineOptions options = {}, bool areStages = false) {
     std::vector<std::unique_ptr<RankChannel>> channels;
     for (std::unique_ptr<Follower> &follower : followers) {
       auto [here, there] = createThreadChannel();
@@ -54,9 +55,17 @@ struct Ranked {
       follower = std::make_unique<Follower>(std::move(there));
     }
     leader = std::make_unique<RankLeader>(std::move(channels));
-    EXPECT_TRUE(succeeds(leader->awaitReady("the fake")));
+    EXPECT_TRUE(succeeds(leader->awaitReady(
+        std::vector<std::string>(followers.size(), "the fake"))));
+    std::vector<StepProvider> stages;
+    for (size_t i = 0; areStages && i < followers.size(); ++i)
+      stages.push_back([this, i](const StepShape &shape) {
+        asked[i].push_back(nameOf(shape));
+        return Result<Executable>(fakeStep(shape));
+      });
     fixture = std::make_unique<Fixture>(options, /*shared=*/true,
-                                        std::vector<StepShape>(), leader.get());
+                                        std::vector<StepShape>(), leader.get(),
+                                        fakeConfig(), std::move(stages));
   }
   ~Ranked() { finish(); }
 
@@ -72,6 +81,7 @@ struct Ranked {
   }
 
   std::array<std::unique_ptr<Follower>, 2> followers;
+  std::array<std::vector<std::string>, 2> asked; ///< of stages
   std::unique_ptr<RankLeader> leader;
   std::unique_ptr<Fixture> fixture;
 };
@@ -115,6 +125,40 @@ TEST(RankedEngine, FollowersRunWhatTheLeaderDoes) {
 }
 TEST(RankedEngine, FollowersRunAhead) {
   expectRunsOfTheLeader(/*runsAhead=*/true);
+}
+
+/// Ranks that have stages run bodies, and nothing that follows them, and what
+/// rank 0 chose is on no other: no step runs ahead.
+TEST(RankedEngine, StagesRunBodiesAlone) {
+  Ranked ranked({.parallel = 2, .runsAhead = true}, /*areStages=*/true);
+  EXPECT_FALSE(ranked.engine().runsAhead());
+  const std::vector<int32_t> prompt = tokens(70);
+  FakeBehavior &own = ranked.fixture->device.behavior;
+  {
+    Text first(ranked.fixture->sequence(), {}, 20),
+        second(ranked.fixture->sequence(), {}, 10);
+    EXPECT_TRUE(succeeds(first.read({1, 2})));
+    EXPECT_TRUE(succeeds(second.read(prompt)));
+    ranked.fixture->runAll();
+    EXPECT_EQ(first.chosen, expected({1, 2}, {}, 20, own));
+    EXPECT_EQ(second.chosen, expected(prompt, {}, 10, own));
+  }
+  EXPECT_EQ(ranked.engine().counts().ahead, 0u);
+  std::vector<std::string> bodies;
+  for (const std::string &name : ranked.fixture->asked)
+    if (name.starts_with("body"))
+      bodies.push_back(name);
+  EXPECT_LT(bodies.size(), ranked.fixture->asked.size());
+  const int runs = own.runs;
+  const std::vector<int32_t> ids = own.ids;
+  ranked.finish();
+  for (size_t i = 0; i < ranked.followers.size(); ++i) {
+    const Follower &follower = *ranked.followers[i];
+    EXPECT_TRUE(succeeds(follower.end));
+    EXPECT_EQ(ranked.asked[i], bodies);
+    EXPECT_EQ(follower.device.behavior.runs, runs);
+    EXPECT_EQ(follower.device.behavior.ids, ids);
+  }
 }
 
 TEST(RankedEngine, AStepThatHasBegunIsNotCancelled) {
@@ -218,14 +262,15 @@ TEST(RankLeader, RefusesAnotherModel) {
   std::vector<std::unique_ptr<RankChannel>> channels;
   channels.push_back(std::move(here));
   RankLeader leader(std::move(channels));
+  const std::vector<std::string> models = {"a"};
   EXPECT_TRUE(there->send(encode(RankAnswer{Status(), "b"})).ok());
-  EXPECT_TRUE(failsWith(leader.awaitReady("a"),
+  EXPECT_TRUE(failsWith(leader.awaitReady(models),
                         "rank 1 has another model than rank 0"));
   EXPECT_TRUE(there->send("?").ok());
-  EXPECT_TRUE(failsWith(leader.awaitReady("a"),
+  EXPECT_TRUE(failsWith(leader.awaitReady(models),
                         "rank 1: a message of another rank that is no answer"));
   there.reset();
-  EXPECT_TRUE(failsWith(leader.awaitReady("a"), "rank 1 has ended"));
+  EXPECT_TRUE(failsWith(leader.awaitReady(models), "rank 1 has ended"));
 }
 
 //===----------------------------------------------------------------------===//

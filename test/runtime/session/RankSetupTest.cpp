@@ -21,7 +21,8 @@ RankSetup example() {
                               .tokenizer = "folder"},
                     .float8 = Float8Weights::KeptIfAny},
           .device = {.device = "cpu", .threads = 3},
-          .context = 4096};
+          .context = 4096,
+          .parallelism = Parallelism::Pipeline};
 }
 
 TEST(RankSetup, ArrivesWhole) {
@@ -36,6 +37,7 @@ TEST(RankSetup, ArrivesWhole) {
   EXPECT_EQ(arrived->device.device, sent.device.device);
   EXPECT_EQ(arrived->device.threads, sent.device.threads);
   EXPECT_EQ(arrived->context, sent.context);
+  EXPECT_EQ(arrived->parallelism, sent.parallelism);
   EXPECT_EQ(decodeSetup(encode(RankSetup()))->model.dummy.seed, std::nullopt);
 }
 
@@ -45,6 +47,7 @@ TEST(RankSetup, IsNothingElse) {
     EXPECT_EQ(decodeSetup(std::string_view(whole).substr(0, length)).message(),
               "the leading rank begins with what says no model");
   EXPECT_FALSE(decodeSetup(whole + "x").ok());
+  EXPECT_FALSE(decodeSetup(whole.substr(0, whole.size() - 1) + "\x02").ok());
 }
 
 } // namespace

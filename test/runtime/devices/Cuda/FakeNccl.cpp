@@ -235,6 +235,7 @@ void FakeNccl::enqueue(const Communicator &communicator, CUstream stream,
                                          return *isAborted || isOver();
                                        }};
                });
+  cuda.isKernel(stream);
 }
 
 ncclResult_t FakeNccl::collect(ncclComm_t handle, Meeting::Part part,
