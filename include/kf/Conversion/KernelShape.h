@@ -238,6 +238,9 @@ struct MmaShape {
   }
 };
 
+/// Whether cooperative matrices can multiply rows of `rows` elements with the
+/// weight of `op`, once that has `#kf.fragments`.
+bool isForCoop(MatmulOp op, Type rows);
 /// Whether matrix units multiply what attention takes of its cache.
 bool isForMatrixUnits(CacheAttentionInterface op);
 /// Whether warpgroups multiply heads of `headDim` columns.
@@ -475,6 +478,53 @@ struct LanesShape {
   }
 };
 
+/// What a workgroup of a product on cooperative matrices does at a time; see
+/// lib/Conversion/KFToGPU/Products/CoopMatmulEmitter.cpp. Subgroups have tiles
+/// of [rows, lines], of which units multiply 16 x 16. Where a product is gated,
+/// 16 lines are 8 of gate and the same 8 of up.
+struct CoopShape {
+  /// Rows, lines and columns of K of a unit; columns of a step.
+  static constexpr int64_t unit = 16, step = 32;
+  /// Elements of 16 bytes, in which rows are read.
+  static constexpr int64_t vectorColumns = 8;
+  /// Words of a row or line of a step in workgroup memory, with four between
+  /// two of them: eight rows of 16 bytes meet in no bank then.
+  static constexpr int64_t lineWords = step / 2 + 4;
+  /// Rows of each subgroup whose sums are in workgroup memory at a time, and
+  /// f32 between two rows of these.
+  static constexpr int64_t sumRows = 16, sumPadding = 4;
+
+  int64_t rowWarps = 1, lineWarps = 1; ///< subgroups that divide each
+  int64_t subgroup = 32;               ///< threads
+  int64_t rows = 0, lines = 0;         ///< of the workgroup's tile
+  int64_t blockColumns = 0;            ///< columns of the product in 16 lines
+  /// Columns of K that a thread has of a weight at a time: of a part of a tile
+  /// of blocks, or a step.
+  int64_t roundColumns = step;
+  bool hasTable = false;    ///< of codes of blocks
+  bool hasOutliers = false; ///< of rows: see RowRange.h
+
+  int64_t threads() const { return rowWarps * lineWarps * subgroup; }
+  /// Units of a subgroup.
+  int64_t rowTiles() const { return rows / rowWarps / unit; }
+  int64_t lineTiles() const { return lines / lineWarps / unit; }
+  /// Sums of a thread.
+  int64_t sums() const {
+    return rowTiles() * lineTiles() * unit * unit / subgroup;
+  }
+  int64_t sumStride() const { return lines + sumPadding; }
+  int64_t sharedSums() const { return rowWarps * sumRows * sumStride(); }
+  int64_t bytes() const {
+    return 4 * (lineWords * (rows + lines) + sharedSums()) +
+           (hasTable ? 4 * LanesShape::tableEntries : 0) +
+           (hasOutliers ? 4 * (rows + 1) : 0);
+  }
+};
+
+/// The attribute (TypeAttr) of a gpu.func that says what matrices are of which
+/// gpu.mma_matrix calls f16: it has no bf16.
+inline constexpr llvm::StringLiteral kMatrixTypeAttrName = "kf.matrices";
+
 /// Threads and workgroup memory of one kernel. Of a matmul, a workgroup
 /// computes [rows, columns] of the product. Where `sharing` is 1, it goes in
 /// steps of `step` along K, which are staged in workgroup memory, and thread
@@ -513,6 +563,7 @@ struct KernelShape {
   std::optional<StreamShape> stream; ///< of a product of few rows
   std::optional<HeldShape> held;     ///< of one with rows in registers
   std::optional<MmaShape> mma;       ///< of one of many rows, on matrix units
+  std::optional<CoopShape> coop;     ///< the same, on cooperative matrices
   std::optional<LanesShape> lanes;   ///< of one of few rows, without them
   int64_t adjustmentWords = 0;       ///< of bits of kf.sample, one for some ids
   int64_t batch = 1; ///< elements that a thread asks for at a time

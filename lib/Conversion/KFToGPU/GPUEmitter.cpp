@@ -8,6 +8,8 @@
 
 #include "GPUEmitter.h"
 
+#include "Products/CoopRows.h"
+
 #include "kf/Conversion/KernelSupport.h"
 #include "runtime/program/abi.h"
 
@@ -83,11 +85,16 @@ static Type storedElement(Type type) {
 
 void GPUEmitter::createFunction() {
   SmallVector<Type> types;
+  std::optional<CoopRows> rows;
+  if (shape.coop)
+    rows = findCoopRows(find<MatmulOp>());
   for (Type type : llvm::concat<const Type>(kernel.getArgumentTypes(),
                                             kernel.getResultTypes())) {
     Type element = storedElement(type);
     // Threads read vectors of 16 bytes.
-    if ((shape.lanes || shape.stagesSpans) && hasFragments(type))
+    if (((shape.lanes || shape.stagesSpans || shape.coop) &&
+         hasFragments(type)) ||
+        (rows && types.size() == rows->argument.getArgNumber()))
       element = VectorType::get({4}, b.getI32Type());
     // See loadWords.
     if (element.isInteger(64) && find<SampleOp>())
@@ -105,6 +112,10 @@ void GPUEmitter::createFunction() {
   function.setKnownBlockSize(
       SmallVector<int32_t>(shape.threads.begin(), shape.threads.end()));
   function->setAttr("kf.grid", kernel.getGridAttr());
+  if (shape.coop)
+    function->setAttr(
+        kMatrixTypeAttrName,
+        TypeAttr::get(find<MatmulOp>().getX().getType().getElementType()));
   Block *entry = &function.getBody().front();
   b.setInsertionPointToStart(entry);
   gpu::ReturnOp::create(b, loc);

@@ -10,6 +10,7 @@
 
 #include "kf/Conversion/DeltaThreads.h"
 
+#include "Products/CoopRows.h"
 #include "Products/LaneTiles.h"
 #include "Products/MmaSums.h"
 
@@ -260,12 +261,90 @@ static Type elementOf(Value tensor) {
   return cast<RankedTensorType>(tensor.getType()).getElementType();
 }
 
+/// Whether codes of elements of type `element` are looked up in a table.
+static bool hasTable(Type element) {
+  auto quant = dyn_cast<QuantType>(element);
+  return quant && getStorage(quant.getFormat()).table;
+}
+
+bool mlir::kf::isForCoop(MatmulOp op, Type rows) {
+  auto w = cast<RankedTensorType>(op.getW().getType());
+  const Type element = w.getElementType();
+  const bool becomesHalf = isa<QuantType, Float8E4M3FNType>(element);
+  return getFragmentTile(element) && ::kf::hasFragments(w.getShape()) &&
+         w.getShape().back() % CoopShape::vectorColumns == 0 &&
+         (becomesHalf ? rows.isF16() : rows == element);
+}
+
+/// The shape of a product on cooperative matrices.
+static FailureOr<KernelShape>
+getCoopShape(MatmulOp op, MmaScheduleAttr schedule, FailFn fail) {
+  auto x = cast<RankedTensorType>(op.getX().getType());
+  auto w = cast<RankedTensorType>(op.getW().getType());
+  const MatrixUnit unit = schedule.getUnit();
+  if (!isForCoop(op, x.getElementType()) || op.getScales() ||
+      !multiplies(unit, x.getElementType()))
+    return fail(Twine("unit = ") + stringifyMatrixUnit(unit) +
+                " multiplies rows of its type, with a multiple of " +
+                Twine(CoopShape::vectorColumns) +
+                " columns, by weights of it or, in f16, of f8E4M3FN or "
+                "blocks, found " +
+                debugString(x) + " and " + debugString(w));
+  if (!hasFragments(w))
+    return fail(Twine("unit = ") + stringifyMatrixUnit(unit) +
+                " needs a weight with #kf.fragments, found " + debugString(w));
+  if (!findCoopRows(op))
+    return fail(
+        "#kf.mma reads rows from memory, 16 bytes at a time, and alone; "
+        "norms are kernels of their own");
+  KernelShape shape;
+  shape.groups = op.getGlu() ? 2 : 1;
+  shape.rows = schedule.getWorkgroup()[0];
+  shape.columns = schedule.getWorkgroup()[1];
+  CoopShape &coop = shape.coop.emplace();
+  coop.rowWarps = schedule.getWarps()[0];
+  coop.lineWarps = schedule.getWarps()[1];
+  coop.subgroup = std::max<int64_t>(getMachine(op).subgroupThreads, 1);
+  coop.rows = shape.rows;
+  coop.lines = shape.columns * shape.groups;
+  coop.blockColumns = ::kf::FragmentTile::rows / shape.groups;
+  if (coop.rows % (coop.rowWarps * CoopShape::unit) != 0 ||
+      coop.lines % (coop.lineWarps * CoopShape::unit) != 0)
+    return fail("a subgroup's tile is a multiple of [" +
+                Twine(CoopShape::unit) + ", " +
+                Twine(CoopShape::unit / shape.groups) + "], and " +
+                Twine(coop.rowWarps) + " x " + Twine(coop.lineWarps) +
+                " of them make the workgroup's [" + Twine(shape.rows) + ", " +
+                Twine(shape.columns) + "]");
+  if (coop.sums() > mmaSums)
+    return fail("a thread has " + Twine(coop.sums()) +
+                " sums, and registers for " + Twine(mmaSums));
+  if (coop.rows * CoopShape::step / CoopShape::vectorColumns % coop.threads() !=
+          0 ||
+      coop.lines * 2 % coop.threads() != 0)
+    return fail(Twine(coop.threads()) + " threads share a step of [" +
+                Twine(coop.rows) + ", " + Twine(coop.lines) +
+                "], which has 4 vectors in each row and 2 in each line of the "
+                "weight");
+  if (auto quant = dyn_cast<QuantType>(w.getElementType()))
+    coop.roundColumns =
+        getPartSpans(getStorage(quant.getFormat())) * CoopShape::step;
+  coop.hasTable = hasTable(w.getElementType());
+  coop.hasOutliers = static_cast<bool>(op.getOutliers());
+  shape.threads = {coop.threads(), 1, 1};
+  shape.threadCount = coop.threads();
+  shape.workgroupBytes = coop.bytes();
+  return shape;
+}
+
 /// The shape of a product on matrix units.
 static FailureOr<KernelShape> getShape(KernelOp kernel,
                                        MmaScheduleAttr schedule, FailFn fail) {
   auto matmul = findOp<MatmulOp>(kernel);
   if (!matmul)
     return fail("#kf.mma is for matmul");
+  if (isCooperative(schedule.getUnit()))
+    return getCoopShape(matmul, schedule, fail);
   Type x = elementOf(matmul.getX()), w = elementOf(matmul.getW());
   // Blocks are rounded to f16, which holds all of f8E4M3FN.
   const bool becomesHalf = isa<QuantType, Float8E4M3FNType>(w);
@@ -537,12 +616,6 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
   shape.workgroupBytes += stream.bytes();
   shape.stream = stream;
   return shape;
-}
-
-/// Whether codes of elements of type `element` are looked up in a table.
-static bool hasTable(Type element) {
-  auto quant = dyn_cast<QuantType>(element);
-  return quant && getStorage(quant.getFormat()).table;
 }
 
 /// Sums that a thread keeps in registers, and vectors of x that it reads before

@@ -319,6 +319,33 @@ double secondsOfMma(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   return gpu.seconds(shape, group, groups, countBytes(kernel, tokens));
 }
 
+double secondsOfCoop(KernelOp kernel, MatmulOp op, const KernelShape &shape,
+                     const Gpu &gpu, int64_t tokens) {
+  const CoopShape &coop = *shape.coop;
+  const double extent =
+      cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
+  const double steps = std::ceil(extent / CoopShape::step);
+  const double subgroups = coop.rowWarps * coop.lineWarps;
+  const double ofSubgroup =
+      (coop.rowTiles() + coop.lineTiles()) * CoopShape::unit;
+  const double read =
+      2.0 * CoopShape::step * (subgroups * ofSubgroup + coop.rows + coop.lines);
+  const auto sharedRate =
+      static_cast<double>(gpu.machine.ofEach.memoryBytesPerCycle);
+  const double products =
+      static_cast<double>(coop.rows) * coop.lines * CoopShape::step;
+  GroupCost group;
+  group.cycles = steps * (std::max(products / gpu.products(MatrixUnit::CoopF16),
+                                   read / sharedRate) +
+                          2 * kBarrier);
+  group.latency = steps * (kMemoryLatency / 2 + 2 * kSharedLatency);
+  group.bytes = 2.0 * steps * CoopShape::step * (coop.rows + coop.lines) +
+                4.0 * shape.rows * shape.columns;
+  group.registers += coop.sums() + 4 * (coop.lineTiles() + coop.rowTiles());
+  return gpu.seconds(shape, group, groupsOf(op, shape, tokens),
+                     countBytes(kernel, tokens));
+}
+
 double secondsOfFlash(CacheAttentionInterface op, const KernelShape &shape,
                       ArrayRef<int64_t> workgroup, const Gpu &gpu,
                       int64_t tokens) {
@@ -417,6 +444,7 @@ double mlir::kf::predictGpuSeconds(KernelOp kernel,
       return shape->stream ? secondsOfStream(kernel, matmul, *shape, gpu, rows)
              : shape->held ? secondsOfHeld(kernel, matmul, *shape, gpu, rows)
              : shape->mma  ? secondsOfMma(kernel, matmul, *shape, gpu, rows)
+             : shape->coop ? secondsOfCoop(kernel, matmul, *shape, gpu, rows)
              : shape->lanes
                  ? secondsOfLanes(kernel, matmul, *shape, gpu, rows)
                  : secondsOfMatmul(kernel, matmul, *shape, gpu, rows);

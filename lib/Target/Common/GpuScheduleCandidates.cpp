@@ -53,6 +53,9 @@ public:
       columnsOfProduct = cast<RankedTensorType>(matmul.getType()).getDimSize(1);
       if (machine.has(MatrixUnit::MmaSync))
         addMma(matmul);
+      if (auto mma = dyn_cast<MmaScheduleAttr>(chosen);
+          mma && isCooperative(mma.getUnit()))
+        addCoop(matmul, mma);
       if (auto stream = dyn_cast<StreamScheduleAttr>(chosen))
         addStream(stream);
       if (auto lanes = dyn_cast<LanesScheduleAttr>(chosen))
@@ -154,6 +157,22 @@ private:
             for (int64_t stages : {2, 3, 4})
               addParts(rows, {height, lines / groups}, {y, x}, step, stages,
                        MatrixUnit::MmaSync);
+      }
+  }
+
+  /// Subgroups have tiles on cooperative matrices.
+  void addCoop(MatmulOp op, MmaScheduleAttr first) {
+    const int64_t rows = rowsOf(cast<RankedTensorType>(op.getType()));
+    const int64_t groups = op.getGlu() ? 2 : 1;
+    for (int64_t height : {32, 64, 128, 256})
+      for (int64_t lines : {64, 128, 256}) {
+        if (height >= 2 * std::max<int64_t>(rows, 32))
+          continue;
+        for (auto [y, x] :
+             {std::pair{1, 2}, {1, 4}, {2, 1}, {2, 2}, {2, 4}, {4, 2}})
+          add(MmaScheduleAttr::get(context, {height, lines / groups}, {y, x},
+                                   first.getReduction(), first.getStages(),
+                                   first.getUnit(), /*parts=*/1));
       }
   }
 

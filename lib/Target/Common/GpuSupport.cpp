@@ -35,6 +35,13 @@ mlir::kf::verifyGpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
   if (shape->flashMma && !machine.has(MatrixUnit::MmaSync))
     return fail("#kf.flash_mma needs matrix units of 16-bit floats; use "
                 "#kf.flash");
+  if (shape->coop) {
+    const MatrixUnit unit = cast<MmaScheduleAttr>(schedule).getUnit();
+    if (!machine.has(unit))
+      return fail(Twine("unit = ") + stringifyMatrixUnit(unit) +
+                  " is of Vulkan devices whose subgroups multiply matrices of "
+                  "that type");
+  }
   if (shape->mma && !machine.has(MatrixUnit::MmaSync))
     return fail("#kf.mma is for the matrix units of NVIDIA GPUs");
   if (((shape->mma && shape->mma->isForWarpgroups) ||

@@ -41,6 +41,7 @@ void mlir::kf::buildSpirvCodegenPipeline(OpPassManager &passes,
   modules.addPass(createCanonicalizerPass());
   modules.addPass(createCSEPass());
   modules.addPass(spirv::createSPIRVUpdateVCEPass());
+  modules.addPass(createCompleteVCE());
 }
 
 /// The module whose entry point is `name`, and its workgroup size.

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "kf/Conversion/KernelShape.h"
 #include "kf/Target/Common/GpuMath.h"
 #include "kf/Target/SPIRV/Passes.h"
 
@@ -98,8 +99,10 @@ struct ConvertGPUToSpirvPass
 
 private:
   LogicalResult convert(gpu::GPUModuleOp module) {
+    const Type matrices = typeOfMatrices(module);
     if (!module->hasAttr(spirv::getTargetEnvAttrName()))
-      module->setAttr(spirv::getTargetEnvAttrName(), defaultEnvironment());
+      module->setAttr(spirv::getTargetEnvAttrName(),
+                      defaultEnvironment(matrices));
     bool hasFloat16 = false;
     for (auto function : module.getOps<gpu::GPUFuncOp>()) {
       prepare(function);
@@ -120,11 +123,13 @@ private:
 
     spirv::TargetEnvAttr environment = spirv::lookupTargetEnv(module);
     SPIRVTypeConverter types(environment);
+    addMatrixTypes(types, matrices);
     std::unique_ptr<ConversionTarget> target =
         SPIRVConversionTarget::get(environment);
     RewritePatternSet patterns(&getContext());
     ScfToSPIRVContext loops;
     populateGPUToSPIRVPatterns(types, patterns);
+    populateGpuWMMAToSPIRVCoopMatrixKHRConversionPatterns(types, patterns);
     populateSCFToSPIRVPatterns(types, loops, patterns);
     arith::populateArithToSPIRVPatterns(types, patterns);
     populateMathToSPIRVPatterns(types, patterns);
@@ -143,10 +148,74 @@ private:
     if (denormPreserve)
       keepSubnormals(cast<spirv::ModuleOp>(converted), name, 32);
     keepRounding(cast<spirv::ModuleOp>(converted));
+    if (matrices)
+      shareWorkgroupMemory(cast<spirv::ModuleOp>(converted));
     return success();
   }
 
-  spirv::TargetEnvAttr defaultEnvironment() {
+  /// The type of elements of matrices that subgroups multiply; null: there are
+  /// none. Types of matrices of bf16 are those of f16, which gpu.mma_matrix
+  /// has.
+  static Type typeOfMatrices(gpu::GPUModuleOp module) {
+    Type type;
+    module.walk([&](gpu::SubgroupMmaComputeOp op) {
+      auto function = op->getParentOfType<gpu::GPUFuncOp>();
+      auto own = function->getAttrOfType<TypeAttr>(kMatrixTypeAttrName);
+      type = own ? own.getValue() : op.getOpA().getType().getElementType();
+    });
+    return type;
+  }
+
+  static void addMatrixTypes(SPIRVTypeConverter &types, Type matrices) {
+    types.addConversion([=](gpu::MMAMatrixType type) -> Type {
+      using spirv::CooperativeMatrixUseKHR;
+      const StringRef operand = type.getOperand();
+      const auto use = operand == "AOp"   ? CooperativeMatrixUseKHR::MatrixA
+                       : operand == "BOp" ? CooperativeMatrixUseKHR::MatrixB
+                                          : CooperativeMatrixUseKHR::MatrixAcc;
+      Type element = type.getElementType();
+      if (use != CooperativeMatrixUseKHR::MatrixAcc && matrices)
+        element = matrices;
+      return spirv::CooperativeMatrixType::get(element, type.getShape()[0],
+                                               type.getShape()[1],
+                                               spirv::Scope::Subgroup, use);
+    });
+  }
+
+  /// Cooperative matrices are for Vulkan's memory model, in which what threads
+  /// have in common is marked, and made available and visible by barriers.
+  static void shareWorkgroupMemory(spirv::ModuleOp module) {
+    module.setMemoryModelAttr(spirv::MemoryModelAttr::get(
+        module.getContext(), spirv::MemoryModel::Vulkan));
+    auto isShared = [](Value pointer) {
+      return cast<spirv::PointerType>(pointer.getType()).getStorageClass() ==
+             spirv::StorageClass::Workgroup;
+    };
+    auto marked = [](std::optional<spirv::MemoryAccess> access) {
+      return access.value_or(spirv::MemoryAccess::None) |
+             spirv::MemoryAccess::NonPrivatePointer;
+    };
+    module.walk([&](Operation *op) {
+      if (auto load = dyn_cast<spirv::LoadOp>(op)) {
+        if (isShared(load.getPtr()))
+          load.setMemoryAccess(marked(load.getMemoryAccess()));
+      } else if (auto store = dyn_cast<spirv::StoreOp>(op)) {
+        if (isShared(store.getPtr()))
+          store.setMemoryAccess(marked(store.getMemoryAccess()));
+      } else if (auto load = dyn_cast<spirv::KHRCooperativeMatrixLoadOp>(op)) {
+        load.setMemoryOperand(marked(load.getMemoryOperand()));
+      } else if (auto store =
+                     dyn_cast<spirv::KHRCooperativeMatrixStoreOp>(op)) {
+        store.setMemoryOperand(marked(store.getMemoryOperand()));
+      } else if (auto barrier = dyn_cast<spirv::ControlBarrierOp>(op)) {
+        barrier.setMemorySemantics(barrier.getMemorySemantics() |
+                                   spirv::MemorySemantics::MakeAvailable |
+                                   spirv::MemorySemantics::MakeVisible);
+      }
+    });
+  }
+
+  spirv::TargetEnvAttr defaultEnvironment(Type matrices) {
     using spirv::Capability;
     llvm::SetVector<Capability> capabilities;
     capabilities.insert(Capability::Shader);
@@ -166,14 +235,25 @@ private:
       if (type == "i64")
         capabilities.insert(Capability::Int64);
     }
+    SmallVector<spirv::Extension> extensions = {
+        spirv::Extension::SPV_KHR_storage_buffer_storage_class,
+        spirv::Extension::SPV_KHR_float_controls,
+        spirv::Extension::SPV_KHR_16bit_storage,
+        spirv::Extension::SPV_KHR_8bit_storage};
+    if (matrices) {
+      capabilities.insert(Capability::VulkanMemoryModel);
+      capabilities.insert(Capability::CooperativeMatrixKHR);
+      extensions.push_back(spirv::Extension::SPV_KHR_vulkan_memory_model);
+      extensions.push_back(spirv::Extension::SPV_KHR_cooperative_matrix);
+    }
+    if (matrices && matrices.isBF16()) {
+      capabilities.insert(Capability::BFloat16TypeKHR);
+      capabilities.insert(Capability::BFloat16CooperativeMatrixKHR);
+      extensions.push_back(spirv::Extension::SPV_KHR_bfloat16);
+    }
     auto triple = spirv::VerCapExtAttr::get(
-        spirv::Version::V_1_3, capabilities.getArrayRef(),
-        ArrayRef<spirv::Extension>(
-            {spirv::Extension::SPV_KHR_storage_buffer_storage_class,
-             spirv::Extension::SPV_KHR_float_controls,
-             spirv::Extension::SPV_KHR_16bit_storage,
-             spirv::Extension::SPV_KHR_8bit_storage}),
-        &getContext());
+        matrices ? spirv::Version::V_1_6 : spirv::Version::V_1_3,
+        capabilities.getArrayRef(), extensions, &getContext());
     return spirv::TargetEnvAttr::get(
         triple, spirv::getDefaultResourceLimits(&getContext()),
         spirv::ClientAPI::Vulkan, spirv::Vendor::Unknown,
@@ -208,6 +288,7 @@ private:
     module.walk([&](spirv::AtomicAndOp op) { relax(op); });
     module.walk([&](spirv::AtomicOrOp op) { relax(op); });
     module.walk([&](spirv::AtomicIAddOp op) { relax(op); });
+    module.walk([&](spirv::AtomicUMaxOp op) { relax(op); });
   }
 
   /// Rounds divisions to the nearest: Vulkan lets them be off by 2.5 units in

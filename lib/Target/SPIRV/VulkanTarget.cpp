@@ -8,6 +8,7 @@
 
 #include "kf/Target/Common/GpuTarget.h"
 #include "kf/Target/SPIRV/Codegen.h"
+#include "kf/Target/SPIRV/Passes.h"
 #include "kf/Target/TargetEntry.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -20,6 +21,17 @@ namespace {
 
 struct VulkanTargetModel : GpuTargetModel<VulkanTargetModel, VulkanTargetAttr> {
   StringRef getDevice(Attribute) const { return "vulkan"; }
+  void addDivisionPasses(Attribute target, OpPassManager &passes,
+                         int64_t maxTokens) const {
+    const MachineDescription machine = describe(cast<VulkanTargetAttr>(target));
+    RoundSpirvRowsOptions rounding;
+    rounding.maxTokens = maxTokens;
+    if (machine.has(MatrixUnit::CoopF16))
+      rounding.matrices.push_back("f16");
+    if (machine.has(MatrixUnit::CoopBF16))
+      rounding.matrices.push_back("bf16");
+    passes.addNestedPass<func::FuncOp>(createRoundSpirvRows(rounding));
+  }
   void addLoweringPasses(Attribute target, OpPassManager &passes) const {
     auto vulkan = cast<VulkanTargetAttr>(target);
     SmallVector<std::string> types;
@@ -44,6 +56,19 @@ struct VulkanTargetModel : GpuTargetModel<VulkanTargetModel, VulkanTargetAttr> {
       if (type.isInteger())
         machine.integers->push_back(type.getIntOrFloatBitWidth());
     machine.sharesRegisters = false;
+    auto has = [](ArrayRef<Type> types, auto isIt) {
+      return llvm::any_of(types, isIt);
+    };
+    auto isHalf = [](Type type) { return type.isF16(); };
+    // Rows are rounded to f16, and what threads make of codes is, too.
+    if (has(target.getTypes(), isHalf) &&
+        has(target.getTypes(), [](Type type) { return type.isInteger(16); }) &&
+        has(target.getMatrices(), isHalf)) {
+      machine.subgroupThreads = target.getSubgroup();
+      machine.units.push_back(MatrixUnit::CoopF16);
+      if (has(target.getMatrices(), [](Type type) { return type.isBF16(); }))
+        machine.units.push_back(MatrixUnit::CoopBF16);
+    }
     if (target.getMultiprocessors() > 0)
       machine.multiprocessors = target.getMultiprocessors();
     return machine;

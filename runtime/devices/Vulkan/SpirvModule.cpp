@@ -208,6 +208,10 @@ std::string kf::capabilityName(uint32_t capability) {
     return "UniformAndStorageBuffer8BitAccess";
   case 4464:
     return "DenormPreserve";
+  case 5116:
+    return "BFloat16TypeKHR";
+  case 5118:
+    return "BFloat16CooperativeMatrixKHR";
   case 5345:
     return "VulkanMemoryModel";
   case 5346:

@@ -110,6 +110,43 @@ Status VulkanContext::choosePhysicalDevice() {
   return {};
 }
 
+namespace {
+
+// VK_KHR_cooperative_matrix and VK_KHR_shader_bfloat16, which are younger than
+// the headers that distributions have.
+struct CooperativeMatrixProperties {
+  VkStructureType sType = static_cast<VkStructureType>(1000506001);
+  void *pNext = nullptr;
+  uint32_t m = 0, n = 0, k = 0;
+  int a = 0, b = 0, c = 0, result = 0;
+  VkBool32 saturates = VK_FALSE;
+  int scope = 0;
+};
+struct CooperativeMatrixFeatures {
+  VkStructureType sType = static_cast<VkStructureType>(1000506000);
+  void *pNext = nullptr;
+  VkBool32 cooperativeMatrix = VK_FALSE, robustBufferAccess = VK_FALSE;
+};
+struct ShaderBfloat16Features {
+  VkStructureType sType = static_cast<VkStructureType>(1000141000);
+  void *pNext = nullptr;
+  VkBool32 type = VK_FALSE, dotProduct = VK_FALSE, cooperativeMatrix = VK_FALSE;
+};
+bool hasExtension(std::span<const VkExtensionProperties> known,
+                  const char *name) {
+  return std::ranges::any_of(known, [&](const VkExtensionProperties &e) {
+    return std::strcmp(e.extensionName, name) == 0;
+  });
+}
+
+constexpr const char *matrixExtension = "VK_KHR_cooperative_matrix",
+                     *bfloat16Extension = "VK_KHR_shader_bfloat16";
+constexpr int componentFloat16 = 0, componentFloat32 = 1, componentSint8 = 3,
+              componentSint32 = 5, componentBfloat16 = 1000141000,
+              scopeSubgroup = 3;
+
+} // namespace
+
 Status VulkanContext::createDevice() {
   const VulkanInstanceFunctions &ivk = instance->vk;
   ivk.vkGetPhysicalDeviceMemoryProperties(physical, &memoryProperties);
@@ -156,12 +193,7 @@ Status VulkanContext::createDevice() {
   ivk.vkEnumerateDeviceExtensionProperties(physical, nullptr, &extensions,
                                            extension.data());
   const char *budget = VK_EXT_MEMORY_BUDGET_EXTENSION_NAME;
-  hasBudget =
-      std::ranges::any_of(extension, [&](const VkExtensionProperties &e) {
-        return std::strcmp(e.extensionName, budget) == 0;
-      });
-
-  findUnits(extension);
+  hasBudget = hasExtension(extension, budget);
 
   // Ask what there is, then keep what kernels can use.
   VkPhysicalDeviceVulkan11Features has11{
@@ -171,10 +203,34 @@ Status VulkanContext::createDevice() {
   VkPhysicalDeviceVulkan13Features has13{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES};
   has11.pNext = &has12;
-  has12.pNext = is13 ? &has13 : nullptr;
   VkPhysicalDeviceFeatures2 has{VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2};
   has.pNext = &has11;
+  // Structures of extensions, where these are there, lie behind all others.
+  CooperativeMatrixFeatures matrices;
+  ShaderBfloat16Features bfloat16;
+  auto add = [](auto &structure, void *next) {
+    structure.pNext = next;
+    return &structure;
+  };
+  void *chain = nullptr;
+  const bool knowsMatrices = is13 && hasExtension(extension, matrixExtension);
+  const bool knowsBfloat16 =
+      knowsMatrices && hasExtension(extension, bfloat16Extension);
+  if (knowsMatrices)
+    chain = add(matrices, chain);
+  if (knowsBfloat16)
+    chain = add(bfloat16, chain);
+  has12.pNext = is13 ? &has13 : chain;
+  has13.pNext = chain;
   ivk.vkGetPhysicalDeviceFeatures2(physical, &has);
+  // Kernels with matrices number the subgroups of a workgroup, which all have
+  // as many threads, and have workgroup memory in common by Vulkan's model.
+  hasMatrices =
+      matrices.cooperativeMatrix && has12.vulkanMemoryModel &&
+      has13.subgroupSizeControl && has13.computeFullSubgroups &&
+      (properties13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
+  hasBfloat16 = hasMatrices && bfloat16.type && bfloat16.cooperativeMatrix;
+  findUnits(extension);
 
   features.shaderFloat64 = has.features.shaderFloat64;
   features.shaderInt64 = has.features.shaderInt64;
@@ -195,9 +251,25 @@ Status VulkanContext::createDevice() {
   features12.timelineSemaphore = VK_TRUE; // every device of Vulkan 1.2 has them
   features13.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_VULKAN_1_3_FEATURES;
   features13.shaderIntegerDotProduct = has13.shaderIntegerDotProduct;
+  features13.subgroupSizeControl = has13.subgroupSizeControl;
+  features13.computeFullSubgroups = has13.computeFullSubgroups;
 
+  std::vector<const char *> enabled;
+  if (hasBudget)
+    enabled.push_back(budget);
+  chain = nullptr;
+  matrices.robustBufferAccess = bfloat16.dotProduct = VK_FALSE;
+  if (hasMatrices) {
+    enabled.push_back(matrixExtension);
+    chain = add(matrices, chain);
+  }
+  if (hasBfloat16) {
+    enabled.push_back(bfloat16Extension);
+    chain = add(bfloat16, chain);
+  }
   features11.pNext = &features12;
-  features12.pNext = is13 ? &features13 : nullptr;
+  features12.pNext = is13 ? &features13 : chain;
+  features13.pNext = chain;
   const float priority = 1.0f;
   VkDeviceQueueCreateInfo queueInfo{VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO};
   queueInfo.queueFamilyIndex = queueFamily;
@@ -208,13 +280,13 @@ Status VulkanContext::createDevice() {
   info.pEnabledFeatures = &features;
   info.queueCreateInfoCount = 1;
   info.pQueueCreateInfos = &queueInfo;
-  info.enabledExtensionCount = hasBudget;
-  info.ppEnabledExtensionNames = &budget;
+  info.enabledExtensionCount = static_cast<uint32_t>(enabled.size());
+  info.ppEnabledExtensionNames = enabled.data();
   VkDevice created = VK_NULL_HANDLE;
   KF_RETURN_IF_ERROR(
       vulkanStatus(ivk.vkCreateDevice(physical, &info, nullptr, &created),
                    "vkCreateDevice"));
-  features11.pNext = features12.pNext = nullptr;
+  features11.pNext = features12.pNext = features13.pNext = nullptr;
 
   // The destructor needs this one before any other can be missing.
   vk.vkDestroyDevice = reinterpret_cast<PFN_vkDestroyDevice>(
@@ -333,30 +405,8 @@ bool VulkanContext::hasSubgroups(uint32_t operations) const {
          (subgroup.supportedOperations & operations) == operations;
 }
 
-namespace {
-
-// VK_KHR_cooperative_matrix and VK_KHR_shader_bfloat16, which are younger than
-// the headers that distributions have.
-struct CooperativeMatrixProperties {
-  VkStructureType sType = static_cast<VkStructureType>(1000506001);
-  void *pNext = nullptr;
-  uint32_t m = 0, n = 0, k = 0;
-  int a = 0, b = 0, c = 0, result = 0;
-  VkBool32 saturates = VK_FALSE;
-  int scope = 0;
-};
-constexpr int componentFloat16 = 0, componentFloat32 = 1, componentSint8 = 3,
-              componentSint32 = 5, componentBfloat16 = 1000141000,
-              scopeSubgroup = 3;
-
-} // namespace
-
 void VulkanContext::findUnits(std::span<const VkExtensionProperties> known) {
-  auto has = [&](const char *name) {
-    return std::ranges::any_of(known, [&](const VkExtensionProperties &e) {
-      return std::strcmp(e.extensionName, name) == 0;
-    });
-  };
+  auto has = [&](const char *name) { return hasExtension(known, name); };
   VkPhysicalDeviceProperties2 properties2{
       VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_PROPERTIES_2};
   VkPhysicalDeviceShaderSMBuiltinsPropertiesNV nvidia{
@@ -379,7 +429,7 @@ void VulkanContext::findUnits(std::span<const VkExtensionProperties> known) {
   auto getMatrices = reinterpret_cast<GetMatrices>(
       ivk.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR);
   uint32_t count = 0;
-  if (!getMatrices || !has("VK_KHR_cooperative_matrix") ||
+  if (!getMatrices || !hasMatrices ||
       getMatrices(physical, &count, nullptr) != VK_SUCCESS)
     return;
   std::vector<CooperativeMatrixProperties> matrices(count);
@@ -395,7 +445,7 @@ void VulkanContext::findUnits(std::span<const VkExtensionProperties> known) {
       matrixTypes += (matrixTypes.empty() ? "" : ", ") + std::string(type);
   };
   add("f16", componentFloat16, componentFloat32);
-  if (has("VK_KHR_shader_bfloat16"))
+  if (hasBfloat16)
     add("bf16", componentBfloat16, componentFloat32);
   add("i8", componentSint8, componentSint32);
 }
@@ -509,6 +559,11 @@ Status VulkanContext::checkCapability(uint32_t capability) const {
       return features12.vulkanMemoryModel;
     case 5346:
       return features12.vulkanMemoryModelDeviceScope;
+    case 6022:
+      return hasMatrices;
+    case 5116: // BFloat16TypeKHR
+    case 5118: // BFloat16CooperativeMatrixKHR
+      return hasBfloat16;
     case 6016:
     case 6017:
     case 6018:

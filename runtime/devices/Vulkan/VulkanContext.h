@@ -64,6 +64,8 @@ public:
   Status checkCapability(uint32_t capability) const;
   /// Success if kernels can keep subnormal floats of `width` bits here.
   Status checkDenormPreserve(uint32_t width) const;
+  /// Threads of a subgroup.
+  uint32_t subgroupThreads() const { return subgroup.subgroupSize; }
   /// The x of the newest SPIR-V 1.x that the device takes.
   uint32_t maxSpirvMinor() const;
 
@@ -148,6 +150,8 @@ private:
   /// Those that subgroups multiply as 16 x 16 matrices, as the compiler spells
   /// them: "f16, i8".
   std::string matrixTypes;
+  /// Whether kernels multiply cooperative matrices, and those of bf16.
+  bool hasMatrices = false, hasBfloat16 = false;
   VkPhysicalDeviceFloatControlsProperties floats{};
   /// What the device was created with: all that kernels may use.
   VkPhysicalDeviceFeatures features{};

@@ -20,6 +20,9 @@
 
 using namespace kf;
 
+/// SPIR-V's capability CooperativeMatrixKHR.
+static constexpr uint32_t cooperativeMatrix = 6022;
+
 Result<std::unique_ptr<LoadedProgram>>
 VulkanProgram::create(VulkanContext &context, const Executable &executable) {
   std::unique_ptr<VulkanProgram> self(new VulkanProgram(context, executable));
@@ -203,6 +206,17 @@ Status VulkanProgram::createPipeline(size_t kernel, const SpirvModule &module) {
     info.stage.module = shader;
     info.stage.pName = program().kernels[kernel].name.c_str();
     info.layout = layout.pipeline;
+    // Kernels with matrices number their subgroups: all are whole, and as wide
+    // as the compiler was told.
+    VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroups{
+        VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
+    subgroups.requiredSubgroupSize = context.subgroupThreads();
+    if (std::ranges::find(module.capabilities, cooperativeMatrix) !=
+        module.capabilities.end()) {
+      info.stage.pNext = &subgroups;
+      info.stage.flags =
+          VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
+    }
     status = vulkanStatus(
         vk.vkCreateComputePipelines(context.device, context.pipelineCache, 1,
                                     &info, nullptr, &pipelines[kernel]),

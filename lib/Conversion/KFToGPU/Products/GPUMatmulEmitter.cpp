@@ -107,6 +107,8 @@ void mlir::kf::emitGPUMatmul(GPUEmitter &emitter) {
     return emitHeldMatmul(emitter);
   if (emitter.shape.lanes)
     return emitLanesMatmul(emitter);
+  if (emitter.shape.coop)
+    return emitCoopMatmul(emitter);
   if (emitter.shape.mma)
     return emitMmaMatmul(emitter);
   return emitter.shape.sharing > 1 ? emitSharedMatmul(emitter)

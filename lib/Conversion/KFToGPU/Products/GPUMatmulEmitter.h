@@ -68,6 +68,8 @@ void emitSharedMatmul(GPUEmitter &emitter);
 void emitLanesMatmul(GPUEmitter &emitter);
 /// Of 16-bit floats, on matrix units.
 void emitMmaMatmul(GPUEmitter &emitter);
+/// On cooperative matrices: a weight with `#kf.fragments`.
+void emitCoopMatmul(GPUEmitter &emitter);
 /// For few rows, on matrix units: a weight with `#kf.fragments`.
 void emitStreamMatmul(GPUEmitter &emitter);
 /// The same of rows of 16-bit floats, which warps hold in registers.

@@ -14,8 +14,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
-#include <limits>
-
 using namespace mlir;
 using namespace mlir::kf;
 
@@ -65,15 +63,19 @@ void RowRange::checkForCluster(ValueRange sums) {
   });
 }
 
+Value RowRange::isNoted() {
+  Value noted = memref::LoadOp::create(b, loc, flag, e.index(0));
+  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, noted,
+                               e.word(0));
+}
+
 SmallVector<Value>
 RowRange::unlessNoted(ValueRange results,
                       function_ref<SmallVector<Value>()> again) {
   e.barrier();
-  Value noted = memref::LoadOp::create(b, loc, flag, e.index(0));
-  Value isNoted =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, noted, e.word(0));
+  Value isOdd = isNoted();
   const bool hasResults = !results.empty();
-  auto branch = scf::IfOp::create(b, loc, results.getTypes(), isNoted,
+  auto branch = scf::IfOp::create(b, loc, results.getTypes(), isOdd,
                                   /*addThenBlock=*/true,
                                   /*addElseBlock=*/hasResults);
   OpBuilder::InsertionGuard guard(b);
@@ -99,6 +101,35 @@ RowRange::unlessNoted(ValueRange results,
 static Value magnitudeOf(GPUEmitter &e, Value element) {
   Value bits = arith::BitcastOp::create(e.b, e.loc, e.b.getI32Type(), element);
   return arith::AndIOp::create(e.b, e.loc, bits, e.word(0x7fffffff));
+}
+
+/// Bits of an infinite f32.
+static constexpr int64_t infinity = 0x7f800000;
+
+void RowRange::checkBits(Value sum) {
+  Value isOdd = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
+                                      magnitudeOf(e, sum), e.word(infinity));
+  e.ifThen(isOdd, [&] {
+    memref::AtomicRMWOp::create(b, loc, arith::AtomicRMWKind::ori, e.word(1),
+                                flag, e.index(0));
+  });
+}
+
+void RowRange::findByThreads(
+    Value count, int64_t parts,
+    function_ref<SmallVector<Value>(Value row, Value part)> elements) {
+  e.forThreads(e.index(rows), [&](Value row) {
+    memref::StoreOp::create(b, loc, e.word(0), largest, row);
+  });
+  e.barrier();
+  e.forThreads(e.scaled(count, parts), [&](Value number) {
+    Value row = e.div(number, parts), most = e.word(0);
+    for (Value element : elements(row, e.rem(number, parts)))
+      most = arith::MaxUIOp::create(b, loc, most, magnitudeOf(e, element));
+    memref::AtomicRMWOp::create(b, loc, arith::AtomicRMWKind::maxu, most,
+                                largest, row);
+  });
+  e.barrier();
 }
 
 /// Warps have parts of rows, whose elements lanes ask for several at a time.
@@ -197,10 +228,9 @@ static Value roundToHalfBits(GPUEmitter &e, Value element) {
 }
 
 Value OutlierRows::replace(Value element, ValueRange indices) {
-  Value magnitude = math::AbsFOp::create(e.b, e.loc, element);
   Value isInfinite =
-      arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::OEQ, magnitude,
-                            e.f32(std::numeric_limits<double>::infinity()));
+      arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::eq,
+                            magnitudeOf(e, element), e.word(infinity));
   return e.ifElse(
       isInfinite,
       [&] { return roundToHalfBits(e, e.load(outliers, indices, 0)); },

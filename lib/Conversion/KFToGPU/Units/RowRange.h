@@ -45,6 +45,16 @@ public:
   /// in f32. All threads must come here.
   void find(Value rows, int64_t extent,
             function_ref<Value(Value row, Value column)> element);
+  /// check() and find() where threads are no warps of NVIDIA's, and compilers
+  /// may take it that numbers are finite. `elements` gives some of row `row`,
+  /// of which number `part` of `parts` has its own.
+  void checkBits(Value sum);
+  void findByThreads(
+      Value rows, int64_t parts,
+      function_ref<SmallVector<Value>(Value row, Value part)> elements);
+  /// Whether something was noted (i1); behind a barrier.
+  Value isNoted();
+
   /// 2^-s, by which elements of a row are multiplied, and 2^s, by which its
   /// sums are; both 1 where nothing was found.
   Value scaleOf(Value row);
@@ -71,13 +81,13 @@ public:
   bool exist() const { return static_cast<bool>(outliers); }
   /// The element (f32) at `indices`.
   Value load(ValueRange indices);
+  /// The same, which was rounded to `rounded` (f32), where there are outliers.
+  Value replace(Value rounded, ValueRange indices);
   /// Two elements from `column` on of row `row`, of which `word` holds the
   /// rounded ones: multiplied by `scale`, as f16.
   Value rescale(Value word, ValueRange row, Value column, Value scale);
 
 private:
-  Value replace(Value rounded, ValueRange indices);
-
   GPUEmitter &e;
   WarpOps code;
   Value rounded, outliers;

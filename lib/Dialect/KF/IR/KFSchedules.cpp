@@ -119,8 +119,17 @@ MmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
       "reduction must be 16, 32, 64 or 128, found " + Twine(reduction));
   checks.inRange("stages", stages, 2, 8);
   checks.inRange("parts", parts, 1, kMostClusterParts);
-  checks.check(unit == MatrixUnit::MmaSync || unit == MatrixUnit::Wgmma,
-               "unit is mma_sync or wgmma, found " + stringifyMatrixUnit(unit));
+  const bool isOfSubgroups = isCooperative(unit);
+  checks.check(isOfSubgroups || unit == MatrixUnit::MmaSync ||
+                   unit == MatrixUnit::Wgmma,
+               "unit is mma_sync, wgmma, coop_f16 or coop_bf16, found " +
+                   stringifyMatrixUnit(unit));
+  checks.check(!isOfSubgroups || (reduction == 32 && stages == 2 && parts == 1),
+               Twine("unit = ") + stringifyMatrixUnit(unit) +
+                   " needs reduction = 32, stages = 2 and parts = 1, found "
+                   "reduction = " +
+                   Twine(reduction) + ", stages = " + Twine(stages) +
+                   " and parts = " + Twine(parts));
   if (unit != MatrixUnit::Wgmma || checks.hasFailed())
     return checks.result();
   const int64_t most = getUnitShape(unit).mostRows;

@@ -49,7 +49,9 @@ def KF_MatrixUnit
                   I32EnumAttrCase<"Tf32Pairs", 2, "tf32_pairs">,
                   I32EnumAttrCase<"Amx", 3, "amx">,
                   I32EnumAttrCase<"Bf16Pairs", 4, "bf16_pairs">,
-                  I32EnumAttrCase<"Bytes", 5, "bytes">]>;
+                  I32EnumAttrCase<"Bytes", 5, "bytes">,
+                  I32EnumAttrCase<"CoopF16", 6, "coop_f16">,
+                  I32EnumAttrCase<"CoopBF16", 7, "coop_bf16">]>;
 
 def KF_ReduceKind : KF_I32Enum<"ReduceKind", "how elements are combined", [
   I32EnumAttrCase<"Sum", 0, "sum">,

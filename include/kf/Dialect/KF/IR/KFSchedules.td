@@ -150,7 +150,7 @@ def KF_OperandPlace
                   I32EnumAttrCase<"Shared", 1, "shared">]>;
 
 def KF_MmaScheduleAttr : KF_ScheduleAttr<"Mma", "mma"> {
-  let summary = "a product of many rows on the matrix units of NVIDIA GPUs";
+  let summary = "a product of many rows on the matrix units of GPUs";
   let description = [{
     A workgroup computes `workgroup` = [rows, columns] of a matmul of 16-bit
     floats, with sums in f32. It goes along K in steps of `reduction`, whose
@@ -165,7 +165,11 @@ def KF_MmaScheduleAttr : KF_ScheduleAttr<"Mma", "mma"> {
     - `unit`: `mma_sync`, of a warp, whose operands are in registers; or `wgmma`
       (sm_90a), of four warps, which reads rows from shared memory itself. Of
       the latter, `warps` is [1, a multiple of 4], each with 16 lines of the
-      weight, rows are at most 256, `reduction` is 64 and `stages` 3 or more.
+      weight, rows are at most 256, `reduction` is 64 and `stages` 3 or more. Or
+      it is `coop_f16` or `coop_bf16`, cooperative matrices of 16 x 16, which
+      subgroups of a Vulkan device multiply, those being the warps: for weights
+      with `#kf.fragments`, blocks among them, with a `reduction` of 32 and 2
+      `stages`, one of which is in registers while the other is multiplied.
     - `parts`: workgroups, up to 8, that divide K and have sums of the same tile,
       where there are fewer tiles than multiprocessors; of codes, each has whole
       tiles of 256 columns. They are a cluster (sm_90), and each adds up a part of the tile from their workgroup memory,
@@ -175,6 +179,7 @@ def KF_MmaScheduleAttr : KF_ScheduleAttr<"Mma", "mma"> {
     #kf.mma<workgroup = [128, 128], warps = [2, 2], reduction = 32, stages = 3, unit = mma_sync>
     #kf.mma<workgroup = [256, 128], warps = [1, 8], reduction = 64, stages = 4, unit = wgmma>
     #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 4, unit = wgmma, parts = 4>
+    #kf.mma<workgroup = [128, 128], warps = [2, 2], reduction = 32, stages = 2, unit = coop_f16>
     ```
   }];
   let parameters = (ins KF_Sizes:$workgroup, KF_Sizes:$warps,

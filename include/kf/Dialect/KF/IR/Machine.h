@@ -80,6 +80,9 @@ struct MachineDescription {
   int64_t asyncCopyBytes = 0;
   /// Threads of a warp, which exchange registers; 0: they cannot.
   int64_t warpThreads = 0;
+  /// Threads of a subgroup, whose cooperative matrices are units; 0: there are
+  /// none of these.
+  int64_t subgroupThreads = 0;
   /// Whether a kernel can begin early, and wait for those before it
   /// (griddepcontrol).
   bool hasDependentLaunch = false;

@@ -23,7 +23,8 @@ namespace mlir::kf {
 /// The tile that one instruction of a unit multiplies: [lines, step] of its
 /// left operand with [step, rows] of its right one. Of warpgroups, `rows` is
 /// the least; more are a multiple of it, up to `mostRows`. Of vectors, it is
-/// what a lane of 32 bits does.
+/// what a lane of 32 bits does. Subgroups have as many
+/// threads as the machine says.
 struct MatrixUnitShape {
   int64_t threads; ///< that hold the operands and sums together
   int64_t lines, rows, step;
@@ -44,8 +45,16 @@ constexpr MatrixUnitShape getUnitShape(MatrixUnit unit) {
     return {1, 1, 1, 2, 1};
   case MatrixUnit::Bytes: // vpdpbusd, pmaddubsw, sdot ...: see ByteDot
     return {1, 1, 1, 4, 1};
+  case MatrixUnit::CoopF16: // VK_KHR_cooperative_matrix, of a subgroup
+  case MatrixUnit::CoopBF16:
+    return {0, 16, 16, 16, 16};
   }
   return {};
+}
+
+/// Whether it is a subgroup's, of a Vulkan device.
+constexpr bool isCooperative(MatrixUnit unit) {
+  return unit == MatrixUnit::CoopF16 || unit == MatrixUnit::CoopBF16;
 }
 
 /// Whether the unit's operands are of `type`. Those of TF32 pairs are f32, of
@@ -62,6 +71,10 @@ inline bool multiplies(MatrixUnit unit, Type type) {
     return type.isBF16();
   case MatrixUnit::Bytes:
     return type.isInteger(8);
+  case MatrixUnit::CoopF16:
+    return type.isF16();
+  case MatrixUnit::CoopBF16:
+    return type.isBF16();
   }
   return false;
 }

@@ -1,0 +1,60 @@
+// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-spirv-round-rows{matrices=f16,bf16}))' | FileCheck %s
+// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-spirv-round-rows{matrices=f16}))' | FileCheck %s --check-prefix=HALF
+// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-spirv-round-rows{max-tokens=16 matrices=f16,bf16}))' | FileCheck %s --check-prefix=FEW
+// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-spirv-round-rows))' | FileCheck %s --check-prefix=NONE
+
+// FEW-NOT:  kf.round_half
+// FEW-NOT:  arith.truncf
+// NONE-NOT: kf.round_half
+// NONE-NOT: arith.truncf
+
+// CHECK-LABEL: func.func @bf16(
+// CHECK:         %[[R:.*]] = arith.truncf %{{.*}} : tensor<?x64xf32> to tensor<?x64xbf16>
+// CHECK:         kf.matmul %[[R]], %{{.*}} wide : tensor<?x64xbf16>, tensor<96x64xbf16>
+// HALF-LABEL: func.func @bf16(
+// HALF-NOT:     arith.truncf
+// HALF:         return
+func.func @bf16(%x: tensor<?x64xf32>) -> tensor<?x96xf32> {
+  %w = kf.weight ["w"] : tensor<96x64xbf16>
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xbf16>
+  return %0 : tensor<?x96xf32>
+}
+
+// CHECK-LABEL: func.func @blocks(
+// CHECK:         %[[R:.*]], %[[O:.*]] = kf.round_half %{{.*}} : tensor<?x64xf32>
+// CHECK:         kf.matmul %[[R]] outliers(%[[O]] : tensor<?x64xf32>), %{{.*}} wide : tensor<?x64xf16>, tensor<96x64x!kf.quant<q8_0>>
+// HALF-LABEL: func.func @blocks(
+// HALF:         kf.round_half
+func.func @blocks(%x: tensor<?x64xf32>) -> tensor<?x96xf32> {
+  %w = kf.weight ["w"] : tensor<96x64x!kf.quant<q8_0>>
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q8_0>>
+  return %0 : tensor<?x96xf32>
+}
+
+// What is not packed, or has rows that are no whole vectors, stays as it is.
+// CHECK-LABEL: func.func @plain(
+// CHECK-NOT:     kf.round_half
+// CHECK:         return
+func.func @plain(%x: tensor<?x64xf32>, %w: tensor<96x64xf16>) -> tensor<?x96xf32> {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf16>
+  return %0 : tensor<?x96xf32>
+}
+
+// CHECK-LABEL: func.func @odd(
+// CHECK-NOT:     kf.round_half
+// CHECK:         return
+func.func @odd(%x: tensor<?x60xf32>) -> tensor<?x96xf32> {
+  %w = kf.weight ["w"] : tensor<96x60xf16>
+  %0 = kf.matmul %x, %w : tensor<?x60xf32>, tensor<96x60xf16>
+  return %0 : tensor<?x96xf32>
+}
+
+// Sixteen rows are multiplied by threads.
+// CHECK-LABEL: func.func @rows(
+// CHECK-NOT:     kf.round_half
+// CHECK:         return
+func.func @rows(%x: tensor<16x64xf32>) -> tensor<16x96xf32> {
+  %w = kf.weight ["w"] : tensor<96x64xf16>
+  %0 = kf.matmul %x, %w : tensor<16x64xf32>, tensor<96x64xf16>
+  return %0 : tensor<16x96xf32>
+}
