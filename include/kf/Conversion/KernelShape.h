@@ -483,17 +483,17 @@ struct LanesShape {
 /// of [rows, lines], of which units multiply 16 x 16. Where a product is gated,
 /// 16 lines are 8 of gate and the same 8 of up.
 struct CoopShape {
-  /// Rows, lines and columns of K of a unit; columns of a step.
-  static constexpr int64_t unit = 16, step = 32;
+  static constexpr int64_t step = 32; ///< columns of K
   /// Elements of 16 bytes, in which rows are read.
   static constexpr int64_t vectorColumns = 8;
   /// Words of a row or line of a step in workgroup memory, with four between
   /// two of them: eight rows of 16 bytes meet in no bank then.
   static constexpr int64_t lineWords = step / 2 + 4;
-  /// Rows of each subgroup whose sums are in workgroup memory at a time, and
-  /// f32 between two rows of these.
-  static constexpr int64_t sumRows = 16, sumPadding = 4;
+  /// f32 between two rows of sums in workgroup memory, which has a unit's rows
+  /// of each subgroup at a time.
+  static constexpr int64_t sumPadding = 4;
 
+  int64_t unit = 16; ///< rows, lines and columns of K of a unit
   int64_t rowWarps = 1, lineWarps = 1; ///< subgroups that divide each
   int64_t subgroup = 32;               ///< threads
   int64_t rows = 0, lines = 0;         ///< of the workgroup's tile
@@ -513,7 +513,7 @@ struct CoopShape {
     return rowTiles() * lineTiles() * unit * unit / subgroup;
   }
   int64_t sumStride() const { return lines + sumPadding; }
-  int64_t sharedSums() const { return rowWarps * sumRows * sumStride(); }
+  int64_t sharedSums() const { return rowWarps * unit * sumStride(); }
   int64_t bytes() const {
     return 4 * (lineWords * (rows + lines) + sharedSums()) +
            (hasTable ? 4 * LanesShape::tableEntries : 0) +

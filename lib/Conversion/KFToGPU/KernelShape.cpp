@@ -282,6 +282,10 @@ getCoopShape(MatmulOp op, MmaScheduleAttr schedule, FailFn fail) {
   auto x = cast<RankedTensorType>(op.getX().getType());
   auto w = cast<RankedTensorType>(op.getW().getType());
   const MatrixUnit unit = schedule.getUnit();
+  const int64_t subgroup = getMachine(op).subgroupThreads;
+  if (subgroup == 0)
+    return fail(Twine("unit = ") + stringifyMatrixUnit(unit) +
+                " is of Vulkan devices whose subgroups multiply matrices");
   if (!isForCoop(op, x.getElementType()) || op.getScales() ||
       !multiplies(unit, x.getElementType()))
     return fail(Twine("unit = ") + stringifyMatrixUnit(unit) +
@@ -304,15 +308,14 @@ getCoopShape(MatmulOp op, MmaScheduleAttr schedule, FailFn fail) {
   CoopShape &coop = shape.coop.emplace();
   coop.rowWarps = schedule.getWarps()[0];
   coop.lineWarps = schedule.getWarps()[1];
-  coop.subgroup = std::max<int64_t>(getMachine(op).subgroupThreads, 1);
+  coop.subgroup = subgroup;
   coop.rows = shape.rows;
   coop.lines = shape.columns * shape.groups;
   coop.blockColumns = ::kf::FragmentTile::rows / shape.groups;
-  if (coop.rows % (coop.rowWarps * CoopShape::unit) != 0 ||
-      coop.lines % (coop.lineWarps * CoopShape::unit) != 0)
-    return fail("a subgroup's tile is a multiple of [" +
-                Twine(CoopShape::unit) + ", " +
-                Twine(CoopShape::unit / shape.groups) + "], and " +
+  if (coop.rows % (coop.rowWarps * coop.unit) != 0 ||
+      coop.lines % (coop.lineWarps * coop.unit) != 0)
+    return fail("a subgroup's tile is a multiple of [" + Twine(coop.unit) +
+                ", " + Twine(coop.unit / shape.groups) + "], and " +
                 Twine(coop.rowWarps) + " x " + Twine(coop.lineWarps) +
                 " of them make the workgroup's [" + Twine(shape.rows) + ", " +
                 Twine(shape.columns) + "]");

@@ -326,8 +326,7 @@ double secondsOfCoop(KernelOp kernel, MatmulOp op, const KernelShape &shape,
       cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
   const double steps = std::ceil(extent / CoopShape::step);
   const double subgroups = coop.rowWarps * coop.lineWarps;
-  const double ofSubgroup =
-      (coop.rowTiles() + coop.lineTiles()) * CoopShape::unit;
+  const double ofSubgroup = (coop.rowTiles() + coop.lineTiles()) * coop.unit;
   const double read =
       2.0 * CoopShape::step * (subgroups * ofSubgroup + coop.rows + coop.lines);
   const auto sharedRate =

@@ -242,6 +242,8 @@ private:
         spirv::Extension::SPV_KHR_8bit_storage};
     if (matrices) {
       capabilities.insert(Capability::VulkanMemoryModel);
+      if (matrices.isF16())
+        capabilities.insert(Capability::Float16);
       capabilities.insert(Capability::CooperativeMatrixKHR);
       extensions.push_back(spirv::Extension::SPV_KHR_vulkan_memory_model);
       extensions.push_back(spirv::Extension::SPV_KHR_cooperative_matrix);

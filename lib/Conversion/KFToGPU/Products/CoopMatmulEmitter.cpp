@@ -401,7 +401,7 @@ private:
   gpu::MMAMatrixType matrixOf(StringRef use) {
     // The type of elements is in the function: gpu.mma_matrix has no bf16.
     return gpu::MMAMatrixType::get(
-        {CoopShape::unit, CoopShape::unit},
+        {coop.unit, coop.unit},
         use == "COp" ? Type(b.getF32Type()) : b.getF16Type(), use);
   }
 
@@ -413,12 +413,12 @@ private:
 
   /// Adds the products of a step to `sums` [rowTiles][lineTiles].
   void multiplyAdd(MutableArrayRef<Value> sums) {
-    Value row = e.scaled(warpRow, coop.rowTiles() * CoopShape::unit);
-    Value line = e.scaled(warpLine, coop.lineTiles() * CoopShape::unit);
-    for (int64_t k = 0; k < CoopShape::step; k += CoopShape::unit) {
+    Value row = e.scaled(warpRow, coop.rowTiles() * coop.unit);
+    Value line = e.scaled(warpLine, coop.lineTiles() * coop.unit);
+    for (int64_t k = 0; k < CoopShape::step; k += coop.unit) {
       SmallVector<Value> left;
       for (int64_t i = 0; i < coop.rowTiles(); ++i) {
-        Value first = e.add(row, e.index(i * CoopShape::unit));
+        Value first = e.add(row, e.index(i * coop.unit));
         Value place =
             e.add(e.scaled(first, lineVectors), e.index(k / vectorColumns));
         left.push_back(gpu::SubgroupMmaLoadMatrixOp::create(
@@ -426,7 +426,7 @@ private:
             /*transpose=*/UnitAttr()));
       }
       for (int64_t j = 0; j < coop.lineTiles(); ++j) {
-        Value first = e.add(line, e.index(j * CoopShape::unit));
+        Value first = e.add(line, e.index(j * coop.unit));
         Value place =
             e.add(e.scaled(first, CoopShape::lineWords), e.index(k / 2));
         Value right = gpu::SubgroupMmaLoadMatrixOp::create(
@@ -448,15 +448,15 @@ private:
   /// Brings 16 rows of each subgroup to workgroup memory at a time, from which
   /// threads store elements that are neighbours.
   void storeTile(ValueRange sums) {
-    constexpr int64_t strip = CoopShape::sumRows;
-    Value warpLines = e.scaled(warpLine, coop.lineTiles() * CoopShape::unit);
+    const int64_t strip = coop.unit;
+    Value warpLines = e.scaled(warpLine, coop.lineTiles() * coop.unit);
     Value own = e.add(e.scaled(warpRow, strip * coop.sumStride()), warpLines);
     for (int64_t i = 0; i < coop.rowTiles(); ++i) {
       e.barrier();
       for (int64_t j = 0; j < coop.lineTiles(); ++j)
         gpu::SubgroupMmaStoreMatrixOp::create(
             b, loc, sums[i * coop.lineTiles() + j], sharedSums,
-            e.add(own, e.index(j * CoopShape::unit)),
+            e.add(own, e.index(j * coop.unit)),
             b.getIndexAttr(coop.sumStride()), /*transpose=*/UnitAttr());
       e.barrier();
       e.forThreads(

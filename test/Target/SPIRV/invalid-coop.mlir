@@ -1,0 +1,50 @@
+// RUN: kf-opt %s -split-input-file --kf-set-target=target=vulkan:rdna3 --kf-select-schedules -verify-diagnostics
+
+// RUN: not kf-opt %s -split-input-file --kf-set-target=target=vulkan:lavapipe --kf-select-schedules -o /dev/null 2>&1 | FileCheck %s --check-prefix=PLAIN
+
+// PLAIN: error: schedule cannot run on a GPU: unit = coop_bf16 is of Vulkan devices whose subgroups multiply matrices
+
+// What cooperative matrices cannot multiply, or not of this device.
+
+// expected-error @below {{schedule cannot run on this device: unit = coop_bf16 is of Vulkan devices whose subgroups multiply matrices of that type}}
+kf.kernel @k(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16, #kf.fragments>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 1], reduction = 32, stages = 2, unit = coop_bf16>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xbf16, #kf.fragments>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: unit = coop_f16 needs a weight with #kf.fragments, found tensor<96x64xf16>}}
+kf.kernel @k(%x: tensor<?x64xf16>, %w: tensor<96x64xf16>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 1], reduction = 32, stages = 2, unit = coop_f16>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x64xf16>, tensor<96x64xf16>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: unit = coop_f16 multiplies rows of its type, with a multiple of 8 columns, by weights of it or, in f16, of f8E4M3FN or blocks, found tensor<?x64xf32> and tensor<96x64xf16, #kf.fragments>}}
+kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<96x64xf16, #kf.fragments>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 1], reduction = 32, stages = 2, unit = coop_f16>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf16, #kf.fragments>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: a subgroup's tile is a multiple of [16, 16], and 1 x 4 of them make the workgroup's [64, 32]}}
+kf.kernel @k(%x: tensor<?x64xf16>, %w: tensor<96x64xf16, #kf.fragments>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [1, 4], reduction = 32, stages = 2, unit = coop_f16>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x64xf16>, tensor<96x64xf16, #kf.fragments>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: 256 threads share a step of [128, 64], which has 4 vectors in each row and 2 in each line of the weight}}
+kf.kernel @k(%x: tensor<?x64xf16>, %w: tensor<96x64xf16, #kf.fragments>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.mma<workgroup = [128, 64], warps = [2, 2], reduction = 32, stages = 2, unit = coop_f16>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x64xf16>, tensor<96x64xf16, #kf.fragments>
+  kf.yield %0 : tensor<?x96xf32>
+}
