@@ -28,6 +28,8 @@
 // RUN: spirv-val --target-env vulkan1.3 %t/q6_k.spv
 // RUN: kf-opt %t/iq4_nl.mlir --kf-set-target=target=vulkan:h200 --kf-set-layouts --kf-compile | sed -n "/^  spirv.module/,/^  }/p" | sed "s/attributes {kf.grid.*} {/{/" | mlir-translate --no-implicit-module --serialize-spirv -o %t/iq4_nl.spv
 // RUN: spirv-val --target-env vulkan1.3 %t/iq4_nl.spv
+// RUN: kf-opt %t/rounded.mlir --kf-set-target=target=vulkan:h200 --kf-set-layouts --kf-compile | sed -n "/^  spirv.module/,/^  }/p" | sed "s/attributes {kf.grid.*} {/{/" | mlir-translate --no-implicit-module --serialize-spirv -o %t/rounded.spv
+// RUN: spirv-val --target-env vulkan1.3 %t/rounded.spv
 
 // Modules for each type of weight.
 
@@ -211,5 +213,18 @@ module {
     %0 = kf.matmul %x outliers(%y : tensor<?x512xf32>), %w wide : tensor<?x512xf16>, tensor<96x512x!kf.quant<iq4_nl>>
     %1 = arith.addf %r, %0 : tensor<?x96xf32>
     kf.yield %1 : tensor<?x96xf32>
+  }
+}
+//--- rounded.mlir
+module {
+  kf.program @p(%x: tensor<?x512xf16>, %y: tensor<?x512xf32>) -> (tensor<?x96xf16>, tensor<?x96xf32>) attributes {max_tokens = 64 : i64} {
+    %w = kf.weight ["g", "u"] {stacked} : tensor<2x96x512xf16>
+    %0:2 = kf.dispatch @k(%x, %y, %w) : (tensor<?x512xf16>, tensor<?x512xf32>, tensor<2x96x512xf16>) -> (tensor<?x96xf16>, tensor<?x96xf32>)
+    kf.yield %0#0, %0#1 : tensor<?x96xf16>, tensor<?x96xf32>
+  }
+  kf.kernel @k(%x: tensor<?x512xf16>, %y: tensor<?x512xf32>, %w: tensor<2x96x512xf16>) -> (tensor<?x96xf16>, tensor<?x96xf32>) {
+    %0 = kf.matmul %x outliers(%y : tensor<?x512xf32>), %w glu(silu) wide : tensor<?x512xf16>, tensor<2x96x512xf16>
+    %rounded, %outliers = kf.round_half %0 : tensor<?x96xf32>
+    kf.yield %rounded, %outliers : tensor<?x96xf16>, tensor<?x96xf32>
   }
 }

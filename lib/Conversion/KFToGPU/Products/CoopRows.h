@@ -30,11 +30,14 @@ inline std::optional<CoopRows> findCoopRows(MatmulOp op) {
   constexpr int64_t vector = CoopShape::vectorColumns;
   CoopRows rows;
   Value source = op.getX();
-  // Sizes are asked for as well.
+  Operation *reader = op;
+  // Sizes are asked for as well, by what a tiled kernel has outside of its
+  // tile.
   auto isForOp = [&] {
-    return llvm::count_if(source.getUsers(), [](Operation *user) {
-             return !isa<tensor::DimOp>(user);
-           }) == 1;
+    return llvm::none_of(source.getUsers(), [&](Operation *user) {
+      return user != reader && !isa<tensor::DimOp>(user) &&
+             user->getBlock() == op->getBlock();
+    });
   };
   while (auto slice = source.getDefiningOp<tensor::ExtractSliceOp>()) {
     std::optional<int64_t> column =
@@ -45,6 +48,7 @@ inline std::optional<CoopRows> findCoopRows(MatmulOp op) {
       return std::nullopt;
     rows.column += *column;
     rows.offsets.push_back(slice.getMixedOffsets().front());
+    reader = slice;
     source = slice.getSource();
   }
   auto type = cast<RankedTensorType>(source.getType());
@@ -52,11 +56,15 @@ inline std::optional<CoopRows> findCoopRows(MatmulOp op) {
   if (type.getRank() != 2 || rows.width % vector != 0)
     return std::nullopt;
   if (auto collapse = source.getDefiningOp<tensor::CollapseShapeOp>();
-      collapse && isForOp())
+      collapse && isForOp()) {
+    reader = collapse;
     source = collapse.getSrc();
-  else if (auto expand = source.getDefiningOp<tensor::ExpandShapeOp>();
-           expand && isForOp())
+  }
+  if (auto expand = source.getDefiningOp<tensor::ExpandShapeOp>();
+      expand && isForOp()) {
+    reader = expand;
     source = expand.getSrc();
+  }
   rows.argument = dyn_cast<BlockArgument>(source);
   if (!rows.argument || !isForOp() ||
       !isa<KernelOp>(rows.argument.getOwner()->getParentOp()))
