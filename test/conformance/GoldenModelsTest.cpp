@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModelUnderTest.h"
+#include "TestDevice.h"
 #include "test/runtime/TestFiles.h"
 
 #include "gtest/gtest.h"
@@ -65,11 +66,23 @@ protected:
         });
   }
 
-  /// cudaRounding(), also where the CPU multiplies tiles or pairs.
+  /// Whether subgroups of the Vulkan device multiply matrices of f16.
+  static bool hasMatrices() {
+    static const bool has = [] {
+      const auto device = test::openTestDevice("vulkan");
+      return device &&
+             device->target().find("matrices = [f16") != std::string::npos;
+    }();
+    return has;
+  }
+
+  /// cudaRounding(), also where the CPU multiplies tiles or pairs, or Vulkan's
+  /// subgroups matrices.
   double roundingOfRows() {
     const ModelCase &test = GetParam();
     const std::optional<DataType> type = model->config().dtype;
-    if (test.device == "cuda" && !isWidened)
+    if ((test.device == "cuda" || (test.device == "vulkan" && hasMatrices())) &&
+        !isWidened)
       return cudaRounding(test.model, type);
     return type == DataType::BF16 && !isWidened && roundsProducts()
                ? cudaRounding(test.model, type)
