@@ -44,10 +44,11 @@ protected:
     reference = all.at(GetParam().model);
     ids = reference.at("ids").get<std::vector<int32_t>>();
     const std::string &device = GetParam().device;
+    const bool multipliesWords = test::multipliesIn16Bits(device);
     isWidened = (roundsToOthers(GetParam().model) &&
-                 (device == "cpu" || device == "cuda")) ||
+                 (device == "cpu" || multipliesWords)) ||
                 (roundsToBytes(GetParam().model) && device != "reference" &&
-                 device != "vulkan");
+                 (device != "vulkan" || multipliesWords));
     // What a test reads is computed, whatever was read before.
     model = open({.contextLength = contextOf(GetParam().model),
                   .reusesPrefixes = false});
@@ -66,23 +67,12 @@ protected:
         });
   }
 
-  /// Whether subgroups of the Vulkan device multiply matrices of f16.
-  static bool hasMatrices() {
-    static const bool has = [] {
-      const auto device = test::openTestDevice("vulkan");
-      return device &&
-             device->target().find("matrices = [f16") != std::string::npos;
-    }();
-    return has;
-  }
-
   /// cudaRounding(), also where the CPU multiplies tiles or pairs, or Vulkan's
   /// subgroups matrices.
   double roundingOfRows() {
     const ModelCase &test = GetParam();
     const std::optional<DataType> type = model->config().dtype;
-    if ((test.device == "cuda" || (test.device == "vulkan" && hasMatrices())) &&
-        !isWidened)
+    if (test::multipliesIn16Bits(test.device) && !isWidened)
       return cudaRounding(test.model, type);
     return type == DataType::BF16 && !isWidened && roundsProducts()
                ? cudaRounding(test.model, type)

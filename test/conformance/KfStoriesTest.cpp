@@ -94,15 +94,16 @@ TEST_P(KfStories, LogitsMatch) {
   auto argmaxes = reference.at("argmax").get<std::vector<int32_t>>();
   auto normalizers = reference.at("logsumexp").get<std::vector<double>>();
   auto last = reference.at("last").get<std::vector<double>>();
-  // CUDA rounds rows of more than 4 to bf16: on an H200, 0.017 was seen. So do
+  // CUDA rounds rows of more than 4 to bf16, and Vulkan's subgroups those that
+  // they multiply as matrices: on an H200, 0.017 was seen of both. So do
   // CPUs that multiply tiles or pairs of bf16: on a Zen 5, 0.014.
   const std::string device = GetParam();
   auto step = model->compileStep({StepPart::Body, 512});
   ASSERT_TRUE(step.ok()) << step.message();
   const double tolerance =
-      device == "cuda" || roundsToBF16(*step, model->runsOn()) ? 0.05
-      : isGpu(device)                                          ? 1e-3
-                                                               : 2e-4;
+      multipliesIn16Bits(device) || roundsToBF16(*step, model->runsOn()) ? 0.05
+      : isGpu(device)                                                    ? 1e-3
+                                                                         : 2e-4;
   double largest = 0, behind = 0; // differences
   auto sequence = model->sequence();
   Status status = readLogits(

@@ -36,6 +36,17 @@ bool kf::test::roundsRows(const std::string &name) {
          name != "cortex-a72";
 }
 
+bool kf::test::multipliesIn16Bits(const std::string &name) {
+  if (name != "vulkan")
+    return name == "cuda";
+  static const bool hasMatrices = [] {
+    const auto device = openTestDevice("vulkan");
+    return device &&
+           device->target().find("matrices = [f16") != std::string::npos;
+  }();
+  return hasMatrices;
+}
+
 bool kf::test::roundsToBF16(const Executable &program, const Device &device) {
   return device.name() == "cpu" &&
          std::ranges::any_of(program.kernels, [](const KernelSpec &kernel) {

@@ -38,6 +38,10 @@ bool isEmulated(const std::string &name);
 /// Whether products with block-quantized weights round rows to 8 bits.
 bool roundsRows(const std::string &name);
 
+/// Whether the GPU called `name` multiplies many rows on units of 16 bits:
+/// cuda, and vulkan where subgroups multiply matrices of f16.
+bool multipliesIn16Bits(const std::string &name);
+
 /// Whether products of `program` on `device` round their rows to bf16.
 bool roundsToBF16(const Executable &program, const Device &device);
 

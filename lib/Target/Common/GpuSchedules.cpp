@@ -54,8 +54,8 @@ constexpr int64_t keyTile = 32, queryRows = 8;
 constexpr int64_t mmaKeys = 16, mmaKeyWarps = 8;
 /// Warps of a multiprocessor that read keys, and those of a workgroup's rows at
 /// least: a sequence of thousands of keys may be beside many of few, which end
-/// before it.
-constexpr int64_t attentionWarps = 4, leastKeyWarps = 4;
+/// before it. Of more than so many rows, half of them.
+constexpr int64_t attentionWarps = 4, leastKeyWarps = 4, rowsOfKeyWarps = 128;
 /// Of many tokens: the most keys of a block, half as many where queries that
 /// are turned, or wide heads and several sequences, take registers as well, and
 /// mmaKeys where heads are wider than that; and rows that share it.
@@ -320,8 +320,9 @@ private:
       return mmaKeyWarps;
     const int64_t groups = llvm::divideCeil(rows, 2) * cache.getKvHeads();
     const int64_t wanted = attentionWarps * machine.multiprocessors / groups;
-    return llvm::bit_floor<uint64_t>(
-        std::clamp<int64_t>(wanted, leastKeyWarps, mmaKeyWarps));
+    return llvm::bit_floor<uint64_t>(std::clamp<int64_t>(
+        wanted, rows > rowsOfKeyWarps ? leastKeyWarps / 2 : leastKeyWarps,
+        mmaKeyWarps));
   }
 
   /// The same on matrix units; null where the kernel or the device is not for

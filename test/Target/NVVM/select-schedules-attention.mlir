@@ -53,7 +53,8 @@ kf.kernel @prefill(%q: tensor<?x8x128xf32>, %c: !cache, %p: tensor<?xi32>, %s: t
 }
 
 // Of several sequences, as many are mostly of one each, and have keys of their
-// own. The more there are, the fewer warps divide these, but never fewer than four.
+// own. The more there are, the fewer warps divide these, but never fewer than
+// four, or two of more than 128 rows.
 // CHECK-LABEL: kf.kernel @generating
 // CHECK-SAME:    #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8], unit = mma_sync, rows = split, held = registers>
 kf.kernel @generating(%q: tensor<64x8x128xf32>, %c: !cache, %p: tensor<64xi32>, %s: tensor<64xi32>, %t: tensor<40x4xi32>) -> tensor<64x8x128xf32> {
@@ -61,7 +62,7 @@ kf.kernel @generating(%q: tensor<64x8x128xf32>, %c: !cache, %p: tensor<64xi32>, 
   kf.yield %0 : tensor<64x8x128xf32>
 }
 // CHECK-LABEL: kf.kernel @many_generating
-// CHECK-SAME:    #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 4], unit = mma_sync, rows = split, held = registers>
+// CHECK-SAME:    #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 2], unit = mma_sync, rows = split, held = registers>
 kf.kernel @many_generating(%q: tensor<256x32x128xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 128, type = f16>, %p: tensor<256xi32>, %s: tensor<256xi32>, %t: tensor<256x4xi32>) -> tensor<256x32x128xf32> {
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<256x32x128xf32>, !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 128, type = f16>, tensor<256xi32>, tensor<256x4xi32>
   kf.yield %0 : tensor<256x32x128xf32>

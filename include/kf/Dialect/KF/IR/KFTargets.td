@@ -120,8 +120,10 @@ def KF_VulkanTargetAttr : KF_TargetAttr<"Vulkan", "vulkan_target"> {
       of 16 x 16 (VK_KHR_cooperative_matrix), with sums of 32 bits.
     - `multiprocessors`: how many; 0: unknown.
 
-    Schedules do not go by `subgroup`, `arithmetic`, `shuffle`, `int8_dot` and
-    `matrices` yet: these say what a device has, as `kf-run devices` does.
+    Matrices of f16 and bf16 multiply many rows, where `types` has f16 and i16;
+    `subgroup` is how many threads have one together. Schedules do not go by
+    `arithmetic`, `shuffle`, `int8_dot` and matrices of i8 yet: these say what a
+    device has, as `kf-run devices` does.
 
     ```mlir
     #kf.vulkan_target<threads = 1024, memory = 32768, subgroup = 8, arithmetic = true, types = [f16, i8, i16]>
