@@ -104,9 +104,12 @@ struct BlockFormat {
       return 4;
     case SubScales::Int8:
       return 8;
-    default:
+    case SubScales::Split6:
+    case SubScales::TopsFirst6:
+    case SubScales::Packed6:
       return 6;
     }
+    return 0;
   }
 
   /// The unsigned code of element `i`; 8-bit two's complement as it is.

@@ -108,8 +108,9 @@ constexpr FragmentCode findFragmentCode(const BlockFormat &format, int u, int h,
 /// Where what scales the codes of a tile lies, in bytes behind these.
 /// Sub-blocks have integers of a byte each, rows d and m of their block;
 /// without integers, spans have d and m. Those of rows g and g + 8, which are
-/// `h` = 0 and 1, lie side by side. All of it is said here: packing and every
-/// reader follow.
+/// `h` = 0 and 1, lie side by side. Sizes and offsets are here; the order
+/// within what a pair of rows has is what readers take it to be, and
+/// FragmentBlocksTest holds it.
 struct FragmentScales {
   /// Integers of a row: one for each span, or for each half of one; 0: d and m
   /// are those of spans.
@@ -166,6 +167,28 @@ constexpr FragmentScales findFragmentScales(const BlockFormat &format) {
   scales.bytes = scales.blockOffset + 8 * scales.blockPairBytes();
   return scales;
 }
+
+/// Whether readers of tiles know the shape of `format`: a row's columns of a
+/// tile are one block with integers, or eight without; minimums are subtracted
+/// where there are integers, else added; and the rest of minimums is that of 6
+/// bits, for spans.
+constexpr bool hasKnownFragmentShape(const BlockFormat &format) {
+  const FragmentScales scales = findFragmentScales(format);
+  const bool hasIntegers = format.subScales != SubScales::None;
+  return (format.subBlock == 16 || format.subBlock == 32) &&
+         format.elements == (hasIntegers ? 256 : 32) &&
+         (format.minOffset < 0 || format.minIsNegative == hasIntegers) &&
+         (scales.restOffset == 0 || (scales.integers == 8 && scales.bits == 6));
+}
+static_assert(
+    [] {
+      for (const BlockFormat &format : kBlockFormats)
+        if (format.scale == BlockScale::Half && !hasKnownFragmentShape(format))
+          return false;
+      return true;
+    }(),
+    "a block format has a shape that readers of fragment tiles do not know: "
+    "teach them in lib/Conversion/KFToGPU first");
 
 /// The tile for elements of `type`; nothing where there is none, as of blocks
 /// whose scales are beyond the range of f16.

@@ -11,8 +11,8 @@ have braces (`a.{h,cpp}`) and stars. One with <...> is a pattern.
 
 Also: no two files of lib/Conversion have one name, for what two back ends do is
 not the same, each folder of KFToGPU has a first page, and nothing in
-lib/Conversion and lib/Transforms asks which target it is for: targets answer by
-TargetAttrInterface.
+Conversion and Transforms of lib and include/kf names a target: targets answer
+by TargetAttrInterface.
 """
 
 import fnmatch
@@ -29,7 +29,7 @@ FILE = re.compile(r"[\w.*/-]+\.(cpp|h|td|md|mlir|py|test|txt|json|cmake)")
 PLACEHOLDER = re.compile(r"[A-Z]+(\.[a-z]+)?")
 TARGET = re.compile(
     r"\b(?:Cpu|Cuda|Reference|Vulkan)TargetAttr\b"
-    r'|[!=]= "(?:cpu|cuda|reference|vulkan)"'
+    r'|"(?:cpu|cuda|reference|vulkan)(?:_target)?"'
 )
 SHARED = {"CMakeLists.txt", "README.md"}  # names that every folder may have
 
@@ -112,12 +112,13 @@ def check_conversion(source):
 
 def check_targets(source):
     problems = []
-    for folder in "lib/Conversion", "lib/Transforms":
-        for path in sorted((source / folder).rglob("*.*")):
-            for number, line in enumerate(path.read_text().splitlines(), 1):
-                if found := TARGET.search(line):
-                    at = f"{path.relative_to(source).as_posix()}:{number}"
-                    problems.append(f"{at}: it asks for a target: {found[0]}")
+    for root in "lib", "include/kf":
+        for folder in "Conversion", "Transforms":
+            for path in sorted((source / root / folder).rglob("*.*")):
+                for number, line in enumerate(path.read_text().splitlines(), 1):
+                    if found := TARGET.search(line):
+                        at = f"{path.relative_to(source).as_posix()}:{number}"
+                        problems.append(f"{at}: it names a target: {found[0]}")
     return problems
 
 

@@ -15,7 +15,7 @@
 // RUN: %{opt} --kf-select-schedules=db=%t/lanes.json 2>&1 >%t/out \
 // RUN:   | FileCheck %s --check-prefix=LANES
 // RUN: diff %t/out %t/chosen
-// LANES: select-schedules-db-errors.mlir:[[#@LINE+55]]:1: warning: kf-select-schedules: {{.*}}/lanes.json: the schedule of kernel @k, '#kf.vector<workgroup = [7, 64], tile = [7, 32], lanes = 5>', is not used: {{.*}}lanes
+// LANES: select-schedules-db-errors.mlir:[[#@LINE+69]]:1: warning: kf-select-schedules: {{.*}}/lanes.json: the schedule of kernel @k, '#kf.vector<workgroup = [7, 64], tile = [7, 32], lanes = 5>', is not used: {{.*}}lanes
 // RUN: %{add} %t/simt.json %t/keys "k=#kf.simt<workgroup = [32, 32], threads = [16, 16], tile = [2, 2], reduction = 16>"
 // RUN: %{opt} --kf-select-schedules=db=%t/simt.json 2>&1 >%t/out \
 // RUN:   | FileCheck %s --check-prefix=SIMT
@@ -37,6 +37,20 @@
 // RUN:   | FileCheck %s --check-prefix=BEFORE
 // RUN: diff %t/out %t/chosen
 // BEFORE: '#kf.mma<{{.*}}>', is not used: {{.*}}unit
+// Nor is one of threads that share sums, which did not say so.
+// DEFINE: %{gpu} = kf-opt %s --kf-set-target=target=vulkan
+// RUN: %{gpu} "--kf-select-schedules=db=%t/empty.json device=d" \
+// RUN:   --remark-policy=all --remarks-filter=kf-select-schedules >%t/gpu.chosen 2>%t/gpu.keys
+// RUN: %{add} %t/sums.json %t/gpu.keys "k=#kf.simt<workgroup = [1, 8], threads = [32, 4], tile = [1, 2], unroll = 8>"
+// RUN: %{gpu} --kf-select-schedules=db=%t/sums.json 2>&1 >%t/out \
+// RUN:   | FileCheck %s --check-prefix=SUMS
+// RUN: diff %t/out %t/gpu.chosen
+// SUMS: '#kf.simt<{{.*}}>', is not used: {{.*}}tile [1, 2] of 4 x 32 threads does not make the workgroup's [1, 8]; sums = shared has these sizes
+// Where those are neither's, it does not say so.
+// RUN: %{add} %t/sizes.json %t/gpu.keys "k=#kf.simt<workgroup = [1, 9], threads = [32, 4], tile = [1, 2], unroll = 8>"
+// RUN: %{gpu} --kf-select-schedules=db=%t/sizes.json 2>&1 >%t/out \
+// RUN:   | FileCheck %s --check-prefix=SIZES
+// SIZES: does not make the workgroup's [1, 9]{{$}}
 
 // Which device is meant has to be clear, and a file has to be one.
 // RUN: %{add} %t/two.json %t/keys "k=%{schedule}"

@@ -763,12 +763,19 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
     return shape;
   }
   if (shape.tileRows * shape.threads[1] != shape.rows ||
-      shape.tileColumns * shape.threads[0] != shape.columns)
+      shape.tileColumns * shape.threads[0] != shape.columns) {
+    // As of schedules that were measured before `sums` was a field.
+    const bool areShared =
+        shape.threads[0] > 1 && shape.tileRows == shape.rows &&
+        shape.tileColumns * shape.threads[1] == shape.columns &&
+        schedule.getReduction() == 0;
     return fail("tile [" + Twine(shape.tileRows) + ", " +
                 Twine(shape.tileColumns) + "] of " + Twine(shape.threads[1]) +
                 " x " + Twine(shape.threads[0]) +
                 " threads does not make the workgroup's [" + Twine(shape.rows) +
-                ", " + Twine(shape.columns) + "]");
+                ", " + Twine(shape.columns) + "]" +
+                (areShared ? "; sums = shared has these sizes" : ""));
+  }
   int64_t extent =
       cast<RankedTensorType>(matmul.getX().getType()).getDimSize(1);
   shape.step = schedule.getReduction() ? schedule.getReduction()

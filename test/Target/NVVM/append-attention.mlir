@@ -127,3 +127,25 @@ func.func @combined(%m: tensor<?x4x3xf32>, %t: tensor<?x4x3xf32>, %v: tensor<?x4
   %1 = arith.truncf %0 : tensor<?x4x16xf32> to tensor<?x4x16xbf16>
   return %1 : tensor<?x4x16xbf16>
 }
+
+// Rows are those of the attention, not of the program, which may have more.
+// CHECK-LABEL: kf.program @some(
+// CHECK:       kf.dispatch @kv_append_attention_{{[0-9]}}(
+// CHECK-NOT:   kf.dispatch
+// CHECK:       kf.yield
+func.func @some(%q: tensor<?x4x16xf32, #kf.size<few>>, %k: tensor<?x2x16xf32, #kf.size<few>>, %p: tensor<?xi32, #kf.size<few>>, %s: tensor<?xi32, #kf.size<few>>, %t: tensor<2x4xi32>, %c: !cache) -> tensor<?x4x16xf32, #kf.size<few>>
+    attributes {kf.max_tokens = 512 : i64, kf.size_ranges = [#kf.size_range<few, most = 16>]} {
+  kf.kv_append %c, %k, %k, %p, %s, %t {layer = 1 : i64} : !cache, tensor<?x2x16xf32, #kf.size<few>>, tensor<?xi32, #kf.size<few>>, tensor<2x4xi32>
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 1 : i64, scale = 1.0 : f32} : tensor<?x4x16xf32, #kf.size<few>>, !cache, tensor<?xi32, #kf.size<few>>, tensor<2x4xi32>
+  return %0 : tensor<?x4x16xf32, #kf.size<few>>
+}
+
+// CHECK-LABEL: kf.program @too_many(
+// CHECK-NOT:   kf.dispatch @kv_append_attention
+// CHECK:       kf.yield
+func.func @too_many(%q: tensor<?x4x16xf32, #kf.size<few>>, %k: tensor<?x2x16xf32, #kf.size<few>>, %p: tensor<?xi32, #kf.size<few>>, %s: tensor<?xi32, #kf.size<few>>, %t: tensor<2x4xi32>, %c: !cache) -> tensor<?x4x16xf32, #kf.size<few>>
+    attributes {kf.max_tokens = 512 : i64, kf.size_ranges = [#kf.size_range<few, most = 17>]} {
+  kf.kv_append %c, %k, %k, %p, %s, %t {layer = 1 : i64} : !cache, tensor<?x2x16xf32, #kf.size<few>>, tensor<?xi32, #kf.size<few>>, tensor<2x4xi32>
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 1 : i64, scale = 1.0 : f32} : tensor<?x4x16xf32, #kf.size<few>>, !cache, tensor<?xi32, #kf.size<few>>, tensor<2x4xi32>
+  return %0 : tensor<?x4x16xf32, #kf.size<few>>
+}

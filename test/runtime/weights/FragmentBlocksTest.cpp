@@ -176,9 +176,59 @@ TEST_P(FragmentBlocks, ScalesOfALaneLieTogether) {
         }
         if (scales.integers == 0) {
           EXPECT_EQ(scales.blockAt(g, h, 2 * t), lane + 4 * h);
+          EXPECT_EQ(scales.blockAt(g, h, 2 * t + 1), lane + 4 * h + 2);
+        } else {
+          EXPECT_EQ(scales.blockAt(g, h, 0),
+                    scales.blockOffset + scales.blockPairBytes() * g +
+                        scales.blockPairBytes() / 2 * h);
         }
       }
     }
+}
+
+/// Sizes and offsets, for a format of each class: where an offset is wrong,
+/// packing is wrong with it, and the tests above compare these alone.
+TEST(FragmentScales, OffsetsOfEachClass) {
+  struct Offsets {
+    DataType type;
+    int integers, bits, rest, block, min, bytes;
+  };
+  for (const Offsets &expected : {
+           Offsets{DataType::Q4_0, 0, 8, 0, 0, 0, 256},
+           Offsets{DataType::Q4_1, 0, 8, 0, 0, 256, 512},
+           Offsets{DataType::Q4_K, 8, 6, 128, 192, 2, 256},
+           Offsets{DataType::IQ4_XS, 8, 8, 0, 128, 0, 160},
+           Offsets{DataType::Q6_K, 16, 8, 0, 256, 0, 288},
+           Offsets{DataType::Q2_K, 16, 4, 0, 256, 2, 320},
+       }) {
+    SCOPED_TRACE(nameOf(expected.type));
+    const FragmentScales scales =
+        findFragmentScales(*findBlockFormat(expected.type));
+    EXPECT_EQ(scales.integers, expected.integers);
+    EXPECT_EQ(scales.bits, expected.bits);
+    EXPECT_EQ(scales.restOffset, expected.rest);
+    EXPECT_EQ(scales.blockOffset, expected.block);
+    EXPECT_EQ(scales.minOffset, expected.min);
+    EXPECT_EQ(scales.bytes, expected.bytes);
+  }
+}
+
+/// What FragmentTile.h asserts of all formats.
+TEST(FragmentScales, ShapesThatReadersKnow) {
+  const BlockFormat known = *findBlockFormat(DataType::Q4_K);
+  EXPECT_TRUE(hasKnownFragmentShape(known));
+  BlockFormat format = known;
+  format.minIsNegative = false;
+  EXPECT_FALSE(hasKnownFragmentShape(format));
+  format = known;
+  format.elements = 128;
+  EXPECT_FALSE(hasKnownFragmentShape(format));
+  format = known;
+  format.subBlock = 64;
+  EXPECT_FALSE(hasKnownFragmentShape(format));
+  format = known;
+  format.subBlock = 16; // the rest of minimums of half spans
+  EXPECT_FALSE(hasKnownFragmentShape(format));
 }
 
 /// All types of blocks.

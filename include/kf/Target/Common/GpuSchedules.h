@@ -25,7 +25,7 @@ inline constexpr int64_t kGpuGeneratingRows = 256;
 /// by itself.
 bool haveOwnKeys(CacheAttentionInterface op, int64_t rows);
 
-/// What is fused in programs of up to `rows` rows.
+/// What GPUs fuse.
 FusionRules getGpuFusionRules();
 
 /// A schedule for `kernel`, which computes up to `rows` rows; null after the

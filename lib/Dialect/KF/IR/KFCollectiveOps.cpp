@@ -14,7 +14,7 @@ using namespace mlir;
 using namespace mlir::kf;
 
 bool mlir::kf::isCollective(Operation *op) {
-  return isa<DispatchInterface>(op) && !isa<DispatchOp>(op);
+  return isa<AllReduceOp, AllGatherOp, SendOp, ReceiveOp>(op);
 }
 
 int64_t mlir::kf::getRanks(Operation *op) {
