@@ -166,9 +166,9 @@ struct FlashMmaShape {
 };
 
 /// Bytes of workgroup memory that say how `rows` rows are scaled, where they
-/// may have elements that f16 cannot hold: a word for each, and one for all.
+/// may have elements that f16 cannot hold: a word for each, and four for all.
 constexpr int64_t rowRangeBytes(int64_t rows) {
-  return (4 * (rows + 1) + 15) / 16 * 16;
+  return (4 * (rows + 4) + 15) / 16 * 16;
 }
 
 /// What a workgroup of a product on matrix units does at a time; see

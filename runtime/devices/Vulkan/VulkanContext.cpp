@@ -438,7 +438,10 @@ void VulkanContext::findUnits(std::span<const VkExtensionProperties> known) {
   auto add = [&](const char *type, int element, int sum) {
     if (std::ranges::any_of(
             matrices, [&](const CooperativeMatrixProperties &each) {
-              return each.m == 16 && each.n == 16 && each.k % 16 == 0 &&
+              // What is not listed as it is may not be used.
+              return each.m == 16 && each.n == 16 &&
+                     (each.k == 16 ||
+                      (element == componentSint8 && each.k == 32)) &&
                      each.a == element && each.b == element && each.c == sum &&
                      each.result == sum && each.scope == scopeSubgroup;
             }))
@@ -559,11 +562,12 @@ Status VulkanContext::checkCapability(uint32_t capability) const {
       return features12.vulkanMemoryModel;
     case 5346:
       return features12.vulkanMemoryModelDeviceScope;
-    case 6022:
-      return hasMatrices;
+    case 6022: // of the shapes that kernels have
+      return matrixTypes.find("f16") != std::string::npos;
     case 5116: // BFloat16TypeKHR
-    case 5118: // BFloat16CooperativeMatrixKHR
       return hasBfloat16;
+    case 5118: // BFloat16CooperativeMatrixKHR
+      return matrixTypes.find("bf16") != std::string::npos;
     case 6016:
     case 6017:
     case 6018:

@@ -26,7 +26,8 @@ static constexpr int64_t bias = 127, significandBits = 23;
 RowRange::RowRange(GPUEmitter &emitter, int64_t rows)
     : e(emitter), b(e.b), loc(e.loc), rows(rows),
       largest(rows > 0 ? e.workgroupMemory(rows, b.getI32Type()) : Value()),
-      flag(e.workgroupMemory(1, b.getI32Type())) {}
+      // What lies behind it begins at a multiple of 16 bytes.
+      flag(e.workgroupMemory(4, b.getI32Type())) {}
 
 //===----------------------------------------------------------------------===//
 // Whether
