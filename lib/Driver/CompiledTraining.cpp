@@ -50,7 +50,6 @@ kf::openTrainingRun(const TrainingRequest &request, const CompileChoice &choice,
                               .device = request.device,
                               .lora = request.lora,
                               .optimizer = request.optimizer,
-                              .seed = request.run.seed,
                               .cancelled = request.run.cancelled,
                               .observer = request.run.observer};
   KF_RETURN_IF_ERROR(checkTraining(training));
@@ -62,16 +61,18 @@ kf::openTrainingRun(const TrainingRequest &request, const CompileChoice &choice,
   // Before examples are read, which may take long.
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Device> device,
                       openDevice(request.device, request.run.observer));
+  KF_RETURN_IF_ERROR(checkTrainsOn(device->name()));
   const TrainingSources sources = {
       .device = [&](const DeviceChoice &, Observer *)
           -> Result<std::unique_ptr<Device>> { return std::move(device); },
       .programs = compileTraining(choice),
       .embedded = carried.open};
   auto openTrained =
-      [&](int64_t rows,
-          int64_t length) -> Result<std::unique_ptr<TrainingModel>> {
+      [&](int64_t rows, int64_t length,
+          uint64_t seed) -> Result<std::unique_ptr<TrainingModel>> {
     training.rows = rows;
     training.length = length;
+    training.seed = seed;
     KF_ASSIGN_OR_RETURN(std::unique_ptr<CompiledTrainingModel> model,
                         CompiledTrainingModel::open(training, sources));
     return std::unique_ptr<TrainingModel>(std::move(model));

@@ -8,6 +8,7 @@
 
 #include "runtime/model/Training.h"
 
+#include "runtime/core/JsonText.h"
 #include "runtime/core/Quote.h"
 #include "runtime/model/TensorList.h"
 
@@ -100,6 +101,16 @@ Status TrainingShape::validate() const {
   return optimizer.validate();
 }
 
+Status kf::checkDropout(double dropout) {
+  if (dropout >= 0 && static_cast<float>(dropout) < 1)
+    return Status();
+  const bool isRounded = dropout >= 0 && dropout < 1;
+  return Status::error("--lora-dropout is " +
+                       (isRounded ? jsonText(dropout) + ", which is 1 as f32"
+                                  : spellNumber(dropout)) +
+                       "; a number from 0 to below 1 is expected");
+}
+
 static Result<std::vector<TrainedTensor>>
 listAdapters(const ModelConfig &config, const LoraConfig &lora) {
   if (lora.rank < 1 || lora.rank > config.hiddenSize)
@@ -107,10 +118,7 @@ listAdapters(const ModelConfig &config, const LoraConfig &lora) {
                          " cannot be trained; 1 to " +
                          std::to_string(config.hiddenSize) +
                          ", the hidden size, are possible");
-  // As f32, which programs compute in.
-  if (!(lora.dropout >= 0 && static_cast<float>(lora.dropout) < 1))
-    return Status::error("--lora-dropout is " + spellNumber(lora.dropout) +
-                         "; a number from 0 to below 1 is expected");
+  KF_RETURN_IF_ERROR(checkDropout(lora.dropout));
   KF_ASSIGN_OR_RETURN(const std::vector<LoraModule> modules,
                       findLoraModules(config, lora.targets));
   std::vector<TrainedTensor> trained;

@@ -137,6 +137,10 @@ struct TrainedTensor {
   bool decays = false;
 };
 
+/// An error where adapters cannot be trained with `dropout`, which is from 0 to
+/// below 1 as f32, which programs compute in.
+Status checkDropout(double dropout);
+
 /// What `shape` trains, in the order of its programs' arguments. Errors: those
 /// of its validate() and of findLoraModules(), and adapters that cannot be
 /// trained: of a rank that is not positive, with a dropout that is not from 0

@@ -194,7 +194,8 @@ AnswerText::AnswerText(Options given)
             : options.startsThinking ? State::BeforeThinking
                                      : State::Start) {}
 
-bool AnswerText::advance(AnswerPart &out, bool isEnd) {
+bool AnswerText::advance(AnswerPart &out, Reach reach) {
+  const bool isEnd = reach != Reach::Goes;
   const bool hasTools = options.tools && !options.tools->empty();
   const size_t blanks =
       std::min(pending.find_first_not_of(kBlanks), pending.size());
@@ -275,7 +276,7 @@ bool AnswerText::advance(AnswerPart &out, bool isEnd) {
     if (std::optional<AnswerPart> calls =
             readToolCalls(pending, *options.tools))
       out.add(*calls);
-    else if (!options.isCall)
+    else if (!options.isCall || reach != Reach::IsCut)
       out.content += pending;
     else if (std::optional<ToolCall> call =
                  readCutCall(pending, *options.tools))
@@ -289,14 +290,14 @@ bool AnswerText::advance(AnswerPart &out, bool isEnd) {
 AnswerPart AnswerText::push(std::string_view text) {
   AnswerPart out;
   pending += text;
-  while (advance(out, false)) {
+  while (advance(out, Reach::Goes)) {
   }
   return out;
 }
 
-AnswerPart AnswerText::finish() {
+AnswerPart AnswerText::finish(bool isCut) {
   AnswerPart out;
-  while (advance(out, true)) {
+  while (advance(out, isCut ? Reach::IsCut : Reach::Ends)) {
   }
   return out;
 }

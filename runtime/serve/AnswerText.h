@@ -81,8 +81,9 @@ public:
 
   /// What `text` adds. What may be the begin of a tag or of a call waits.
   AnswerPart push(std::string_view text);
-  /// What is left at the end, calls too.
-  AnswerPart finish();
+  /// What is left at the end, calls too. Where a limit cut the text, what there
+  /// is of a call that it had to be is one.
+  AnswerPart finish(bool isCut);
 
 private:
   enum class State {
@@ -95,9 +96,11 @@ private:
     Call ///< there was the begin of one
   };
 
+  enum class Reach { Goes, Ends, IsCut }; ///< what is behind `pending`
+
   /// Moves what is sure from `pending` to `out`; returns whether the state
   /// changed.
-  bool advance(AnswerPart &out, bool isEnd);
+  bool advance(AnswerPart &out, Reach reach);
 
   Options options;
   State state;

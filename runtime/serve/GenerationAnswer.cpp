@@ -39,7 +39,8 @@ Status GenerationAnswer::advance(size_t number, std::string &events) {
   TextPiece piece = choice.handle->take();
   AnswerPart part = choice.text.push(piece.text);
   if (piece.end && piece.end->ok())
-    part.add(choice.text.finish());
+    part.add(
+        choice.text.finish(finishReasonOf((**piece.end).reason) == "length"));
   part.ids = std::move(piece.ids);
   part.logProbs = std::exchange(choice.waiting, {});
   part.logProbs.insert(part.logProbs.end(),

@@ -93,6 +93,8 @@ static Status apply(Float8Weights float8, ModelFiles &model) {
 Status kf::checkAdapterName(const std::string &name) {
   if (!name.empty() && name.find(':') == std::string::npos)
     return Status();
+  if (name.empty())
+    return Status::error("an adapter has no name; give NAME=PATH");
   return Status::error("an adapter cannot be called " + inQuotes(name) +
                        "; give it a name without ':'");
 }

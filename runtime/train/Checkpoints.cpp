@@ -50,6 +50,7 @@ std::string headText(const CheckpointHead &head) {
   return jsonObject({{"format", jsonText(kFormat)},
                      {"step", jsonText(head.step)},
                      {"time", jsonText(head.time)},
+                     {"owns_result", head.ownsResult ? "true" : "false"},
                      {"model", jsonText(head.model)},
                      {"data", jsonText(head.data)},
                      {"options", "{" + options + "}"}}) +
@@ -70,6 +71,7 @@ Result<CheckpointHead> parseHead(std::string_view text) {
   KF_ASSIGN_OR_RETURN(head.time, reader.text("time", ""));
   if (!head.time.empty())
     KF_RETURN_IF_ERROR(parseLocalTime(head.time).status().in("'time'"));
+  KF_ASSIGN_OR_RETURN(head.ownsResult, reader.boolean("owns_result", false));
   KF_ASSIGN_OR_RETURN(head.model, reader.text("model"));
   KF_ASSIGN_OR_RETURN(head.data, reader.text("data"));
   const json *options = reader.find("options");

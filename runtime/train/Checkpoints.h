@@ -35,6 +35,8 @@ struct CheckpointHead {
   /// The local time that chat templates tell, of the training's begin
   /// (LocalTime.h); empty: unknown.
   std::string time = {};
+  /// Whether files of a result in its folder are this training's.
+  bool ownsResult = false;
   // What has to be the same for training to go on to the same bits:
   std::string model = {}; ///< a digest
   std::string data = {};  ///< a digest

@@ -10,6 +10,7 @@
 
 #include "runtime/adapter/PeftAdapter.h"
 #include "runtime/core/Exceptions.h"
+#include "runtime/core/Lines.h"
 #include "runtime/core/Quote.h"
 #include "runtime/core/SamplingMath.h"
 #include "runtime/core/UsableThreads.h"
@@ -60,7 +61,7 @@ TrainingShape CompiledTrainingModel::shapeOf(TrainingPart part) const {
   return ::shapeOf(options, part);
 }
 
-static Status checkTrainsOn(std::string_view device) {
+Status kf::checkTrainsOn(std::string_view device) {
   return device == "vulkan"
              ? Status::error("models are not trained on vulkan yet; use "
                              "--device=cpu or cuda")
@@ -567,9 +568,21 @@ Status CompiledTrainingModel::saveModel(const std::string &path) {
     written[tensors[i].name] =
         isTransposed[tensors[i].key] ? transposed(value) : std::move(value);
   }
-  KF_RETURN_IF_ERROR(writeSafetensors(path + "/model.safetensors", written,
+  KF_RETURN_IF_ERROR(writeSafetensors(path + "/" + kWeightsFile, written,
                                       {.metadata = {{"format", "pt"}}}));
   namespace fs = std::filesystem;
+  // Of another model that was there, nothing stays beside these weights.
+  for (const std::string &name : resultFilesIn(path, /*ofModel=*/true)) {
+    const fs::path to = fs::path(path) / name;
+    if (name == kWeightsFile ||
+        (!options.model.path.empty() &&
+         fs::equivalent(fs::path(options.model.path) / name, to, error)))
+      continue;
+    fs::remove(to, error);
+    if (error)
+      return Status::error("cannot remove " + quotePath(to.string()) + ": " +
+                           error.message());
+  }
   if (!options.model.path.empty())
     for (const char *name : kFilesBesideWeights) {
       const fs::path from = fs::path(options.model.path) / name;

@@ -74,6 +74,9 @@ struct TrainingSources {
   OpenEmbedded embedded = nullptr; ///< null: the program carries no model
 };
 
+/// An error where nothing is trained on devices of this name (Device::name()).
+Status checkTrainsOn(std::string_view device);
+
 /// An error where nothing is trained as `options` say, whichever the model: on
 /// a device that trains nothing, or all weights, some of which are kept in 8
 /// bits.

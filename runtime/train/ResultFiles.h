@@ -13,9 +13,13 @@
 #ifndef KF_RUNTIME_TRAIN_RESULTFILES_H
 #define KF_RUNTIME_TRAIN_RESULTFILES_H
 
+#include <string>
 #include <vector>
 
 namespace kf {
+
+/// The weights of a model that is written.
+inline constexpr const char *kWeightsFile = "model.safetensors";
 
 /// What a model has beside its weights and config.json, and its copy with new
 /// weights as well.
@@ -29,16 +33,10 @@ inline constexpr const char *kFilesBesideWeights[] = {"generation_config.json",
                                                       "merges.txt",
                                                       "chat_template.jinja"};
 
-/// All files of a model, or of an adapter, that a result takes the place of.
-inline std::vector<const char *> resultFiles(bool ofModel) {
-  if (!ofModel)
-    return {"adapter_config.json", "adapter_model.safetensors"};
-  std::vector<const char *> names = {"config.json", "model.safetensors",
-                                     "model.safetensors.index.json"};
-  for (const char *name : kFilesBesideWeights)
-    names.push_back(name);
-  return names;
-}
+/// Names of the files in `folder` that are of a model, with the shards of its
+/// weights, or of an adapter: a result takes their place. None where the folder
+/// cannot be read.
+std::vector<std::string> resultFilesIn(const std::string &folder, bool ofModel);
 
 } // namespace kf
 

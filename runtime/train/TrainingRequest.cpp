@@ -53,9 +53,7 @@ Status TrainingRequest::completeAdapter() {
   lora->alpha = alpha.value_or(2 * static_cast<double>(*rank));
   lora->rankStabilized = rankStabilized;
   lora->dropout = dropout.value_or(0);
-  if (!(lora->dropout >= 0 && static_cast<float>(lora->dropout) < 1))
-    return Status::error("--lora-dropout is " + spellNumber(lora->dropout) +
-                         "; a number from 0 to below 1 is expected");
+  KF_RETURN_IF_ERROR(checkDropout(lora->dropout));
   lora->targets = targets;
   if (targets.empty())
     lora->targets.emplace_back(kAllLinear);

@@ -103,6 +103,9 @@ Status TrainingRun::findCheckpoint() {
       return Status::error(output +
                            " has checkpoints of a training, of which " +
                            quotePath(last) + " is none; give another --output");
+    // A later checkpoint may know of a result that this one does not.
+    const std::optional<CheckpointHead> newest = checkpoints.newest();
+    head.ownsResult = newest && (newest->ownsResult || begun->ownsResult);
     return Status();
   }
   begun = checkpoints.newest();
@@ -112,20 +115,30 @@ Status TrainingRun::findCheckpoint() {
                              "out, or give another --output",
                          StatusCode::NotFound);
   last = checkpoints.pathOf(begun->step);
+  head.ownsResult = begun->ownsResult;
   return Status();
 }
 
-/// What a training goes on from is beside its own result: that may be replaced.
+/// Files that this training has not written stay.
 Status TrainingRun::checkReplaced() const {
-  if (options.force || !checkpoints.steps().empty())
+  if (options.force || head.ownsResult)
     return Status();
-  for (const char *name : resultFiles(options.fullModel.has_value())) {
-    std::error_code ignored;
-    if (std::filesystem::exists(options.output + "/" + name, ignored))
-      return Status::error(quotePath(options.output + "/" + name) +
-                           " is there already, and the result would replace "
-                           "it; give --force, or another --output");
-  }
+  const std::vector<std::string> found =
+      resultFilesIn(options.output, options.fullModel.has_value());
+  if (found.empty())
+    return Status();
+  return Status::error(quotePath(options.output + "/" + found.front()) +
+                       " is there already, and the result would replace "
+                       "it; give --force, or another --output");
+}
+
+/// A checkpoint of step `head.step`. The last one says that the result, which
+/// is written behind it, is the training's own.
+Status TrainingRun::saveCheckpoint() {
+  if (head.step == allSteps)
+    head.ownsResult = checkReplaced().ok();
+  KF_RETURN_IF_ERROR(checkpoints.save(*trained, head));
+  last = checkpoints.pathOf(head.step);
   return Status();
 }
 
@@ -331,7 +344,8 @@ TrainingRun::open(const ModelFiles &files, TrainingRunOptions options,
   KF_RETURN_IF_ERROR(run->readData(files));
   KF_RETURN_IF_ERROR(run->describeTraining(files));
   run->warnOfWarmup();
-  KF_ASSIGN_OR_RETURN(run->trained, open(run->options.batch, run->length));
+  KF_ASSIGN_OR_RETURN(run->trained,
+                      open(run->options.batch, run->length, run->options.seed));
   if (run->begun) {
     KF_RETURN_IF_ERROR(loadCheckpoint(run->last, *run->begun, *run->trained));
     run->note("goes on from " + quotePath(run->last));
@@ -357,16 +371,14 @@ Status TrainingRun::run(TrainingListener &listener) try {
                               .save =
                                   [this](int64_t step) {
                                     head.step = step;
-                                    KF_RETURN_IF_ERROR(
-                                        checkpoints.save(*trained, head));
-                                    last = checkpoints.pathOf(step);
-                                    return Status();
+                                    return saveCheckpoint();
                                   },
                               .cancelled = options.cancelled};
   loop.learningRate.steps = allSteps;
   KF_RETURN_IF_ERROR(train(*trained, batches,
                            heldBatches ? &*heldBatches : nullptr, loop,
                            listener));
+  KF_RETURN_IF_ERROR(checkReplaced());
   KF_RETURN_IF_ERROR(trained->save(options.output));
   return options.fullModel && options.fullModel->empty() && options.saveEmbedded
              ? options.saveEmbedded(options.output)

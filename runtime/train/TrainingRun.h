@@ -80,9 +80,9 @@ typedOptions(const std::optional<LoraConfig> &lora,
 Status checkReadFiles(const TrainingRunOptions &options);
 
 /// Opens the model that is trained, for batches of `rows` rows of `length`
-/// tokens.
+/// tokens. `seed` is the training's, a checkpoint's where it goes on from one.
 using OpenTrainingModel = std::function<Result<std::unique_ptr<TrainingModel>>(
-    int64_t rows, int64_t length)>;
+    int64_t rows, int64_t length, uint64_t seed)>;
 
 /// One thread.
 class TrainingRun {
@@ -106,7 +106,8 @@ public:
   const std::string &templateTime() const { return head.time; }
 
   /// Trains, as train() does, and writes the result to `output`. Cancelled, it
-  /// has written a checkpoint of all whole steps.
+  /// has written a checkpoint of all whole steps. Errors besides: files that
+  /// the result would replace have come meanwhile, without `force`.
   Status run(TrainingListener &listener);
 
 private:
@@ -114,6 +115,7 @@ private:
       : options(std::move(options)), checkpoints(std::move(checkpoints)) {}
   Status findCheckpoint();
   Status checkReplaced() const;
+  Status saveCheckpoint();
   Status chooseTime();
   Status readData(const ModelFiles &files);
   Status describeTraining(const ModelFiles &files);

@@ -13,15 +13,26 @@
 #include "runtime/core/Json.h"
 #include "runtime/core/MappedFile.h"
 
+#include <filesystem>
+
 using namespace kf;
 
+/// By its name.
+static bool hasObjectLines(const std::string &path) {
+  std::string ending = std::filesystem::path(path).extension().string();
+  for (char &c : ending)
+    if (c >= 'A' && c <= 'Z')
+      c += 'a' - 'A';
+  return ending == ".jsonl" || ending == ".ndjson";
+}
+
 Result<std::vector<std::string>> kf::readDocuments(const std::string &path) {
-  if (path.ends_with(".jsonl"))
+  KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
+  if (hasObjectLines(path))
     return Status::error(quotePath(path) +
                          " has a JSON object a line, and texts are expected; "
                          "give a file of one text, or a .json file with an "
                          "array of texts");
-  KF_ASSIGN_OR_RETURN(MappedFile file, MappedFile::open(path));
   if (!path.ends_with(".json"))
     return std::vector<std::string>{std::string(file.text())};
   Result<JsonDocument> parsed = parseJson(file.text());

@@ -47,7 +47,7 @@ void TrainFlags::addDataTo(OptionParser &parser) {
               "the folder for the result and for checkpoints");
   parser.flag({"force", 'f'}, request.run.force,
               "the result may replace files of a model or of an adapter that "
-              "the folder has already");
+              "the folder has from elsewhere");
   parser.text({"eval-data", 0, "FILE"}, request.run.evalData,
               "examples, as --data has them, whose loss is measured at the end "
               "and every --eval-every steps");

@@ -145,8 +145,9 @@ def frozen(shape):
     return make_input("", WEIGHT, shape, "bf16")
 
 
-# What is weighed by the last argument and summed up.
 def philox(counter, key):
+    counter = [word % 2**32 for word in counter]
+    key = [word % 2**32 for word in key]
     for _ in range(10):
         a, b = 0xD2511F53 * counter[0], 0xCD9E8D57 * counter[2]
         words = (b >> 32) ^ counter[1] ^ key[0], b, (a >> 32) ^ counter[3] ^ key[1], a
@@ -167,6 +168,7 @@ def dropout(x, draw, p):
     return torch.where(kept, x / (1 - p), 0.0)
 
 
+# What is weighed by the last argument and summed up.
 RESULTS = {
     "addf": torch.add, "subf": torch.sub, "mulf": torch.mul,
     "maximumf": torch.maximum, "minimumf": torch.minimum,

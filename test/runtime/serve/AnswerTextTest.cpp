@@ -21,20 +21,20 @@ named(std::initializer_list<std::string> tools) {
 
 /// What comes of `text`, pushed in pieces of `size` bytes.
 AnswerPart split(const AnswerText::Options &options, const std::string &text,
-                 size_t size) {
+                 size_t size, bool isCut) {
   AnswerText splitter(options);
   AnswerPart all;
   for (size_t at = 0; at < text.size(); at += size)
     all.add(splitter.push(std::string_view(text).substr(at, size)));
-  all.add(splitter.finish());
+  all.add(splitter.finish(isCut));
   return all;
 }
 
 void expectParts(const AnswerText::Options &options, const std::string &text,
                  const std::string &reasoning, const std::string &content,
-                 const std::vector<ToolCall> &calls = {}) {
+                 const std::vector<ToolCall> &calls = {}, bool isCut = true) {
   for (size_t size : {1, 2, 3, 7, 1000}) {
-    const AnswerPart parts = split(options, text, size);
+    const AnswerPart parts = split(options, text, size, isCut);
     EXPECT_EQ(parts.reasoning, reasoning) << text << " by " << size;
     EXPECT_EQ(parts.content, content) << text << " by " << size;
     EXPECT_EQ(parts.calls, calls) << text << " by " << size;
@@ -131,6 +131,18 @@ TEST(AnswerText, CallsThatAreCutOff) {
   expectParts(one, R"(<tool_call>{"name": "go"})", "", "",
               {{.name = "go", .arguments = "{}"}});
   expectParts(one, "<tool", "", "", {{.name = "go", .arguments = ""}});
+}
+
+TEST(AnswerText, CallsThatAStopTextEnds) {
+  const AnswerText::Options go{.tools = named({"go"}), .isCall = true};
+  const std::string call =
+      R"(<tool_call>{"name": "go", "arguments": {"a": 1}})";
+  for (const char *behind : {"\"arg", "{\"a", "1}"}) {
+    const std::string text = call.substr(0, call.find(behind));
+    expectParts(go, text, "", text, {}, /*isCut=*/false);
+  }
+  expectParts(go, call, "", "", {{.name = "go", .arguments = R"({"a": 1})"}},
+              /*isCut=*/false);
 }
 
 TEST(AnswerText, WhatIsNoCallIsContent) {

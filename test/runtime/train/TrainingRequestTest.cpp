@@ -69,6 +69,8 @@ TEST(TrainingRequestTest, Errors) {
            {[](auto &r) { r.rank.reset(); }, "give --lora RANK"},
            {[](auto &r) { r.targets = {""}; }, "--lora-targets has an empty"},
            {[](auto &r) { r.dropout = 1; }, "--lora-dropout is 1; a number"},
+           {[](auto &r) { r.dropout = 0.99999999; },
+            "--lora-dropout is 0.99999999, which is 1 as f32; a number"},
            {[](auto &r) { r.momentum = 0.5; }, "--momentum is for --optimizer"},
            {[](auto &r) { r.beta1 = 1; }, "--beta1 is 1; a number"},
            {[](auto &r) { r.rate = NAN; }, "--learning-rate is nan; a finite"},

@@ -74,9 +74,10 @@ protected:
   Result<std::unique_ptr<TrainingRun>> open(TrainingRunOptions options) {
     return TrainingRun::open(
         model, std::move(options),
-        [&](int64_t rows,
-            int64_t length) -> Result<std::unique_ptr<TrainingModel>> {
+        [&](int64_t rows, int64_t length,
+            uint64_t seed) -> Result<std::unique_ptr<TrainingModel>> {
           ++opened;
+          openedSeed = seed;
           return std::unique_ptr<TrainingModel>(
               std::make_unique<FakeTrainingModel>(
                   rows, length, static_cast<size_t>(model.config.vocabSize)));
@@ -98,6 +99,7 @@ protected:
   Notes notes;
   Listener listener;
   int opened = 0;
+  uint64_t openedSeed = 0; ///< of the last one
 };
 
 TEST_F(TrainingRunTest, TrainsForEpochs) {
@@ -263,7 +265,8 @@ TEST_F(TrainingRunTest, FilesThatAreNoTrainingsStay) {
   ASSERT_TRUE(open(options).ok()) << "an adapter replaces no model";
   options.fullModel = "model";
   for (const char *name :
-       {"config.json", "tokenizer.json", "model.safetensors.index.json"}) {
+       {"config.json", "tokenizer.json", "model.safetensors.index.json",
+        "model-00001-of-00002.safetensors"}) {
     std::filesystem::remove_all(folder.path("out"));
     std::filesystem::create_directory(folder.path("out"));
     folder.write("out/" + std::string(name), "{}");
@@ -285,6 +288,49 @@ TEST_F(TrainingRunTest, FilesThatAreNoTrainingsStay) {
   options.force = false;
   options.resume = "";
   EXPECT_TRUE(open(options).ok());
+}
+
+TEST_F(TrainingRunTest, FilesThatHaveComeMeanwhileStay) {
+  TrainingRunOptions options = optionsOf(listener);
+  auto run = open(options);
+  ASSERT_TRUE(run.ok()) << run.message();
+  const char *config = "out/adapter_config.json";
+  folder.write(config, "{}");
+  EXPECT_TRUE(failsWith((*run)->run(listener),
+                        "adapter_config.json' is there already"));
+  (*run).reset();
+  options.resume = "";
+  EXPECT_TRUE(failsWith(open(options).status(),
+                        "adapter_config.json' is there already"));
+  std::filesystem::remove(folder.path(config));
+  EXPECT_TRUE(open(options).ok());
+}
+
+TEST_F(TrainingRunTest, AnEarlierCheckpointMayReplaceTheResultBehindIt) {
+  TrainingRunOptions options = optionsOf(listener);
+  options.saveEvery = 1;
+  options.keep = 0;
+  (void)statesOf(options, listener);
+  folder.write("out/adapter_config.json", "{}"); // as the model would
+  options.resume = folder.path("out/checkpoint-1");
+  EXPECT_TRUE(open(options).ok());
+  options.output = folder.path("other");
+  std::filesystem::create_directory(options.output);
+  folder.write("other/adapter_config.json", "{}");
+  EXPECT_TRUE(failsWith(open(options).status(),
+                        "adapter_config.json' is there already"));
+}
+
+TEST_F(TrainingRunTest, AnySeedIsTheCheckpoints) {
+  TrainingRunOptions options = optionsOf(listener);
+  options.seed = 17;
+  options.anySeed = true;
+  (void)statesOf(options, listener);
+  EXPECT_EQ(openedSeed, 17u);
+  options.seed = 18;
+  options.resume = "";
+  EXPECT_TRUE(open(options).ok());
+  EXPECT_EQ(openedSeed, 17u);
 }
 
 TEST_F(TrainingRunTest, StepsThatCannotBeCounted) {

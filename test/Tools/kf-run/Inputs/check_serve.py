@@ -648,12 +648,17 @@ def formats():
             assert call["function"]["name"] in names, call
             assert json.loads(call["function"]["arguments"])["to"] in ("home", "away"), call
         # One that max_tokens cuts off is the call with what there is of it.
-        cut = s.post(chat, messages=say("Go!"), tools=tools, tool_choice="required",
-                     max_tokens=12, temperature=0)["choices"][0]
-        assert cut["finish_reason"] == "length", cut
-        assert cut["message"]["content"] is None or not cut["message"]["content"], cut
-        for call in cut["message"].get("tool_calls", []):
-            assert call["function"]["name"] in {"go", "run"}, cut
+        forced = {"messages": say("Go!"), "tools": tools, "max_tokens": 12, "temperature": 0,
+                  "tool_choice": {"type": "function", "function": {"name": "run"}}}
+        cut = s.post(chat, **forced)["choices"][0]
+        assert cut["finish_reason"] == "length" and not cut["message"]["content"], cut
+        call, = cut["message"]["tool_calls"]
+        assert call["function"]["name"] == "run", cut
+        # One that a stop text cuts off is none.
+        forced["max_tokens"] = 200
+        cut = s.post(chat, stop=["arg", "param"], **forced)["choices"][0]
+        assert cut["finish_reason"] == "stop" and not cut["message"].get("tool_calls"), cut
+        assert "run" in cut["message"]["content"], cut
         # The tokens of a call come with it.
         request = {"messages": say("Go!"), "tools": tools, "tool_choice": "required",
                    "max_tokens": 400, "logprobs": True, "temperature": 0}

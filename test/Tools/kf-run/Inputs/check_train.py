@@ -151,6 +151,14 @@ assert code == 0, (code, err)
 assert state("ended", STEPS) == state("whole", STEPS)
 same(lines("ended"), lines("whole"))
 
+# A seed that was drawn is a checkpoint's, for what drops out as well.
+code, out, err = run(*command("drawn", "--seed", "-1"))
+assert code == 0, (code, err)
+shutil.copytree("drawn", "again")
+code, out, err = run(*command("again", "--resume=again/checkpoint-9", "--seed", "-1"))
+assert code == 0, (code, err)
+assert state("again", STEPS) == state("drawn", STEPS)
+
 # What differs is named.
 for more, line in (
     (["--seed", "1"], "was made with --seed '0', and now it is '1'"),
@@ -169,13 +177,25 @@ code, out, err = run(*command("other", "--resume=other/checkpoint-9"))
 assert code == 0, (code, err)
 assert state("other", STEPS) == state("whole", STEPS)
 
-# All weights of the model, which is one of its own then.
+# All weights of the model, which is one of its own then: of another that was there
+# nothing stays.
+os.mkdir("full")
+foreign = (
+    "added_tokens.json",
+    "model.safetensors.index.json",
+    "model-00001-of-00001.safetensors",
+)
+for name in foreign + ("notes.txt",):
+    with open(os.path.join("full", name), "w") as file:
+        file.write("{}")
 code, out, err = run(
     kf_run, "train", "--data", "few.jsonl", "--full", "--output", "full",
     "--batch", "2", "--length", "32", "--steps", "4", "--learning-rate", "1e-4",
-    "--print-every", "1",
+    "--print-every", "1", "--force",
 )  # fmt: skip
 assert code == 0 and "wrote the model 'full'" in out, (code, out, err)
+assert not set(foreign) & set(os.listdir("full")), os.listdir("full")
+assert os.path.exists("full/notes.txt")
 losses = [float(loss) for loss in re.findall(r"loss ([0-9.]+),", out)]
 assert losses[3] < losses[0], out
 code, text, err = run(kf_run, "generate", "full", "-p", "The fox", "-n", "4")
