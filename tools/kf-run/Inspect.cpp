@@ -258,8 +258,8 @@ std::string ranksText(const RankFacts &facts) {
   const StageConfig &stage = facts.config.stage;
   const std::string each =
       facts.rank ? "\nrank " + std::to_string(*facts.rank) + ", stage " +
-                       std::to_string(stage.number) + " of " +
-                       std::to_string(stage.count)
+                       std::to_string(stage.number) + " of 0 to " +
+                       std::to_string(stage.count - 1)
                  : "\neach of " + std::to_string(facts.ranks) + " ranks";
   TextTable sizes(/*right=*/false);
   addSizes(sizes, facts.config);

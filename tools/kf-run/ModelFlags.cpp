@@ -57,6 +57,10 @@ void ModelFlags::addRanksTo(OptionParser &parser) {
       return Status::error("--tensor-parallel and --pipeline-parallel share "
                            "the model out in two ways, and ranks of both at "
                            "once are not supported; leave one of them out");
+    if (alone > 1 && stagesGiven == 1 && !ranksGiven)
+      return Status::error(
+          "--pipeline-parallel 1, and the launcher has started " +
+          std::to_string(alone) + " ranks; give their number, or leave it out");
     const bool isCut = stagesGiven && stagesGiven != 1;
     parallelism = isCut ? Parallelism::Pipeline : Parallelism::Tensor;
     ranks = isCut ? *stagesGiven : ranksGiven.value_or(alone);
