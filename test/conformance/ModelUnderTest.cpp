@@ -58,12 +58,14 @@ Result<Executable> kf::test::compileOnce(const std::string &model,
                                          const ModelConfig &config,
                                          const WeightSource &weights,
                                          const StepShape &shape) {
-  using Key = std::tuple<std::string, std::string, int64_t, int64_t, StepShape>;
+  // Ranks and stages by themselves: a part of two is not a stage of two.
+  using Key = std::tuple<std::string, std::string, int64_t, int64_t, int64_t,
+                         StepShape>;
   static std::map<Key, Executable> compiled;
   static std::mutex compiling;
   std::lock_guard<std::mutex> lock(compiling);
-  auto key =
-      std::tuple(model, target, config.rankCount(), config.stage.number, shape);
+  auto key = std::tuple(model, target, config.ranks, config.stage.count,
+                        config.stage.number, shape);
   if (auto found = compiled.find(key); found != compiled.end())
     return found->second;
   mlir::DialectRegistry registry;
