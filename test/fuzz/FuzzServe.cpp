@@ -93,24 +93,37 @@ static void checkEmbeddings(const Result<EmbeddingRequest> &parsed) {
       require(!std::get<std::string>(input).empty());
 }
 
-/// A text gives the same in one piece and byte by byte, and loses nothing but
-/// blanks and tags.
+/// What a text that ends, or that a limit cut, says: the same in one piece and
+/// byte by byte.
+static AnswerPart readText(std::string_view text,
+                           const AnswerText::Options &options, bool isCut) {
+  AnswerText whole(options), bytes(options);
+  AnswerPart first = whole.push(text), second;
+  first.add(whole.finish(isCut));
+  for (size_t i = 0; i < text.size(); ++i)
+    second.add(bytes.push(text.substr(i, 1)));
+  second.add(bytes.finish(isCut));
+  require(first.content == second.content &&
+          first.reasoning == second.reasoning && first.calls == second.calls);
+  return first;
+}
+
+/// A text loses nothing but blanks and tags. One that has to be a call and was
+/// cut calls no tool but those that there are.
 static void checkText(std::string_view text, bool thinks) {
   const auto tools = std::make_shared<const std::vector<std::string>>(
       std::initializer_list<std::string>{"f", "g"});
-  const AnswerText::Options options{.splitsThinking = thinks, .tools = tools};
-  AnswerText whole(options), bytes(options);
-  AnswerPart first = whole.push(text), second;
-  first.add(whole.finish());
-  for (size_t i = 0; i < text.size(); ++i)
-    second.add(bytes.push(text.substr(i, 1)));
-  second.add(bytes.finish());
-  require(first.content == second.content &&
-          first.reasoning == second.reasoning && first.calls == second.calls);
-  for (const ToolCall &call : first.calls)
+  const AnswerPart answer = readText(
+      text, {.splitsThinking = thinks, .tools = tools}, /*isCut=*/false);
+  for (const ToolCall &call : answer.calls)
     require(parseJson(call.arguments).ok());
-  if (!thinks && first.calls.empty())
-    require(first.content == text);
+  if (!thinks && answer.calls.empty())
+    require(answer.content == text);
+  const AnswerPart forced =
+      readText(text, {.splitsThinking = thinks, .tools = tools, .isCall = true},
+               /*isCut=*/true);
+  for (const ToolCall &call : forced.calls)
+    require(call.name == "f" || call.name == "g");
 }
 
 /// Headers are lines, and what is answered to them is no more lines than it is
