@@ -67,11 +67,8 @@ public:
     for (Value result : kernel.getYield().getOperands())
       if (!isOutliers(result) && failed(addBytes(tensorType(result))))
         return std::nullopt;
-    for (auto append : kernel.getBody().getOps<KVAppendOp>())
-      if (failed(addAppended(append)))
-        return std::nullopt;
-    for (auto delta : kernel.getBody().getOps<GatedDeltaOp>())
-      if (failed(addStates(delta)))
+    for (auto op : kernel.getBody().getOps<WorkOpInterface>())
+      if (failed(addRows(op.getCacheBytes())))
         return std::nullopt;
     return work.bytes;
   }
@@ -119,25 +116,18 @@ private:
   LogicalResult addOperand(BlockArgument argument) {
     SmallVector<RankedTensorType> parts;
     for (OpOperand &use : argument.getUses()) {
-      if (auto product = dyn_cast<ExpertMatmulOp>(use.getOwner());
-          product && product.getW() == argument) {
-        parts.push_back(readExperts(product));
-        continue;
-      }
-      auto matmul = dyn_cast<MatmulOp>(use.getOwner());
-      if (isa<tensor::DimOp>(use.getOwner()) ||
-          (matmul && matmul.getOutliers() == use.get()))
-        continue;
-      if (auto slice = dyn_cast<tensor::ExtractSliceOp>(use.getOwner())) {
-        parts.push_back(slice.getType());
-        continue;
-      }
-      auto lookup = dyn_cast<EmbeddingOp>(use.getOwner());
-      if (!lookup || lookup.getTable() != argument)
-        return addBytes(tensorType(argument));
-      auto rows = tensorType(lookup.getResult());
-      parts.push_back(getRowsOf(rows, rows.getShape().drop_front(),
-                                tensorType(argument).getElementType()));
+      const RankedTensorType whole = tensorType(argument);
+      RankedTensorType part = whole;
+      if (auto op = dyn_cast<WorkOpInterface>(use.getOwner()))
+        part = op.getPartRead(use);
+      else if (auto slice = dyn_cast<tensor::ExtractSliceOp>(use.getOwner()))
+        part = slice.getType();
+      else if (isa<tensor::DimOp>(use.getOwner()))
+        part = {};
+      if (part == whole)
+        return addBytes(whole);
+      if (part)
+        parts.push_back(part);
     }
     for (RankedTensorType part : parts)
       if (failed(addBytes(part)))
@@ -145,36 +135,12 @@ private:
     return success();
   }
 
-  /// The weights of as many experts as rows choose, at most: of all, where the
-  /// number of rows is not known.
-  static RankedTensorType readExperts(ExpertMatmulOp op) {
-    auto w = tensorType(op.getW()), experts = tensorType(op.getExperts());
-    SmallVector<int64_t> shape(w.getShape());
-    if (experts.hasStaticShape())
-      shape[1] = std::min(shape[1], experts.getNumElements());
-    return w.clone(shape);
-  }
-
-  /// What is written to a cache.
-  LogicalResult addAppended(KVAppendOp append) {
-    auto k = tensorType(append.getK());
-    const uint64_t rows = k.isDynamicDim(0) ? 1 : k.getDimSize(0);
-    FailureOr<SizedCount> written =
-        perRow(k, times(rows, positionBytes(append.getCache().getType())));
-    if (failed(written))
-      return failure();
-    work.bytes += *written;
-    return success();
-  }
-
-  /// The states of a step's sequences, which are read and written.
-  LogicalResult addStates(GatedDeltaOp delta) {
-    auto states = tensorType(delta.getStates());
-    StateCacheType cache = delta.getCache().getType();
-    const uint64_t each = times(times(cache.getHeads(), cache.getElements()),
-                                2 * sizeof(float)),
-                   count = states.isDynamicDim(0) ? 1 : states.getDimSize(0);
-    FailureOr<SizedCount> moved = perRow(states, times(count, each));
+  LogicalResult addRows(const RowBytes &each) {
+    if (!each.tensor)
+      return success();
+    const RankedTensorType type = tensorType(each.tensor);
+    const uint64_t rows = type.isDynamicDim(0) ? 1 : type.getDimSize(0);
+    FailureOr<SizedCount> moved = perRow(type, times(rows, each.bytes));
     if (failed(moved))
       return failure();
     work.bytes += *moved;
@@ -187,16 +153,6 @@ private:
       return failure();
     sum += *count * each;
     return success();
-  }
-
-  /// Bytes of one position of a cache, keys and values of all heads.
-  static uint64_t positionBytes(KVCacheType cache) {
-    const uint64_t elements = times(2 * cache.getKvHeads(), cache.getHeadDim());
-    if (auto quant = dyn_cast<QuantType>(cache.getType())) {
-      const ::kf::BlockFormat &storage = getStorage(quant.getFormat());
-      return times(elements / storage.elements, storage.bytes);
-    }
-    return times(elements, cache.getType().getIntOrFloatBitWidth() / 8);
   }
 
   LogicalResult addProduct(ProductOpInterface op) {
@@ -244,7 +200,7 @@ private:
     keys.positions = positions.getArgNumber();
     keys.sequences = sequences.getArgNumber();
     keys.window = {op.getWindow().value_or(0), op.getChunked()};
-    keys.bytesPerKey = positionBytes(cache);
+    keys.bytesPerKey = getPositionBytes(cache);
     keys.flopsPerKey = times(4 * q.getDimSize(1), q.getDimSize(2));
     work.keys = keys;
     return success();
@@ -255,7 +211,7 @@ private:
         .Case([&](MatmulOp matmul) {
           return matmul.isOfMatrices() ? addProduct(matmul) : failure();
         })
-        .Case([&](ExpertMatmulOp product) { return addProduct(product); })
+        .Case([&](ProductOpInterface product) { return addProduct(product); })
         .Case([&](MlpOp mlp) { return addMlp(mlp); })
         .Case([&](CacheAttentionInterface attention) {
           return addAttention(attention);

@@ -328,6 +328,10 @@ LogicalResult KVAppendOp::verify() {
   return success();
 }
 
+RowBytes KVAppendOp::getCacheBytes() {
+  return {getK(), getPositionBytes(getCache().getType())};
+}
+
 SmallVector<utils::IteratorType> KVAppendOp::getLoopTypes() {
   return {parallel()};
 }

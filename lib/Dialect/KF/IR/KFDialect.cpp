@@ -17,6 +17,7 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <cmath>
 
@@ -122,6 +123,18 @@ const ::kf::BlockFormat &mlir::kf::getStorage(BlockFormat format) {
              StringRef(::kf::nameOf(description.type)) &&
          "block formats have the order of kBlockFormats");
   return description;
+}
+
+uint64_t mlir::kf::getPositionBytes(KVCacheType cache) {
+  const uint64_t elements = llvm::SaturatingMultiply<uint64_t>(
+      2 * cache.getKvHeads(), cache.getHeadDim());
+  if (auto quant = dyn_cast<QuantType>(cache.getType())) {
+    const ::kf::BlockFormat &storage = getStorage(quant.getFormat());
+    return llvm::SaturatingMultiply<uint64_t>(elements / storage.elements,
+                                              storage.bytes);
+  }
+  return llvm::SaturatingMultiply<uint64_t>(
+      elements, cache.getType().getIntOrFloatBitWidth() / 8);
 }
 
 Type mlir::kf::getElementType(MLIRContext *context, ::kf::DataType type) {

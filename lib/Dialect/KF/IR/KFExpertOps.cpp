@@ -159,10 +159,14 @@ SmallVector<AffineMap> ExpertMatmulOp::getLoopMaps() {
   return maps;
 }
 
-ElementWork ExpertMatmulOp::getElementWork() {
-  const uint64_t matrices = getGlu() ? 2 : 1;
-  return {getResult(),
-          2 * matrices * uint64_t(tensorType(getW()).getShape().back())};
+RankedTensorType ExpertMatmulOp::getPartRead(OpOperand &operand) {
+  const RankedTensorType type = tensorType(operand.get());
+  const RankedTensorType experts = tensorType(getExperts());
+  if (operand.get() != getW() || !experts.hasStaticShape())
+    return type;
+  SmallVector<int64_t> shape(type.getShape());
+  shape[1] = std::min(shape[1], experts.getNumElements());
+  return type.clone(shape);
 }
 
 int64_t ExpertMatmulOp::countExperts() {

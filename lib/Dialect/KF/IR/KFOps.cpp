@@ -78,6 +78,14 @@ static void printReduceKind(OpAsmPrinter &printer, Operation *,
 // embedding
 //===----------------------------------------------------------------------===//
 
+RankedTensorType EmbeddingOp::getPartRead(OpOperand &operand) {
+  const RankedTensorType type = tensorType(operand.get());
+  if (operand.get() != getTable())
+    return type;
+  const RankedTensorType rows = tensorType(getResult());
+  return getRowsOf(rows, rows.getShape().drop_front(), type.getElementType());
+}
+
 LogicalResult EmbeddingOp::inferReturnTypes(MLIRContext *context,
                                             std::optional<Location> loc,
                                             Adaptor adaptor,
@@ -139,6 +147,11 @@ LogicalResult MatmulOp::inferReturnTypes(MLIRContext *context,
                      : x.getElementType();
   types.push_back(getRowsOf(x, shape, element));
   return success();
+}
+
+RankedTensorType MatmulOp::getPartRead(OpOperand &operand) {
+  return operand.get() == getOutliers() ? RankedTensorType()
+                                        : tensorType(operand.get());
 }
 
 bool MatmulOp::isOfMatrices() {

@@ -11,6 +11,7 @@
 #include "runtime/model/ConfigLimits.h"
 
 #include "llvm/Support/CheckedArithmetic.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -100,6 +101,14 @@ LogicalResult GatedDeltaOp::verify() {
     return emitOpError("C9: tile must name a sequence and a head, found ")
            << getTile().size() << " entries";
   return success();
+}
+
+RowBytes GatedDeltaOp::getCacheBytes() {
+  StateCacheType cache = getCache().getType();
+  return {getStates(), llvm::SaturatingMultiply<uint64_t>(
+                           llvm::SaturatingMultiply<uint64_t>(
+                               cache.getHeads(), cache.getElements()),
+                           2 * sizeof(float))};
 }
 
 SmallVector<utils::IteratorType> GatedDeltaOp::getLoopTypes() {

@@ -75,6 +75,12 @@ struct ElementWork {
   uint64_t operations = 0;
 };
 
+/// Bytes for each row of a tensor; none where it is null.
+struct RowBytes {
+  Value tensor;
+  uint64_t bytes = 0;
+};
+
 class Gradients;
 
 } // namespace mlir::kf
@@ -163,6 +169,9 @@ namespace mlir::kf {
 
 /// Storage of a block-quantized format.
 const ::kf::BlockFormat &getStorage(BlockFormat format);
+/// Bytes of one position of a cache, keys and values of all heads; as many as
+/// can be counted where there are more.
+uint64_t getPositionBytes(KVCacheType cache);
 /// The element type of a runtime type: a float or a QuantType; null for others.
 Type getElementType(MLIRContext *context, ::kf::DataType type);
 

@@ -298,6 +298,7 @@ def KF_KVAppendOp : KF_Op<"kv_append", [
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     OperandReads getOperandReads() { return OperandReads::Heads; }
+    RowBytes getCacheBytes();
   }];
 }
 

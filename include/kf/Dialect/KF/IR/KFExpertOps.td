@@ -140,7 +140,9 @@ def KF_ExpertMatmulOp : KF_LoopOp<"expert_matmul",
   ];
   let extraClassDeclaration = [{
     ResultChanges getResultChanges() { return ResultChanges::Elements; }
-    ElementWork getElementWork();
+    /// The weights of as many experts as rows choose, at most: of all, where the
+    /// number of rows is not known.
+    ::mlir::RankedTensorType getPartRead(::mlir::OpOperand &operand);
     /// Scales of the rows of w: none.
     ::mlir::Value getWeightScales() { return {}; }
     /// How many experts there are.

@@ -58,7 +58,7 @@ def KF_WorkOpInterface : OpInterface<"WorkOpInterface"> {
   let cppNamespace = "::mlir::kf";
   let description = [{
     What an op computes, where a number of operations for each element of one
-    tensor says it (countWork).
+    tensor says it, and what it moves (countWork).
   }];
   let methods = [
     InterfaceMethod<[{
@@ -66,7 +66,20 @@ def KF_WorkOpInterface : OpInterface<"WorkOpInterface"> {
         ops that move elements.
       }],
       "::mlir::kf::ElementWork", "getElementWork", (ins), "",
-      [{ return {}; }]>
+      [{ return {}; }]>,
+    InterfaceMethod<[{
+        What is read of an operand's tensor, as a type of so many elements: by
+        default all of it; null: hardly any.
+      }],
+      "::mlir::RankedTensorType", "getPartRead",
+      (ins "::mlir::OpOperand &":$operand), "", [{
+        return ::llvm::cast<::mlir::RankedTensorType>(operand.get().getType());
+      }]>,
+    InterfaceMethod<[{
+        What is written to a cache or, of states, read as well; keys that are
+        read depend on their positions, and are no part of it.
+      }],
+      "::mlir::kf::RowBytes", "getCacheBytes", (ins), "", [{ return {}; }]>
   ];
 }
 

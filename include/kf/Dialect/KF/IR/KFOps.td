@@ -80,6 +80,8 @@ def KF_EmbeddingOp : KF_LoopOp<"embedding", [KF_IntegersInMemory,
   let assemblyFormat = "$ids `,` $table attr-dict `:` type($ids) `,` type($table)";
   let extraClassDeclaration = [{
     bool isCheapToRecompute() { return true; }
+    /// Of the table, the rows that are taken.
+    ::mlir::RankedTensorType getPartRead(::mlir::OpOperand &operand);
   }];
 }
 
@@ -176,6 +178,8 @@ def KF_MatmulOp : KF_LoopOp<"matmul",
   let extraClassDeclaration = [{
     OperandReads getOperandReads() { return OperandReads::NormOfRows; }
     ResultChanges getResultChanges() { return ResultChanges::Elements; }
+    /// Of outliers there are hardly any.
+    ::mlir::RankedTensorType getPartRead(::mlir::OpOperand &operand);
     /// What bounds the gate: nothing.
     ::mlir::kf::GluClampAttr getClampAttr() { return {}; }
     /// Whether x and w are matrices (or w two of them, with glu), as kernels

@@ -108,6 +108,8 @@ def KF_GatedDeltaOp : KF_Op<"gated_delta", [
       return {getA(), static_cast<uint64_t>(7 * getKeyDim() * getValueDim() +
                                             2 * getTaps() * getChannels())};
     }
+    /// Of a sequence, its state, before and after.
+    RowBytes getCacheBytes();
     static int64_t sizeOf(::mlir::Value tensor, unsigned dim) {
       return ::llvm::cast<::mlir::RankedTensorType>(tensor.getType())
           .getDimSize(dim);
