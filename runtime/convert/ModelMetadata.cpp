@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
+#include <tuple>
 
 using namespace kf;
 
@@ -46,6 +47,21 @@ Status checkCaps(const ModelConfig &config) {
   return Status();
 }
 
+/// That what gates of experts are clamped by is what files are silent about.
+Status checkClamp(const ModelConfig &config) {
+  const ExpertFields &fields = familyOf(config.architecture).experts;
+  if (!config.experts.clamp)
+    return Status();
+  const GateClamp &clamp = *config.experts.clamp;
+  for (auto [name, value, usual] :
+       {std::tuple(fields.clampLimit, clamp.limit, fields.defaultClampLimit),
+        std::tuple(fields.clampAlpha, clamp.alpha, fields.defaultClampAlpha)})
+    if (value != usual)
+      return inexpressible(inQuotes(name) + " is " + spellNumber(value) +
+                           " rather than " + spellNumber(usual));
+  return Status();
+}
+
 /// That all layers have experts whose probabilities are as files have them.
 Status checkExperts(const ModelConfig &config) {
   const ExpertFields &fields = familyOf(config.architecture).experts;
@@ -61,7 +77,7 @@ Status checkExperts(const ModelConfig &config) {
         "the probabilities of the experts that are chosen are " +
         std::string(config.experts.normalized ? "" : "not ") +
         "divided by their sum ('norm_topk_prob')");
-  return Status();
+  return checkClamp(config);
 }
 
 /// That layers turn queries and keys by the RoPEs that the file has.
@@ -86,8 +102,12 @@ Status checkRopes(const ModelConfig &config) {
        ropes.sliding->dim != rope->dim))
     return inexpressible("layers with a window scale RoPE, or turn another "
                          "part of heads");
-  if (rope->scaling == RopeConfig::Scaling::Yarn && !rope->truncate)
-    return inexpressible("yarn's bounds are no whole numbers ('truncate')");
+  if (const bool isTruncated = isYarnTruncatedInGguf(config.architecture);
+      rope->scaling == RopeConfig::Scaling::Yarn &&
+      rope->truncate != isTruncated)
+    return inexpressible("yarn's bounds are " +
+                         std::string(isTruncated ? "no " : "") +
+                         "whole numbers ('truncate')");
   if (rope->scaling == RopeConfig::Scaling::LongRope &&
       config.architecture != Architecture::Phi3)
     return inexpressible("RoPE is scaled by longrope");
@@ -188,7 +208,8 @@ void addWindows(const ModelConfig &config, MetadataAdder &add) {
   int64_t window = longestWindow(config);
   // Where readers take it that there is one, no layer has it.
   const bool isImplied = config.architecture == Architecture::Gemma2 ||
-                         config.architecture == Architecture::Cohere2;
+                         config.architecture == Architecture::Cohere2 ||
+                         config.architecture == Architecture::GptOss;
   if (window == 0 && isImplied)
     window = config.maxPositions;
   if (window == 0)

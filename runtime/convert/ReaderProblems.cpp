@@ -27,6 +27,7 @@ constexpr int64_t kReaderLayers = 512, kReaderExperts = 1024;
 struct ReaderArchitecture {
   Architecture architecture;
   bool outputBias = false, mlpBias = false;
+  bool alwaysOutputBias = false;
   bool llama3 = false;   ///< rope_freqs.weight
   bool ownHeads = false; ///< heads need not make up the hidden size
   bool tied = true, untied = true;
@@ -56,6 +57,13 @@ constexpr ReaderArchitecture kReader[] = {
     {.architecture = Qwen2Moe, .tied = false},
     {.architecture = Qwen3Moe, .ownHeads = true},
     {.architecture = Olmoe, .tied = false},
+    {.architecture = GptOss,
+     .outputBias = true,
+     .alwaysOutputBias = true,
+     .ownHeads = true,
+     .tied = false,
+     .windows = true,
+     .alwaysSlides = true},
     {.architecture = SmolLm3, .ownHeads = true},
     {.architecture = Olmo2, .tied = false, .windows = true},
     {.architecture = Starcoder2, .outputBias = true, .mlpBias = true},
@@ -80,6 +88,9 @@ std::vector<std::string> listMissing(const ModelConfig &config,
   std::vector<std::string> missing;
   if (config.attentionOutputBias && !reader.outputBias)
     missing.emplace_back("no biases of the attention's output (such as "
+                         "blk.0.attn_output.bias)");
+  if (!config.attentionOutputBias && reader.alwaysOutputBias)
+    missing.emplace_back("always biases of the attention's output (such as "
                          "blk.0.attn_output.bias)");
   if (config.mlpBias && !reader.mlpBias)
     missing.emplace_back("no biases of the feed-forward's products (such as "
@@ -154,5 +165,9 @@ std::vector<std::string> kf::listReaderProblems(const ModelConfig &config) {
                        ", of which it takes " + std::to_string(kReaderExperts));
   for (const std::string &key : listUnheeded(config, *reader))
     problems.push_back("llama.cpp will not heed " + name + "." + key);
+  if (const RopeConfig *rope = ggufRopes(config).full;
+      rope && rope->scaling == RopeConfig::Scaling::Yarn && !rope->truncate)
+    problems.emplace_back("llama.cpp rounds yarn's bounds to whole numbers: "
+                          "its results are not quite the model's");
   return problems;
 }

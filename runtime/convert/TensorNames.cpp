@@ -74,27 +74,29 @@ void join(const std::vector<std::string_view> &parts, std::string_view joined,
 }
 
 /// Adds the matrix `found` of one of a layer's `count` experts, which is called
-/// `name`, "<part>.<expert>.weight", to the stack of them, which the first
-/// expert's begins. An expert's three matrices follow one another in the list,
-/// and experts do.
+/// `name`, "<part>.<expert>.weight", or its bias, ".bias", to the stack of
+/// them, which the first expert's begins. An expert's three matrices follow one
+/// another in the list, each with its bias if it has one, and experts do.
 void stackExpert(int64_t count, const ListedTensor &found,
                  const std::string &name,
                  std::vector<ConvertedTensor> &tensors) {
-  const std::string_view numbered =
-      std::string_view(name).substr(0, name.rfind('.'));
+  const size_t kind = name.rfind('.');
+  const std::string_view numbered = std::string_view(name).substr(0, kind);
   const size_t dot = numbered.rfind('.');
   const std::string stack =
-      TensorNames::ggufStack(numbered.substr(0, dot)) + ".weight";
+      TensorNames::ggufStack(numbered.substr(0, dot)) + name.substr(kind);
   const auto begun = std::find_if(
-      tensors.end() - std::min<ptrdiff_t>(tensors.size(), 3), tensors.end(),
+      tensors.end() - std::min<ptrdiff_t>(tensors.size(), 6), tensors.end(),
       [&](const ConvertedTensor &tensor) { return tensor.name == stack; });
   if (begun != tensors.end()) {
     begun->following.push_back(found.name);
     return;
   }
+  std::vector<int64_t> shape = found.shape;
+  shape.insert(shape.begin(), count);
   tensors.push_back({.name = stack,
                      .source = found.name,
-                     .shape = {count, found.shape[0], found.shape[1]},
+                     .shape = std::move(shape),
                      .values = {}});
 }
 

@@ -49,6 +49,9 @@ constexpr int64_t kFewExperts = 8;
 
 DataType typeByRule(const TypeRule &rule, std::string_view name) {
   const DataType type = rule.type;
+  // As llama.cpp's MXFP4_MOE: what all rows go through is worth more bits.
+  if (type == MXFP4 && rule.experts > 0)
+    return partOf(name).part.ends_with("_exps") ? MXFP4 : Q8_0;
   if (name == "output.weight" || (rule.tied && name == "token_embd.weight"))
     return type == Q8_0 ? Q8_0 : Q6_K;
   const auto [layer, part] = partOf(name);

@@ -11,6 +11,7 @@
 //
 //   vectors, biases, positions, routers         f32
 //   all, for f32, f16, bf16                     the type
+//   all but experts, for mxfp4 where some are   q8_0
 //   the output matrix (token_embd if tied)      q8_0 for q8_0, else q6_k
 //   and in the matrices of the layers
 //               attn_v         attn_output  ffn_down       attn_qkv   others

@@ -13,6 +13,7 @@
 #include "runtime/weights/RowScales.h"
 
 #include <algorithm>
+#include <cassert>
 
 using namespace kf;
 
@@ -45,7 +46,8 @@ Status SplitWeights::add(const std::string &name,
   std::map<std::string, Place> added;
   int64_t row = 0;
   for (const Part &part : parts) {
-    const Place place = {whole.get(), row, part.rows};
+    assert((!part.isVector || part.rows == 1) && "a vector is one row");
+    const Place place = {whole.get(), row, part.rows, part.isVector};
     const bool isTaken =
         part.name == name ? wholes.contains(name) : describe(part.name).ok();
     if (isTaken || !added.emplace(part.name, place).second)
@@ -89,6 +91,8 @@ TensorView SplitWeights::partOf(const Place &place, TensorView whole) const {
   if (place.whole->isRow)
     whole.shape.insert(whole.shape.begin(), 1);
   whole.shape.front() = place.rows;
+  if (place.isVector)
+    whole.shape.erase(whole.shape.begin());
   whole.bytes = place.bytes();
   if (whole.data)
     whole.data = static_cast<const std::byte *>(whole.data) + place.offset();

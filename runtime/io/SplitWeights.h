@@ -34,6 +34,7 @@ public:
   struct Part {
     std::string name;
     int64_t rows = 0;
+    bool isVector = false; ///< of one row: [K] rather than [1, K]
   };
   /// Presents the rows of `name` as `parts`, in their order, and hides `name`,
   /// which may be a part's. Those of a stack [E, N, K] are E * N rows; parts
@@ -67,6 +68,7 @@ private:
   struct Place {
     Whole *whole = nullptr;
     int64_t firstRow = 0, rows = 0; ///< in the whole
+    bool isVector = false;          ///< as its part
     bool released = false;          ///< `releasing` guards it
 
     uint64_t offset() const {

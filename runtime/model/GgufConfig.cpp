@@ -47,7 +47,8 @@ constexpr GgufFamily families[] = {{"llama", Architecture::Llama},
                                    {"qwen2moe", Architecture::Qwen2Moe},
                                    {"qwen3moe", Architecture::Qwen3Moe},
                                    {"granitemoe", Architecture::GraniteMoe},
-                                   {"olmoe", Architecture::Olmoe}};
+                                   {"olmoe", Architecture::Olmoe},
+                                   {"gpt-oss", Architecture::GptOss}};
 
 const GgufFamily *findFamily(std::string_view name) {
   auto found = std::ranges::find(families, name, &GgufFamily::name);
@@ -235,6 +236,7 @@ Status GgufConfigReader::readNorm() {
   config.activation = ggufActivation(config.architecture);
   config.gatedMlp = own.gatedMlp;
   config.qkNorm = own.qkNorm;
+  config.attentionSinks = own.attentionSinks;
   config.qkvBias =
       hasTensor(gpt2 || phi3 ? "blk.0.attn_qkv.bias" : "blk.0.attn_q.bias");
   config.attentionOutputBias = hasTensor("blk.0.attn_output.bias");
@@ -294,8 +296,9 @@ Status GgufConfigReader::readCaps() {
 /// How many positions back layers with a window attend; 0 where none has one.
 Result<int64_t> GgufConfigReader::readWindow() const {
   std::optional<uint64_t> fallback = 0;
-  if (config.architecture == Architecture::Cohere2)
-    fallback.reset(); // its files always have the key
+  if (config.architecture == Architecture::Cohere2 ||
+      config.architecture == Architecture::GptOss)
+    fallback.reset(); // their files always have the key
   if (config.architecture == Architecture::Gemma2)
     fallback =
         static_cast<uint64_t>(familyOf(config.architecture).defaultWindow);
@@ -426,6 +429,10 @@ bool kf::isTurnedInGguf(Architecture architecture, int64_t layer,
     return hasWindow;
   }
   return true;
+}
+
+bool kf::isYarnTruncatedInGguf(Architecture architecture) {
+  return architecture != Architecture::GptOss;
 }
 
 double kf::ggufAttentionScale(const ModelConfig &config) {

@@ -32,11 +32,12 @@ Result<ModelConfig> readGgufConfig(const Gguf &gguf);
 
 /// What goes without saying in files of an architecture: the activation,
 /// whether rows of q and k are in the order of interleaved rotation, which
-/// layers turn queries and keys, and the factor of q k^T, by `config`'s heads,
-/// layers and hidden size.
+/// layers turn queries and keys, whether yarn's bounds are whole numbers, and
+/// the factor of q k^T, by `config`'s heads, layers and hidden size.
 Activation ggufActivation(Architecture architecture);
 bool isInterleavedInGguf(Architecture architecture);
 bool isTurnedInGguf(Architecture architecture, int64_t layer, bool hasWindow);
+bool isYarnTruncatedInGguf(Architecture architecture);
 double ggufAttentionScale(const ModelConfig &config);
 
 /// Whether readGgufConfig knows the architecture of that name.

@@ -16,7 +16,8 @@ using namespace kf;
 
 bool kf::hasGgufExpertWidth(Architecture architecture) {
   return architecture == Architecture::Qwen2Moe ||
-         architecture == Architecture::Qwen3Moe;
+         architecture == Architecture::Qwen3Moe ||
+         architecture == Architecture::GptOss;
 }
 
 bool kf::isNormalizedInGguf(Architecture architecture) {
@@ -47,8 +48,10 @@ Status kf::readGgufExperts(const GgufNumbers &numbers, ModelConfig &config) {
                          std::to_string(experts.chosen));
   experts.width = config.intermediateSize;
   if (hasGgufExpertWidth(config.architecture)) {
+    // gpt-oss' files always have the key.
     std::optional<int64_t> share;
-    if (config.intermediateSize >= experts.chosen)
+    if (config.architecture != Architecture::GptOss &&
+        config.intermediateSize >= experts.chosen)
       share = config.intermediateSize / experts.chosen;
     KF_ASSIGN_OR_RETURN(
         experts.width,
@@ -61,6 +64,10 @@ Status kf::readGgufExperts(const GgufNumbers &numbers, ModelConfig &config) {
     experts.sharedGate = fields.sharedGate;
   }
   experts.normalized = isNormalizedInGguf(config.architecture);
+  experts.bias = fields.bias;
+  if (fields.clampLimit)
+    experts.clamp =
+        GateClamp{fields.defaultClampLimit, fields.defaultClampAlpha};
   for (LayerConfig &layer : config.layerConfigs)
     layer.hasExperts = true;
   return Status();

@@ -151,6 +151,7 @@ private:
 
   Status readYarn(RopeConfig &rope) const {
     rope.scaling = RopeConfig::Scaling::Yarn;
+    rope.truncate = isYarnTruncatedInGguf(config.architecture);
     if (rope.theta <= 1)
       return Status::error(numbers.valueOf("rope.freq_base", "1") +
                            ", of which there is no yarn scaling");

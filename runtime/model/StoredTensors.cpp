@@ -100,9 +100,9 @@ public:
                       outputs);
   }
 
-  /// Experts of GGUF files: a stack for each of an expert's matrices, in older
-  /// files apart. The matrix of one row that weighs the shared expert may be a
-  /// vector there.
+  /// Experts of GGUF files: a stack for each of an expert's matrices, and of
+  /// its biases where it has some, in older files apart. The matrix of one row
+  /// that weighs the shared expert may be a vector there.
   Status splitGgufExperts() {
     const ExpertsConfig &experts = config.experts;
     const std::string sharedRouter = nameOf(names.sharedRouter);
@@ -134,11 +134,19 @@ private:
   }
   /// Splits the stack of one of the matrices that experts have.
   Status splitGgufStack(std::string_view part, int64_t rows, int64_t columns) {
-    std::vector<SplitWeights::Part> parts;
-    for (int64_t i = 0; i < config.experts.count; ++i)
-      parts.push_back({nameOf(names.ofExpert(part, i)), rows});
-    return splitStack(nameOf(TensorNames::ggufStack(part)),
-                      {config.experts.count, rows, columns}, parts);
+    const int64_t count = config.experts.count;
+    std::vector<SplitWeights::Part> parts, biases;
+    for (int64_t i = 0; i < count; ++i) {
+      const std::string expert = names.ofExpert(part, i);
+      parts.push_back({nameOf(expert), rows});
+      biases.push_back({whole(expert) + ".bias", 1, /*isVector=*/true});
+    }
+    const std::string stack = TensorNames::ggufStack(part);
+    KF_RETURN_IF_ERROR(
+        splitStack(nameOf(stack), {count, rows, columns}, parts));
+    if (!config.experts.bias)
+      return Status();
+    return splitStack(whole(stack) + ".bias", {count, rows}, biases);
   }
   // In the layer that is split.
   std::string nameOf(std::string_view part) const {
@@ -252,7 +260,8 @@ Status kf::adaptStoredTensors(const ModelConfig &config,
                               std::unique_ptr<WeightSource> &weights) try {
   if (familyOf(config.architecture).wrapperType)
     KF_RETURN_IF_ERROR(unwrapTensors(weights));
-  if (config.architecture == Architecture::GptOss)
+  const bool gguf = config.naming == TensorNaming::Gguf;
+  if (config.architecture == Architecture::GptOss && !gguf)
     return unstackExperts(config, {.inTurns = true, .hasBiases = true},
                           weights);
   if (config.architecture == Architecture::Llama4)
@@ -262,7 +271,7 @@ Status kf::adaptStoredTensors(const ModelConfig &config,
     splitLayer = &TensorSplitter::splitProjections;
   else if (config.latent.width)
     splitLayer = &TensorSplitter::splitLatent;
-  else if (config.experts.count > 0 && config.naming == TensorNaming::Gguf)
+  else if (config.experts.count > 0 && gguf)
     splitLayer = &TensorSplitter::splitGgufExperts;
   else if (!tensorNames(config).stackedInputs.empty())
     splitLayer = &TensorSplitter::splitExperts;

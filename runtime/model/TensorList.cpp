@@ -281,6 +281,14 @@ constexpr TensorNames ggufStarcoder2Names() {
   return names;
 }
 
+/// Its second norm has the name of one behind attention.
+constexpr TensorNames ggufGptOssNames() {
+  TensorNames names = ggufNames(/*isGpt2=*/false);
+  names.mlpNorm = "post_attention_norm";
+  names.sinks = "attn_sinks.weight";
+  return names;
+}
+
 constexpr TensorNames kLlama = llamaNames();
 constexpr TensorNames kOlmo = olmoNames();
 constexpr TensorNames kGemma = gemmaNames();
@@ -299,6 +307,7 @@ constexpr TensorNames kGgufLlama = ggufNames(/*isGpt2=*/false);
 constexpr TensorNames kGgufOlmo = ggufOlmoNames();
 constexpr TensorNames kGgufGemma = ggufGemmaNames();
 constexpr TensorNames kGgufStarcoder2 = ggufStarcoder2Names();
+constexpr TensorNames kGgufGptOss = ggufGptOssNames();
 constexpr TensorNames kGgufGpt2 = ggufNames(/*isGpt2=*/true);
 
 } // namespace
@@ -325,7 +334,7 @@ const TensorNames &kf::tensorNames(const ModelConfig &config) {
   case Architecture::GraniteMoe:
     return gguf ? kGgufLlama : kGraniteMoe;
   case Architecture::GptOss:
-    return kGptOss;
+    return gguf ? kGgufGptOss : kGptOss;
   case Architecture::Llama4:
     return kLlama4;
   case Architecture::DeepseekV3:

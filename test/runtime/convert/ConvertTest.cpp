@@ -208,10 +208,13 @@ TEST(Convert, KeepsConfigurations) {
                            "qwen2-moe",
                            "qwen3-moe",
                            "granitemoe",
-                           "olmoe"}) {
+                           "olmoe",
+                           "gpt-oss",
+                           "gpt-oss-mxfp4"}) {
     SCOPED_TRACE(name);
-    const ModelConfig from = openSource(kGolden + name).config;
-    auto gguf = convertFolder(folder, kGolden + name, DataType::F32);
+    const std::string model = writableGolden(folder, name);
+    const ModelConfig from = openSource(model).config;
+    auto gguf = convertFolder(folder, model, DataType::F32);
     ASSERT_TRUE(gguf);
     Result<ModelConfig> read = readGgufConfig(*gguf);
     ASSERT_TRUE(read.ok()) << read.message();
@@ -255,6 +258,7 @@ TEST(Convert, KeepsConfigurations) {
     EXPECT_EQ(read->mlpBias, from.mlpBias);
     EXPECT_EQ(read->tiedEmbeddings, from.tiedEmbeddings);
     EXPECT_EQ(read->experts, from.experts);
+    EXPECT_EQ(read->attentionSinks, from.attentionSinks);
     for (int64_t i = 0; i < from.layers; ++i)
       EXPECT_EQ(read->hasExperts(i), from.hasExperts(i));
   }

@@ -17,6 +17,8 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <map>
 #include <memory>
 #include <string>
@@ -68,6 +70,28 @@ inline Source openSource(const std::string &folder) {
   source.weights = weights.take();
   EXPECT_TRUE(adaptStoredTensors(source.config, source.weights).ok());
   return source;
+}
+
+/// The golden model `name`, as files of its architecture can say it: what gates
+/// of gpt-oss' experts are clamped by goes without saying there.
+inline std::string writableGolden(const TempFolder &folder,
+                                  const std::string &name) {
+  const std::string original = kGolden + name;
+  if (!name.starts_with("gpt-oss"))
+    return original;
+  std::ifstream file(original + "/config.json");
+  std::string config((std::istreambuf_iterator<char>(file)), {});
+  const std::string limit = "\"swiglu_limit\": ";
+  const size_t at = config.find(limit);
+  EXPECT_NE(at, std::string::npos);
+  if (at != std::string::npos)
+    config.replace(at, limit.size() + 3, limit + "7.0");
+  std::filesystem::create_directory(folder.path(name));
+  folder.write(name + "/config.json", config);
+  std::filesystem::copy_file(original + "/model.safetensors",
+                             folder.path(name + "/model.safetensors"),
+                             std::filesystem::copy_options::overwrite_existing);
+  return folder.path(name);
 }
 
 inline std::unique_ptr<ThreadPool> makePool() {

@@ -53,6 +53,21 @@ TEST_F(SplitWeightsTest, PartsAreRowsOfTheWhole) {
   EXPECT_TRUE(weights.find("other").ok());
 }
 
+/// A row of a stack of vectors is one of them.
+TEST_F(SplitWeightsTest, PartsThatAreVectors) {
+  ASSERT_TRUE(weights
+                  .split("whole", {{"a", 1, /*isVector=*/true},
+                                   {"b", 1, /*isVector=*/true},
+                                   {"c", 2}})
+                  .ok());
+  const auto b = weights.find("b");
+  ASSERT_TRUE(b.ok());
+  EXPECT_EQ(b->shape, std::vector<int64_t>{3});
+  EXPECT_EQ(b->bytes, 12u);
+  EXPECT_EQ(firstOf(*b), 3);
+  EXPECT_EQ(weights.describe("c")->shape, (std::vector<int64_t>{2, 3}));
+}
+
 /// A stack of matrices is their rows, one matrix after another.
 TEST(SplitWeights, PartsOfAStack) {
   auto tensors = std::make_unique<MemoryTensors>();

@@ -251,6 +251,53 @@ TEST(GgufConfig, Experts) {
   EXPECT_FALSE(dense->hasExperts(0));
 }
 
+/// The least that files of gpt-oss say.
+FileOf leastGptOss() {
+  return leastExperts("gpt-oss")
+      .u32("gpt-oss.expert_feed_forward_length", 48)
+      .u32("gpt-oss.attention.sliding_window", 8);
+}
+
+TEST(GgufConfig, GptOss) {
+  auto config = leastGptOss()
+                    .u32("gpt-oss.block_count", 3)
+                    .text("gpt-oss.rope.scaling.type", "yarn")
+                    .f32("gpt-oss.rope.scaling.factor", 32)
+                    .u32("gpt-oss.rope.scaling.original_context_length", 16)
+                    .config();
+  ASSERT_TRUE(config.ok()) << config.message();
+  EXPECT_EQ(config->architecture, Architecture::GptOss);
+  EXPECT_TRUE(config->attentionSinks);
+  EXPECT_EQ(config->normPlaces, NormPlaces::Inputs);
+  EXPECT_EQ(config->experts.width, 48);
+  EXPECT_TRUE(config->experts.bias);
+  EXPECT_TRUE(config->experts.normalized);
+  EXPECT_EQ(config->experts.clamp, (GateClamp{.limit = 7, .alpha = 1.702}));
+  EXPECT_EQ(config->windows(), (std::vector<int64_t>{8, 0, 8}));
+  for (const LayerConfig &layer : config->layerConfigs) {
+    EXPECT_EQ(layer.rope->scaling, RopeConfig::Scaling::Yarn);
+    EXPECT_FALSE(layer.rope->truncate);
+    EXPECT_FALSE(layer.rope->interleaved);
+  }
+  EXPECT_EQ(leastGptOss()
+                .u32("gpt-oss.attention.sliding_window_pattern", 1)
+                .config()
+                ->windows(),
+            (std::vector<int64_t>{0, 0}));
+  EXPECT_FALSE(least("olmoe")
+                   .u32("olmoe.expert_count", 6)
+                   .u32("olmoe.expert_used_count", 2)
+                   .config()
+                   ->experts.clamp);
+  for (const char *key :
+       {"gpt-oss.expert_feed_forward_length",
+        "gpt-oss.attention.sliding_window", "gpt-oss.expert_count"})
+    EXPECT_EQ(leastGptOss().without(key).error(),
+              "test: there is no metadata '" + std::string(key) + "'");
+  expectContains(leastGptOss().f32("gpt-oss.swiglu_clamp_exp", 2).error(),
+                 "metadata 'gpt-oss.swiglu_clamp_exp' is not known");
+}
+
 TEST(GgufConfig, ExpertsThatCannotBe) {
   EXPECT_EQ(least("olmoe").error(),
             "test: there is no metadata 'olmoe.expert_count'");
@@ -776,7 +823,7 @@ TEST(GgufConfig, OtherArchitectures) {
             "test: architecture 'mamba' is not supported (supported: llama, "
             "qwen2, qwen3, gpt2, granite, smollm3, olmo2, starcoder2, gemma2, "
             "gemma3, phi3, stablelm, command-r, cohere2, qwen2moe, qwen3moe, "
-            "granitemoe, olmoe)");
+            "granitemoe, olmoe, gpt-oss)");
   std::string image = GgufBuilder().u32("general.architecture", 1).bytes();
   auto gguf = Gguf::parse(std::as_bytes(std::span(image)), "test");
   EXPECT_EQ(readGgufConfig(**gguf).message(),

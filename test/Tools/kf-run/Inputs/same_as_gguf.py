@@ -6,7 +6,8 @@ usage: same_as_gguf.py FOLDER OUT.gguf [OPTION]... [-- FOLDER-OPTION...]
 
 Files of the types that hold the folder's weights as they are have the same
 logits, but for sums in another order; q8_0's may differ by its rounding, which
-may choose other experts. The OPTIONs go to kf-run logits; those behind -- only
+may choose other experts, and so may mxfp4's where the folder's experts are
+blocks of it: the rest is q8_0. The OPTIONs go to kf-run logits; those behind -- only
 where it reads the folder.
 """
 
@@ -45,6 +46,12 @@ def has_experts(folder):
         return "num_experts_per_tok" in json.load(file)
 
 
+def has_mxfp4(folder):
+    with open(f"{folder}/config.json") as file:
+        method = json.load(file).get("quantization_config", {})
+    return method.get("quant_method") == "mxfp4"
+
+
 folder, out, *options = sys.argv[1:]
 own = []
 if "--" in options:
@@ -54,6 +61,9 @@ expected = logits(folder, options + own)
 limits = {"f32": 1e-4, "q8_0": 1.0 if has_experts(folder) else 0.5}
 if not stores_floats(folder):
     limits["bf16"] = 1e-4
+if has_mxfp4(folder):
+    # A row of theirs finds two experts nearly as likely.
+    limits["mxfp4"] = limits["q8_0"] = 2.0
 for kind, limit in limits.items():
     run("quantize", folder, out, "--type", kind, "--force")
     found = logits(out, options + (own if kind == "bf16" else []))
