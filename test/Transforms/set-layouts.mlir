@@ -18,6 +18,37 @@ kf.kernel @f32(%x: tensor<?x96xf32>, %w: tensor<2x48x96xf32>) -> tensor<?x48xf32
   kf.yield %0 : tensor<?x48xf32>
 }
 
+// Of experts, panels are one vector wide where else a quarter of them or more
+// would be zeros, as of adapters of rank 16, alone or three beside one another.
+// CHECK-LABEL: kf.kernel @adapter(
+// CHECK-SAME:    tensor<1x9x16x64xbf16, #kf.layout<panel = 16>>
+kf.kernel @adapter(%x: tensor<?x64xf32>, %e: tensor<?x1xi32>, %w: tensor<1x9x16x64xbf16>) -> tensor<?x1x16xf32> {
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x64xf32>, tensor<?x1xi32>, tensor<1x9x16x64xbf16>
+  kf.yield %0 : tensor<?x1x16xf32>
+}
+
+// CHECK-LABEL: kf.kernel @three_adapters(
+// CHECK-SAME:    tensor<1x9x48x64xf32, #kf.layout<panel = 16>>
+kf.kernel @three_adapters(%x: tensor<?x64xf32>, %e: tensor<?x1xi32>, %w: tensor<1x9x48x64xf32>) -> tensor<?x1x48xf32> {
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x64xf32>, tensor<?x1xi32>, tensor<1x9x48x64xf32>
+  kf.yield %0 : tensor<?x1x48xf32>
+}
+
+// CHECK-LABEL: kf.kernel @five_adapters(
+// CHECK-SAME:    tensor<1x9x80x64xbf16, #kf.layout<panel = 32, interleave = 16>>
+kf.kernel @five_adapters(%x: tensor<?x64xf32>, %e: tensor<?x1xi32>, %w: tensor<1x9x80x64xbf16>) -> tensor<?x1x80xf32> {
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x64xf32>, tensor<?x1xi32>, tensor<1x9x80x64xbf16>
+  kf.yield %0 : tensor<?x1x80xf32>
+}
+
+// Blocks are read in panels of two.
+// CHECK-LABEL: kf.kernel @blocks_of_adapter(
+// CHECK-SAME:    tensor<1x9x16x64x!kf.quant<q8_0>, #kf.layout<panel = 32>>
+kf.kernel @blocks_of_adapter(%x: tensor<?x64xf32>, %e: tensor<?x1xi32>, %w: tensor<1x9x16x64x!kf.quant<q8_0>>) -> tensor<?x1x16xf32> {
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x64xf32>, tensor<?x1xi32>, tensor<1x9x16x64x!kf.quant<q8_0>>
+  kf.yield %0 : tensor<?x1x16xf32>
+}
+
 // A weight of the checkpoint is packed when it is loaded.
 // CHECK-LABEL: kf.program @at_load(
 // CHECK-NOT:     kf.dispatch @pack

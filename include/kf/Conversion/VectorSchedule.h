@@ -84,7 +84,7 @@ bool fitsTiles(RankedTensorType weight);
 
 /// Whether products with `dot = bf16_pairs` take `weight`: bf16, with pairs
 /// along all of K. Its layout, if it has one, interleaves halves by vectors'
-/// lanes.
+/// lanes, or not at all.
 bool fitsPairs(RankedTensorType weight);
 
 /// Whether codes of `weight`, which is block-quantized, are bytes that have a

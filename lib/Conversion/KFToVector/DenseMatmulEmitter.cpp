@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Panels of f32, f16 or bf16, the latter interleaved so that one load holds two
-// vectors, whose elements are halves of 32-bit lanes: columns of one row of the
-// panel. Products of pairs take halves from two rows instead.
+// Panels of f32, f16 or bf16, the latter mostly interleaved so that one load
+// holds two vectors, whose elements are halves of 32-bit lanes: columns of one
+// row of the panel. Products of pairs take halves from two rows instead.
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,23 +63,36 @@ private:
     return vectors;
   }
 
-  /// Vectors of pairs: columns of one half of two rows' lanes, the first row's
-  /// in the lower one.
+  /// Vectors of pairs: columns of two rows, of one half of their lanes where
+  /// these are interleaved; the first row's are in the lower half.
   SmallVector<Value> loadPairs(Value p, Value k, Groups read) {
     SmallVector<Value> vectors;
     Value first = e.mul(k, e.index(2)), next = e.add(first, e.index(1));
     for (int64_t group = read.first; group < read.first + read.count; ++group) {
       for (Value row : {first, next})
         prefetch(p, group, row, /*elementBytes=*/2);
-      for (int64_t column = 0; column < panel; column += 2 * lanes) {
-        Value even = loadHalves({p, e.index(group), first, e.index(column)});
-        Value odd = loadHalves({p, e.index(group), next, e.index(column)});
-        for (Value pairs : pairRows(even, odd))
-          vectors.push_back(vector::BitCastOp::create(
-              b, loc, e.vectorType(2 * lanes, b.getBF16Type()), pairs));
+      auto add = [&](Value pairs) {
+        vectors.push_back(vector::BitCastOp::create(
+            b, loc, e.vectorType(2 * lanes, b.getBF16Type()), pairs));
+      };
+      for (int64_t column = 0; column < panel;
+           column += interleaved ? 2 * lanes : lanes) {
+        SmallVector<Value> even = {p, e.index(group), first, e.index(column)};
+        SmallVector<Value> odd = {p, e.index(group), next, e.index(column)};
+        if (interleaved)
+          llvm::for_each(pairRows(loadHalves(even), loadHalves(odd)), add);
+        else
+          add(vector::InterleaveOp::create(b, loc, loadColumns(even),
+                                           loadColumns(odd)));
       }
     }
     return vectors;
+  }
+
+  /// A vector of neighbouring columns, as they are stored.
+  Value loadColumns(ValueRange indices) {
+    return vector::LoadOp::create(b, loc, e.vectorType(lanes, b.getBF16Type()),
+                                  weights, indices);
   }
 
   /// Prefetches as many lines as row `k` of the panel has, of rows behind it.

@@ -38,8 +38,8 @@ ArrayRef<WeightPrefetch> VectorMatmulEmitter::prefetches() const {
   auto type = cast<MemRefType>(weights.getType());
   int64_t bits = type.getNumElements() * type.getElementTypeBitWidth();
   // Models of weights that a core's cache holds are in some cache, and much of
-  // what is ahead is behind the end.
-  bool isSmall = bits < 8 * getMachine(op).caches.second;
+  // what is ahead is behind the end. Adapters' are as small beside any model.
+  bool isSmall = !hasExperts() && bits < 8 * getMachine(op).caches.second;
   if (isSmall || prefetchesMeanwhile())
     return kNearPrefetch;
   switch (e.schedule.getPrefetch()) {

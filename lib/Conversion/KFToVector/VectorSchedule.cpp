@@ -106,7 +106,7 @@ private:
         return fail(dot() +
                     " is for weights of bf16 with an even K, whose "
                     "layout interleaves " +
-                    Twine(pairLanes));
+                    Twine(pairLanes) + " or nothing");
     }
     if (multipliesBytes(schedule.getDot())) {
       if (lanes < 4 || lanes > 16)
@@ -319,7 +319,8 @@ bool mlir::kf::fitsPairs(RankedTensorType weight) {
   LayoutAttr layout = getLayout(weight);
   return weight.getElementType().isBF16() &&
          weight.getShape().back() % 2 == 0 &&
-         (!layout || layout.getInterleave() == pairLanes);
+         (!layout || layout.getInterleave() == pairLanes ||
+          layout.getInterleave() == 0);
 }
 
 bool mlir::kf::hasCodesOf8Bits(RankedTensorType weight) {

@@ -54,9 +54,16 @@ struct CpuTargetModel
   }
 
   /// Panels of two vectors; halves of 16-bit panels interleave by the vector's
-  /// lanes.
+  /// lanes. Of experts, panels of one vector where else a quarter of what is
+  /// read would be zeros: A of an adapter of rank 16 is half of two vectors.
   Attribute getWeightLayout(Attribute target, RankedTensorType weight) const {
     auto cpu = cast<CpuTargetAttr>(target);
+    const int64_t columns = weight.getShape().end()[-2];
+    if (weight.getRank() == 4 && isa<FloatType>(weight.getElementType()) &&
+        llvm::alignTo(columns, cpu.getLanes()) * 4 <=
+            llvm::alignTo(columns, panelOf(cpu)) * 3)
+      return LayoutAttr::get(target.getContext(), cpu.getLanes(),
+                             /*interleave=*/0);
     bool interleave = weight.getElementType().isBF16();
     return LayoutAttr::get(target.getContext(), panelOf(cpu),
                            interleave ? cpu.getLanes() : 0);

@@ -512,10 +512,19 @@ kf.kernel @tiles_of_part_of_a_block(%x: tensor<?x512xf32>, %w: tensor<96x512x!kf
 
 // -----
 
-// expected-error @+1 {{convert-kf-to-vector: dot = bf16_pairs is for weights of bf16 with an even K, whose layout interleaves 16}}
+// expected-error @+1 {{convert-kf-to-vector: dot = bf16_pairs is for weights of bf16 with an even K, whose layout interleaves 16 or nothing}}
 kf.kernel @pairs_of_f16(%x: tensor<4x64xf32>, %w: tensor<32x64xf16, #kf.layout<panel = 32>>) -> tensor<4x32xf32>
     attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16, dot = bf16_pairs>} {
   %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<32x64xf16, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<4x32xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: dot = bf16_pairs is for weights of bf16 with an even K, whose layout interleaves 16 or nothing}}
+kf.kernel @pairs_of_other_lanes(%x: tensor<4x64xf32>, %w: tensor<32x64xbf16, #kf.layout<panel = 32, interleave = 8>>) -> tensor<4x32xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16, dot = bf16_pairs>} {
+  %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<32x64xbf16, #kf.layout<panel = 32, interleave = 8>>
   kf.yield %0 : tensor<4x32xf32>
 }
 

@@ -64,3 +64,17 @@ kf.kernel @pack(%w: tensor<2x4x40x8xf32>) -> tensor<2x4x40x8xf32, #kf.layout<pan
   %0 = kf.pack %w : tensor<2x4x40x8xf32> to tensor<2x4x40x8xf32, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<2x4x40x8xf32, #kf.layout<panel = 32>>
 }
+
+// -----
+
+// Weights of experts that a core's cache holds are not in it: all layers' are
+// read in turns.
+// CHECK-LABEL: func.func @small(
+// CHECK-NOT:     memref.prefetch
+// CHECK:         return
+kf.kernel @small(%x: tensor<?x64xf32>, %e: tensor<?x1xi32>, %w: tensor<1x4x96x64xf32, #kf.layout<panel = 32>>)
+    -> tensor<?x1x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [8, 0, 96], tile = [2, 32, 2], lanes = 16, prefetch = hardware>} {
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x64xf32>, tensor<?x1xi32>, tensor<1x4x96x64xf32, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x1x96xf32>
+}

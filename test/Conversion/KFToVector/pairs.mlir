@@ -62,3 +62,24 @@ kf.kernel @unpacked(%x: tensor<?x64xbf16>, %w: tensor<64x64xbf16, #kf.layout<pan
   %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<64x64xbf16, #kf.layout<panel = 32, interleave = 16>>
   kf.yield %0 : tensor<?x64xf32>
 }
+
+// -----
+
+// Panels of one vector are not interleaved: the pairs of a step are elements of
+// two rows, in turns.
+// CHECK-LABEL: func.func @narrow(
+// CHECK-SAME:    %{{.*}}: memref<4x38xf32>, %[[W:.*]]: memref<3x1x38x16xbf16>
+// CHECK:         scf.for %{{.*}} = %c0 to %c16 step %c4 iter_args
+// CHECK:           %[[EVEN:.*]] = vector.load %[[W]]{{.*}}, vector<16xbf16>
+// CHECK:           %[[ODD:.*]] = vector.load %[[W]]{{.*}}, vector<16xbf16>
+// CHECK:           %[[PAIRS:.*]] = vector.interleave %[[EVEN]], %[[ODD]] : vector<16xbf16> -> vector<32xbf16>
+// CHECK:           llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.512"(%{{.*}}, %{{.*}}, %[[PAIRS]])
+// CHECK-COUNT-7:   dpbf16ps
+// CHECK-NOT:       dpbf16ps
+// CHECK:           scf.yield
+kf.kernel @narrow(%x: tensor<4x38xf32>, %w: tensor<48x38xbf16, #kf.layout<panel = 16>>)
+    -> tensor<4x48xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 48], tile = [2, 16], lanes = 16, unroll = 4, dot = bf16_pairs>} {
+  %0 = kf.matmul %x, %w : tensor<4x38xf32>, tensor<48x38xbf16, #kf.layout<panel = 16>>
+  kf.yield %0 : tensor<4x48xf32>
+}

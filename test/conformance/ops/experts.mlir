@@ -116,6 +116,12 @@ func.func @one_row_bf16(%x: tensor<1x64xbf16>, %e: tensor<1x4xi32>, %w: tensor<1
   return %0 : tensor<1x4x45xbf16>
 }
 
+// Lines of an adapter, fewer than two vectors have elements.
+func.func @adapter_bf16(%x: tensor<?x66xf32>, %e: tensor<?x1xi32>, %w: tensor<1x3x16x66xbf16>) -> tensor<?x1x16xf32> attributes {kf.max_tokens = 40 : i64} {
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x66xf32>, tensor<?x1xi32>, tensor<1x3x16x66xbf16>
+  return %0 : tensor<?x1x16xf32>
+}
+
 func.func @gated_q8_0(%x: tensor<?x256xf32>, %l: tensor<?x4xf32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 40 : i64} {
   %e, %p = kf.route %l top(2) normalized : tensor<?x4xf32>
   %w = kf.weight ["g0", "g1", "g2", "g3", "u0", "u1", "u2", "u3"] {stacked} : tensor<2x4x45x256x!kf.quant<q8_0>>
