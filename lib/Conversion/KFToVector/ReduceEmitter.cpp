@@ -124,6 +124,9 @@ static bool swapsRowsAndColumns(TransposeOp op) {
   return llvm::equal(order, llvm::seq<int64_t>(0, order.size()));
 }
 
+/// Vectors of columns that are summed up at a time: no sum waits for another.
+static constexpr int64_t vectorsOfProduct = 4;
+
 /// A row of x times vectors of columns of w where w is the transpose of
 /// something, whose rows have them; else one column after another.
 void KernelEmitter::emitBatchMatmul(BatchMatmulOp op, ValueRange row,
@@ -145,17 +148,34 @@ void KernelEmitter::emitBatchMatmul(BatchMatmulOp op, ValueRange row,
         at = add(at, offset);
       return load(transposed.getX(), place, width);
     };
-    forPieces(columns, [&](Value column, unsigned width) {
-      Value zeros = splat(f32(0.0), width);
+    auto sumColumns = [&](Value column, unsigned width, int64_t vectors) {
+      SmallVector<Value> zeros(vectors, splat(f32(0.0), width)), places;
+      for (int64_t v = 0; v < vectors; ++v)
+        places.push_back(add(column, index(v * width)));
       auto sums = loop(
           index(0), extent, index(1), zeros, [&](Value k, ValueRange args) {
             Value left = splat(element(op.getX(), row, k, 0), width);
-            Value right = loadColumns(k, column, width);
-            return SmallVector<Value>{
-                math::FmaOp::create(b, loc, left, right, args[0]).getResult()};
+            SmallVector<Value> next;
+            for (auto [place, sum] : llvm::zip_equal(places, args))
+              next.push_back(math::FmaOp::create(
+                  b, loc, left, loadColumns(k, place, width), sum));
+            return next;
           });
-      store(column, width, sums.getResult(0));
-    });
+      for (auto [place, sum] : llvm::zip_equal(places, sums.getResults()))
+        store(place, width, sum);
+    };
+    const int64_t together = vectorsOfProduct * lanes;
+    const std::optional<int64_t> count = getConstantIntValue(columns);
+    if (count && *count % together == 0)
+      loop(index(0), columns, index(together), {},
+           [&](Value column, ValueRange) {
+             sumColumns(column, lanes, vectorsOfProduct);
+             return SmallVector<Value>();
+           });
+    else
+      forPieces(columns, [&](Value column, unsigned width) {
+        sumColumns(column, width, /*vectors=*/1);
+      });
     return;
   }
   loop(columns, [&](Value column) {

@@ -52,6 +52,23 @@ kf.kernel @columns(%x: tensor<2x4x16xf32>, %w: tensor<2x16x32xf32>) -> tensor<2x
 
 // -----
 
+// Four vectors of columns at a time, where these are all.
+// CHECK-LABEL: func.func @many_columns(
+// CHECK-SAME:    memref<2x4x16xf32>, %[[W:.*]]: memref<2x16x128xf32>
+// CHECK:         scf.for %{{.*}} = %c0 to %c128 step %c64
+// CHECK:           scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
+// CHECK-COUNT-4:     math.fma {{.*}} : vector<16xf32>
+// CHECK-NOT:         math.fma
+// CHECK:             scf.yield
+kf.kernel @many_columns(%x: tensor<2x4x16xf32>, %w: tensor<2x16x128xf32>) -> tensor<2x4x128xf32>
+    attributes {schedule = #kf.vector<workgroup = [1, 1], lanes = 16>} {
+  %0 = kf.transpose %w permutation = [0, 2, 1] : tensor<2x16x128xf32>
+  %1 = kf.batch_matmul %x, %0 : tensor<2x4x16xf32>, tensor<2x128x16xf32>
+  kf.yield %1 : tensor<2x4x128xf32>
+}
+
+// -----
+
 // Another is read row by row: each column sums up vectors.
 // CHECK-LABEL: func.func @rows(
 // CHECK-SAME:    memref<2x4x16xf32>, %[[W:.*]]: memref<2x32x16xf32>

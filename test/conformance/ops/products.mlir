@@ -119,3 +119,10 @@ func.func @rank3_epilogue(%x: tensor<3x5x40xf32>, %w: tensor<3x33x40xf32>, %r: t
   %1 = arith.addf %0, %r : tensor<3x5x33xf32>
   return %1 : tensor<3x5x33xf32>
 }
+
+// Of a batch, columns that lie side by side: four vectors of them at a time.
+func.func @batch_columns(%x: tensor<?x5x24xf32>, %w: tensor<?x24x128xf32>) -> tensor<?x5x128xf32> attributes {kf.max_tokens = 9 : i64} {
+  %0 = kf.transpose %w permutation = [0, 2, 1] : tensor<?x24x128xf32>
+  %1 = kf.batch_matmul %x, %0 : tensor<?x5x24xf32>, tensor<?x128x24xf32>
+  return %1 : tensor<?x5x128xf32>
+}
