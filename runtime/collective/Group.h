@@ -26,9 +26,9 @@
 
 namespace kf {
 
-/// One rank of several. Of sums and gathers, all ranks make the same calls in
-/// the same order, and a call returns when all have made it. What a rank sends
-/// is received by the one behind it alone, rank 0 being behind the last.
+/// One rank of several. All make the same sums and gathers in the same order,
+/// and each returns when all have made it. What a rank sends, the one behind it
+/// gets, rank 0 being behind the last. Each sends as often as rank 0 receives.
 ///
 /// Threads: one at a time makes the calls; any may abort(). Failure: a rank
 /// that aborts, or ends, makes those calls of the others fail that it has not
@@ -54,12 +54,12 @@ public:
   /// They do not overlap.
   virtual Status allGather(const void *source, void *target,
                            uint64_t bytes) = 0;
-  /// Hands the `bytes` bytes of `source` on to rank next(). Messages arrive in
-  /// their order. May wait until they are received, so that ranks in a ring
-  /// that all send first wait for ever.
+  /// Hands `source` on to rank next(), in order. May wait for its receive(), or
+  /// that of rank 0, by which messages go where ranks have no other way: those
+  /// in a ring that all send first wait for ever. An error ends the group.
   virtual Status send(const void *source, uint64_t bytes) = 0;
-  /// Waits for what rank previous() sends, and writes it to `target`. Errors:
-  /// another number of bytes than `bytes`.
+  /// Waits for what rank previous() sends, and writes it to `target`. Errors,
+  /// another number of bytes than `bytes` among them, end the group.
   virtual Status receive(void *target, uint64_t bytes) = 0;
   /// Ends the group for all ranks; `reason` is what this one says of it. The
   /// first one counts.

@@ -24,6 +24,7 @@
 #include <deque>
 #include <mutex>
 #include <string>
+#include <utility>
 
 using namespace kf;
 
@@ -71,12 +72,15 @@ public:
 
   /// Leaves `bytes` of rank `rank` for the one behind it.
   Status leave(size_t rank, std::span<const std::byte> bytes) {
+    std::vector<std::byte> message;
+    message.reserve(bytes.size()); // throws where there cannot be so many
+    message.assign(bytes.begin(), bytes.end());
     {
       std::lock_guard<std::mutex> lock(arriving);
       if (failed.load(std::memory_order_relaxed))
         return failure;
       Sent &messages = sent[rank];
-      messages.waiting.emplace_back(bytes.begin(), bytes.end());
+      messages.waiting.push_back(std::move(message));
       messages.count.fetch_add(1, std::memory_order_release);
     }
     progress.notify();
@@ -106,12 +110,15 @@ public:
     return failure;
   }
 
-  void fail(std::string message) {
+  /// For the reason that `message` returns, or for want of the memory to say
+  /// it.
+  template <typename Fn> void fail(Fn message) {
     {
       std::lock_guard<std::mutex> lock(arriving);
       if (failed.load(std::memory_order_relaxed))
         return;
-      failure = Status::error(std::move(message), StatusCode::Unavailable);
+      failure = catchExceptions(
+          [&] { return Status::error(message(), StatusCode::Unavailable); });
       failed.store(true, std::memory_order_release);
     }
     progress.notify();
@@ -139,40 +146,49 @@ public:
   ThreadRank(int64_t rank, std::shared_ptr<Meeting> meeting)
       : CallingGroup(rank, static_cast<int64_t>(meeting->shown().size())),
         meeting(std::move(meeting)) {}
-  ~ThreadRank() override { meeting->fail(name() + " has ended"); }
+  ~ThreadRank() override {
+    meeting->fail([&] { return name() + " has ended"; });
+  }
 
   Status send(const void *source, uint64_t bytes) override {
-    return catchExceptions([&] {
+    return orAbort([&] {
       return meeting->leave(static_cast<size_t>(rank()),
                             {static_cast<const std::byte *>(source), bytes});
     });
   }
 
   Status receive(void *target, uint64_t bytes) override {
-    KF_ASSIGN_OR_RETURN(const std::vector<std::byte> message,
-                        meeting->take(static_cast<size_t>(previous())));
-    if (message.size() != bytes) {
-      const Status status = Status::error(
-          "rank " + std::to_string(previous()) + " sends " +
-              std::to_string(message.size()) + " bytes where " + name() +
-              " receives " + std::to_string(bytes) + " bytes",
-          StatusCode::Internal);
-      meeting->fail(status.message());
-      return status;
-    }
-    if (bytes > 0)
-      std::memcpy(target, message.data(), bytes);
-    return Status();
+    return orAbort([&]() -> Status {
+      KF_ASSIGN_OR_RETURN(const std::vector<std::byte> message,
+                          meeting->take(static_cast<size_t>(previous())));
+      if (message.size() != bytes)
+        return Status::error("rank " + std::to_string(previous()) + " sends " +
+                                 std::to_string(message.size()) +
+                                 " bytes where " + name() + " receives " +
+                                 std::to_string(bytes) + " bytes",
+                             StatusCode::Internal);
+      if (bytes > 0)
+        std::memcpy(target, message.data(), bytes);
+      return Status();
+    });
   }
 
   void abort(std::string_view reason) override {
-    meeting->fail(name() + ": " + std::string(reason));
+    meeting->fail([&] { return name() + ": " + std::string(reason); });
   }
 
   Status failure() const override { return meeting->reason(); }
 
 private:
   std::string name() const { return "rank " + std::to_string(rank()); }
+
+  /// Others wait for what does not come.
+  template <typename Fn> Status orAbort(Fn fn) {
+    const Status status = catchExceptions(fn);
+    if (!status.ok())
+      abort(status.message());
+    return status;
+  }
 
   Status call(const CollectiveCall &own, std::byte *target) override {
     ++number;
@@ -186,7 +202,7 @@ private:
   Status read(std::byte *target) {
     const std::span<const CollectiveCall> calls = meeting->shown();
     if (Status alike = checkAlike(calls); !alike.ok()) {
-      meeting->fail(alike.message());
+      meeting->fail([&] { return alike.message(); });
       return alike;
     }
     return putTogether(calls, target);

@@ -177,6 +177,21 @@ TEST(ThreadGroup, ReceivesNothingOfAnotherSize) {
   });
 }
 
+// Who waits for it is told.
+TEST(ThreadGroup, ASendThatFailsEndsTheGroup) {
+  onEachRank(2, [](Group &group) {
+    char value = 'a';
+    if (group.rank() == 1) {
+      EXPECT_EQ(group.send(&value, UINT64_MAX).code(), StatusCode::OutOfMemory);
+      EXPECT_FALSE(group.failure().ok());
+      return;
+    }
+    const Status status = group.receive(&value, 1);
+    EXPECT_EQ(status.message(), "rank 1: no memory left");
+    EXPECT_EQ(status.code(), StatusCode::Unavailable);
+  });
+}
+
 TEST(ThreadGroup, ARankThatEndsIsNamed) {
   std::atomic<int> failures = 0;
   onEachRank(3, [&](Group &group) {
