@@ -24,6 +24,7 @@
 #include "runtime/session/SessionDraft.h"
 
 #include <algorithm>
+#include <utility>
 
 using namespace kf;
 
@@ -313,31 +314,56 @@ Result<int64_t> Session::pagesFor(uint64_t bytes, int64_t most) const {
       bytesText(meanCacheBytes(1) * static_cast<uint64_t>(options.ranks)));
 }
 
+/// What a rank takes at least that has `part`, of weights and `pages` pages of
+/// cache.
+static Result<ModelNeeds> needsOf(const ModelFiles &part, DataType cacheType,
+                                  int64_t pages) {
+  KF_ASSIGN_OR_RETURN(const ModelWork work,
+                      ModelWork::of(part.config, *part.weights, cacheType));
+  return ModelNeeds{
+      .weights = work.tensorBytes(),
+      .parameters = work.parameters(),
+      .cache =
+          [caches = LayerCaches(part.config, cacheType)](int64_t count) {
+            const Result<int64_t> bytes = caches.bytes(count);
+            return bytes.ok() ? static_cast<uint64_t>(*bytes) : UINT64_MAX;
+          },
+      .pages = pages,
+      .pagePositions = kCachePage};
+}
+
 /// An error where a GPU has no room for the weights and `pages` of the cache,
 /// before any of them is made. Weights of programs that were run are there
-/// already. What Vulkan calls a heap's size is no limit: what does not fit goes
-/// to another one.
+/// already. Stages differ, so that each is looked at, as if its rank's GPU had
+/// the memory of this one. What Vulkan calls a heap's size is no limit: what
+/// does not fit goes to another one.
 Status Session::checkMemory(int64_t pages) const {
   if (target->name() != "cuda")
     return Status();
-  const Result<ModelWork> work =
-      ModelWork::of(part().config, *part().weights, steps.cacheType);
-  if (!work.ok())
-    return nameModel(opened, work.status());
+  Result<ModelNeeds> own = needsOf(part(), steps.cacheType, pages);
+  if (!own.ok())
+    return nameModel(opened, own.status());
   KF_ASSIGN_OR_RETURN(const DeviceMemory memory, target->memory());
-  const bool hasWeights = model && model->weights().bytes() > 0;
-  ModelNeeds needs = {
-      .weights = hasWeights ? 0 : work->tensorBytes(),
-      .parameters = work->parameters(),
-      .cache = [this](int64_t count) { return cacheBytes(count); },
-      .pages = pages,
-      .pagePositions = kCachePage};
+  DeviceMemory before = memory; // that of this rank's weights
+  ModelNeeds needs = std::move(*own);
+  if (model && model->weights().bytes() > 0)
+    before.free += std::exchange(needs.weights, 0);
+  needs.cache = [this](int64_t count) { return cacheBytes(count); };
   if (draft) {
     KF_ASSIGN_OR_RETURN(const ModelNeeds drafted, draft->needs());
     needs.weights += drafted.weights;
     needs.parameters += drafted.parameters;
   }
-  return nameModel(opened, kf::checkFits(needs, memory));
+  KF_RETURN_IF_ERROR(nameModel(opened, kf::checkFits(needs, memory)));
+  for (size_t i = 0; i < stages.size(); ++i) {
+    const Result<ModelNeeds> others =
+        needsOf(stages[i], steps.cacheType, pages);
+    const Status status =
+        others.ok() ? kf::checkFits(*others, before) : others.status();
+    KF_RETURN_IF_ERROR(
+        nameModel(opened, status.in("rank " + std::to_string(i + 1))));
+  }
+  return Status();
 }
 
 //===----------------------------------------------------------------------===//

@@ -17,6 +17,7 @@
 #include "runtime/engine/Generation.h"
 #include "runtime/model/DummyWeights.h"
 #include "runtime/model/LayerCaches.h"
+#include "runtime/model/ModelWork.h"
 #include "test/runtime/StatusAssertions.h"
 #include "test/runtime/TempFile.h"
 #include "test/runtime/engine/FakeModel.h"
@@ -201,6 +202,7 @@ public:
   std::string name() const override { return "cuda"; }
 
 private:
+  Status doJoin(Group &) override { return Status(); }
   Result<DeviceMemory> doMemory() const override {
     return DeviceMemory{
         .total = 1 << 30, .free = free, .largestBuffer = 1 << 30};
@@ -269,6 +271,64 @@ TEST(Session, ChecksMemoryAtEachStart) {
   EXPECT_TRUE(failsWith(session.start({.parallel = 2}),
                         "the fake: a KV cache of 0.00 GiB (2432 positions) is "
                         "0.00 GiB more than"));
+}
+
+/// Of stages, the one that takes most is to fit, whichever rank has it.
+TEST(Session, ChecksTheMemoryOfEachStage) {
+  ModelConfig config = fakeConfig();
+  config.layers = 3;
+  config.intermediateSize = 4;
+  // The fewest bytes that stage 1 of 2 takes, of one layer and the head, with
+  // all that stage 0 has more: a layer's weights and cache.
+  constexpr uint64_t page = 2 * 2 * 4 * kCachePage;
+  const uint64_t cache =
+      page * static_cast<uint64_t>(cachePagesOf(config.maxPositions));
+  const auto weights = [&](int64_t layers) {
+    ModelConfig some = config;
+    some.layers = layers;
+    return DummyWeights::create(some, DataType::F32, 1).take();
+  };
+  const auto bytesOf = [&](int64_t layers) {
+    ModelConfig some = config;
+    some.layers = layers;
+    return ModelWork::of(some, *weights(layers), DataType::F32)->tensorBytes();
+  };
+  const uint64_t layer = bytesOf(2) - bytesOf(1);
+  const uint64_t table = uint64_t(kVocab) * kHidden * sizeof(float);
+  const uint64_t norm = bytesOf(1) - layer - 2 * table;
+  const uint64_t first = 2 * (layer + cache) + table; // rank 1's stage
+  ASSERT_GT(first, layer + cache + table + norm);     // rank 0's
+  uint64_t free = first - 1;
+  const SessionSources sources = {
+      .device = [&](const DeviceChoice &,
+                    Observer *) -> Result<std::unique_ptr<Device>> {
+        return std::unique_ptr<Device>(new SmallGpu(free));
+      },
+      .steps = [&](const ModelFiles &, const Device &,
+                   const SessionOptions &) -> Result<SessionSteps> {
+        return SessionSteps{
+            .provide = [](const StepShape &) -> Result<Executable> {
+              return Status::error("there is room");
+            },
+            .shapes = {StepShape{StepPart::Body, 1}},
+            .cacheType = DataType::F32,
+            .origin = [] { return std::string(); }};
+      },
+      .embedded = [&](bool) -> Result<ModelFiles> {
+        ModelFiles files;
+        files.name = "the fake";
+        files.config = config;
+        files.weights = weights(config.layers);
+        return files;
+      }};
+  Result<std::unique_ptr<Session>> opened = Session::open(
+      {.ranks = 2, .parallelism = Parallelism::Pipeline}, sources);
+  ASSERT_TRUE(opened.ok()) << opened.message();
+  EXPECT_TRUE(
+      failsWith((*opened)->start({.parallel = 1}),
+                "the fake: rank 1: weights of 0.00 GiB and a KV cache"));
+  free = first;
+  EXPECT_TRUE(failsWith((*opened)->start({.parallel = 1}), "there is room"));
 }
 
 TEST(Session, IsEndedByAFlag) {
