@@ -11,9 +11,11 @@
 #include "runtime/core/EventCount.h"
 
 #include <algorithm>
+#include <chrono>
 #include <filesystem>
 #include <limits>
 #include <system_error>
+#include <thread>
 
 #include <dlfcn.h>
 #include <sched.h>
@@ -34,6 +36,12 @@ Known knownOf(MpiKind kind) {
 
 /// Looks at what has begun before others may have the core: some 50 us.
 constexpr int kSpins = 1000;
+
+using Clock = std::chrono::steady_clock;
+
+/// What is sent and has not come by then is computed still.
+constexpr Clock::duration kShortWait = std::chrono::microseconds(500);
+constexpr Clock::duration kLongestNap = std::chrono::microseconds(200);
 
 } // namespace
 
@@ -111,6 +119,29 @@ Status MpiLibrary::finish(bool isCrowded, const Poll &poll) {
   }
 }
 
+/// Waits until something of rank `rank`'s is there. Naps are short beside what
+/// was waited before them.
+Status MpiLibrary::await(int rank, bool isCrowded, const Poll &poll) {
+  const Clock::time_point begin = Clock::now();
+  for (int looks = isCrowded ? kSpins : 0;;) {
+    int isThere = 0;
+    KF_RETURN_IF_ERROR(check(plugin->arrived(rank, &isThere), "go on"));
+    if (isThere)
+      return Status();
+    KF_RETURN_IF_ERROR(poll());
+    if (looks < kSpins) {
+      ++looks;
+      spinPause();
+      continue;
+    }
+    const Clock::duration waited = Clock::now() - begin;
+    if (waited < kShortWait)
+      sched_yield();
+    else
+      std::this_thread::sleep_for(std::min(waited / 16, kLongestNap));
+  }
+}
+
 Status MpiLibrary::sum(const float *source, float *target, uint64_t count,
                        bool isCrowded, const Poll &poll) {
   constexpr uint64_t most = uint64_t(1) << 30;
@@ -152,6 +183,7 @@ Status MpiLibrary::send(const void *source, uint64_t bytes, int64_t rank,
 Status MpiLibrary::receive(void *target, uint64_t bytes, int64_t rank,
                            bool isCrowded, const Poll &poll) {
   KF_ASSIGN_OR_RETURN(const int count, countOf(bytes, "receives"));
+  KF_RETURN_IF_ERROR(await(static_cast<int>(rank), isCrowded, poll));
   KF_RETURN_IF_ERROR(check(
       plugin->beginReceive(target, count, static_cast<int>(rank)), "receive"));
   KF_RETURN_IF_ERROR(finish(isCrowded, poll));

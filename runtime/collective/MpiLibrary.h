@@ -52,8 +52,10 @@ public:
   /// one, which is waited for where they are many.
   Status send(const void *source, uint64_t bytes, int64_t rank, bool isCrowded,
               const Poll &poll);
-  /// `target` gets what rank `rank` sends. Error: fewer or more than `bytes`
-  /// bytes.
+  /// `target` gets what rank `rank` sends. Waits as sum() does until something
+  /// has come, and sleeps in between where that takes long: who sends may
+  /// compute until then, and have need of the core. Error: fewer or more than
+  /// `bytes` bytes.
   Status receive(void *target, uint64_t bytes, int64_t rank, bool isCrowded,
                  const Poll &poll);
 
@@ -67,6 +69,7 @@ private:
   explicit MpiLibrary(const KfMpiPlugin *plugin) : plugin(plugin) {}
   Status check(int error, const char *what) const;
   Status finish(bool isCrowded, const Poll &poll);
+  Status await(int rank, bool isCrowded, const Poll &poll);
   static Result<int> countOf(uint64_t bytes, const char *what);
 
   const KfMpiPlugin *plugin;

@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-#define KF_MPI_PLUGIN_VERSION 2
+#define KF_MPI_PLUGIN_VERSION 3
 
 /// Functions return 0, or an error of MPI's. One thread at a time calls them,
 /// and one operation at a time is under way: its memory has to stay until
@@ -40,6 +40,9 @@ struct KfMpiPlugin {
   int (*beginGather)(const void *source, void *target, int bytes);
   /// Rank `rank` gets `source` by its next beginReceive() of this one.
   int (*beginSend)(const void *source, int bytes, int rank);
+  /// Whether something of rank `rank`'s is there for beginReceive(); waits for
+  /// nothing.
+  int (*arrived)(int rank, int *isThere);
   /// `target` gets what rank `rank` has sent, `bytes` bytes at most.
   int (*beginReceive)(void *target, int bytes, int rank);
   /// How many bytes the last one got, once it is done.

@@ -65,6 +65,11 @@ int beginSend(const void *source, int bytes, int rank) {
                    &request);
 }
 
+int arrived(int rank, int *isThere) {
+  return MPI_Iprobe(rank, /*tag=*/0, MPI_COMM_WORLD, isThere,
+                    MPI_STATUS_IGNORE);
+}
+
 int beginReceive(void *target, int bytes, int rank) {
   return MPI_Irecv(target, bytes, MPI_BYTE, rank, /*tag=*/0, MPI_COMM_WORLD,
                    &request);
@@ -84,9 +89,18 @@ void describe(int error, char *text, int length) {
   text[length - 1] = '\0';
 }
 
-constexpr KfMpiPlugin kPlugin = {
-    KF_MPI_PLUGIN_VERSION, library,  start, beginSum, beginGather, beginSend,
-    beginReceive,          received, test,  end,      describe};
+constexpr KfMpiPlugin kPlugin = {KF_MPI_PLUGIN_VERSION,
+                                 library,
+                                 start,
+                                 beginSum,
+                                 beginGather,
+                                 beginSend,
+                                 arrived,
+                                 beginReceive,
+                                 received,
+                                 test,
+                                 end,
+                                 describe};
 
 } // namespace
 

@@ -16,13 +16,17 @@
 #include "runtime/session/RankProcesses.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <optional>
 #include <random>
+#include <thread>
 #include <vector>
+
+#include <time.h>
 
 using namespace kf;
 
@@ -100,7 +104,35 @@ Status checkStages(Group &group) {
   return Status();
 }
 
+/// Seconds of a core that the calling thread has had.
+double threadSeconds() {
+  timespec time = {};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) +
+         1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+/// A rank that waits long for what another one sends leaves it the cores.
+Status checkWaiting(Group &group) {
+  using namespace std::chrono_literals;
+  char value = 1;
+  if (group.rank() == 1)
+    std::this_thread::sleep_for(600ms);
+  const double before = threadSeconds();
+  if (group.rank() != 1)
+    KF_RETURN_IF_ERROR(group.receive(&value, 1));
+  const double used = threadSeconds() - before;
+  if (group.rank() != 0)
+    KF_RETURN_IF_ERROR(group.send(&value, 1));
+  if (used > 0.3)
+    return Status::error("rank " + std::to_string(group.rank()) +
+                         " computes for " + std::to_string(used) +
+                         " s while it waits for 0.6 s");
+  return Status();
+}
+
 Status check(Group &group) {
+  KF_RETURN_IF_ERROR(checkWaiting(group));
   for (int round = 0; round < 20; ++round)
     for (const DataType type : {DataType::F32, DataType::F16, DataType::BF16})
       for (const size_t count : {1, 7, 2048, 5000, 100000})
