@@ -9,12 +9,12 @@
 #include "runtime/model/Sharding.h"
 
 #include "runtime/core/Exceptions.h"
+#include "runtime/core/NumbersText.h"
 #include "runtime/io/ShardedWeights.h"
-#include "runtime/model/TensorList.h"
+#include "runtime/model/WholeTensors.h"
 #include "runtime/weights/RowScales.h"
 
 #include <algorithm>
-#include <cassert>
 #include <charconv>
 #include <functional>
 #include <map>
@@ -64,17 +64,6 @@ bool isPossible(const ModelConfig &model, int64_t ranks) {
                                       ranks % kvHeads == 0;
                              }) &&
          haveRows(ranks, model.vocabSize) && haveRows(ranks, model.hiddenSize);
-}
-
-/// "1, 2 and 4".
-std::string listOf(const std::vector<int64_t> &numbers) {
-  std::string text;
-  for (size_t i = 0; i < numbers.size(); ++i)
-    text += (i == 0                    ? ""
-             : i + 1 == numbers.size() ? " and "
-                                       : ", ") +
-            std::to_string(numbers[i]);
-  return text;
 }
 
 /// What a layer's, or the model's, tensor `key` is called: "mlp.up_proj.weight"
@@ -336,39 +325,39 @@ std::vector<int64_t> kf::possibleRanks(const ModelConfig &model) {
   return possible;
 }
 
+Status kf::checkRank(int64_t rank, int64_t ranks) {
+  if (ranks >= 2 && rank >= 0 && rank < ranks)
+    return Status();
+  return Status::error("there is no rank " + std::to_string(rank) + " of " +
+                       std::to_string(ranks) + " that share a model");
+}
+
 Result<ModelShard> kf::shardModel(const ModelConfig &model,
                                   std::shared_ptr<const WeightSource> weights,
                                   int64_t rank, int64_t ranks) try {
-  if (ranks < 2 || rank < 0 || rank >= ranks)
-    return Status::error("there is no rank " + std::to_string(rank) + " of " +
-                         std::to_string(ranks) + " that share a model");
+  KF_RETURN_IF_ERROR(checkRank(rank, ranks));
   if (const std::string_view why = whyAlone(model); !why.empty())
     return Status::error(std::to_string(ranks) + " ranks cannot share " +
                          std::string(why) + "; 1 can");
   const std::vector<int64_t> possible = possibleRanks(model);
   if (std::ranges::find(possible, ranks) == possible.end())
-    return Status::error(
-        std::to_string(ranks) + " ranks cannot share the model's " +
-        std::to_string(model.heads) + " heads, " + listOf(kvHeadsOf(model)) +
-        " KV heads and " + std::to_string(model.vocabSize) + " tokens; " +
-        listOf(possible) + " can");
-  KF_ASSIGN_OR_RETURN(const std::vector<ListedTensor> tensors,
+    return Status::error(std::to_string(ranks) +
+                         " ranks cannot share the model's " +
+                         std::to_string(model.heads) + " heads, " +
+                         numbersText(kvHeadsOf(model)) + " KV heads and " +
+                         std::to_string(model.vocabSize) + " tokens; " +
+                         numbersText(possible) + " can");
+  KF_ASSIGN_OR_RETURN(std::vector<ListedTensor> tensors,
                       findTensors(model, *weights));
+  const WholeTensors whole(model, std::move(tensors));
   ModelShard shard;
   KF_ASSIGN_OR_RETURN(shard.config,
-                      localConfig(model, ranks, tensors, *weights));
-  std::map<std::string_view, const ListedTensor *> byKey;
-  for (const ListedTensor &tensor : tensors)
-    byKey[tensor.key] = &tensor;
+                      localConfig(model, ranks, whole.all(), *weights));
 
   ShardedWeights::Shards shards;
   for (const ListedTensor &own : listTensors(shard.config)) {
-    const auto found = byKey.find(own.key);
-    // The output matrix that the embedding table is, too, is made of that one.
-    assert((found != byKey.end() || model.tiedEmbeddings) &&
-           "ranks have the tensors of the whole model");
-    ListedTensor tensor =
-        found != byKey.end() ? *found->second : tensors.front();
+    KF_ASSIGN_OR_RETURN(const ListedTensor *const found, whole.find(own.key));
+    ListedTensor tensor = *found;
     tensor.key = own.key;
     const Slice slice = Sharder(model, shard.config, rank, tensor).slice();
     shards[own.name] = {tensor.name,

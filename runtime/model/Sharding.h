@@ -66,6 +66,9 @@ std::vector<StepCollectives> collectivesOf(const ModelConfig &shard);
 /// The numbers of ranks that can run a model, 1 among them, in order.
 std::vector<int64_t> possibleRanks(const ModelConfig &model);
 
+/// An error unless `rank` is one of two or more ranks that share a model.
+Status checkRank(int64_t rank, int64_t ranks);
+
 /// The part of rank `rank` of `ranks` of a whole model. `weights` is read as
 /// parts are asked for. Errors: a number of ranks that is not possible, which
 /// lists those that are; those of findTensors().

@@ -9,13 +9,12 @@
 #include "runtime/model/Stages.h"
 
 #include "runtime/core/Exceptions.h"
+#include "runtime/core/NumbersText.h"
 #include "runtime/io/ShardedWeights.h"
-#include "runtime/model/TensorList.h"
+#include "runtime/model/WholeTensors.h"
 #include "runtime/weights/RowScales.h"
 
 #include <algorithm>
-#include <cassert>
-#include <map>
 #include <string>
 #include <string_view>
 
@@ -43,35 +42,28 @@ Layers layersOf(int64_t stage, int64_t stages, int64_t layers) {
   return {stage * each + std::min(stage, more), each + (stage < more)};
 }
 
-/// Whether a stage has what its layers read of others, and all kinds of caches
-/// that the model has: rank 0 counts in its own what all have.
-bool isStage(const ModelConfig &model, const Layers &layers) {
+/// What `layers` lack to be a stage, as of stages "that ..."; empty where they
+/// have what they read of other layers, and all kinds of caches that the model
+/// has: rank 0 counts in its own what all have.
+std::string_view whyNoStage(const ModelConfig &model, const Layers &layers) {
   bool hasStates = false, hasKeys = false;
   for (int64_t i = layers.first; i < layers.end(); ++i) {
     const LayerConfig layer = model.layer(i);
     (layer.isLinear ? hasStates : hasKeys) = true;
     if (layer.keysOf && *layer.keysOf < layers.first)
-      return false;
+      return " that each have the keys their layers share";
   }
-  return !model.hasStates() || (hasStates && hasKeys);
+  if (model.hasStates() && !(hasStates && hasKeys))
+    return " that have layers with states and with keys each";
+  return {};
 }
 
-bool isPossible(const ModelConfig &model, int64_t stages) {
-  for (int64_t stage = 0; stage < stages; ++stage)
-    if (!isStage(model, layersOf(stage, stages, model.layers)))
-      return false;
-  return true;
-}
-
-/// "1, 2 and 4".
-std::string listOf(const std::vector<int64_t> &numbers) {
-  std::string text;
-  for (size_t i = 0; i < numbers.size(); ++i)
-    text += (i == 0                    ? ""
-             : i + 1 == numbers.size() ? " and "
-                                       : ", ") +
-            std::to_string(numbers[i]);
-  return text;
+/// The same of the first of `stages` stages that is none.
+std::string_view whyNotCut(const ModelConfig &model, int64_t stages) {
+  std::string_view why;
+  for (int64_t stage = 0; stage < stages && why.empty(); ++stage)
+    why = whyNoStage(model, layersOf(stage, stages, model.layers));
+  return why;
 }
 
 ModelConfig stageConfig(const ModelConfig &model, const StageConfig &stage,
@@ -114,7 +106,7 @@ std::vector<int64_t> kf::possibleStages(const ModelConfig &model) {
   std::vector<int64_t> possible = {1};
   for (int64_t stages = 2; stages <= std::min(model.layers, kMaxRanks);
        ++stages)
-    if (whyWhole(model).empty() && isPossible(model, stages))
+    if (whyWhole(model).empty() && whyNotCut(model, stages).empty())
       possible.push_back(stages);
   return possible;
 }
@@ -122,10 +114,7 @@ std::vector<int64_t> kf::possibleStages(const ModelConfig &model) {
 Result<ModelShard> kf::cutModel(const ModelConfig &model,
                                 std::shared_ptr<const WeightSource> weights,
                                 int64_t rank, int64_t ranks) try {
-  if (ranks < 2 || rank < 0 || rank >= ranks)
-    return Status::error("there is no rank " + std::to_string(rank) + " of " +
-                         std::to_string(ranks) +
-                         " that have the stages of a model");
+  KF_RETURN_IF_ERROR(checkRank(rank, ranks));
   if (const std::string_view why = whyWhole(model); !why.empty())
     return Status::error(std::string(why) + " are not cut into stages; leave "
                                             "--pipeline-parallel out");
@@ -134,28 +123,23 @@ Result<ModelShard> kf::cutModel(const ModelConfig &model,
     return Status::error(
         "the model's " + std::to_string(model.layers) +
         " layers cannot be cut into " + std::to_string(ranks) + " stages" +
-        (model.hasStates() ? " that have layers with states and with keys each"
-                           : "") +
-        (possible.size() == 1 ? "; leave --pipeline-parallel out"
-                              : "; " + listOf(possible) + " are possible"));
+        std::string(ranks <= model.layers ? whyNotCut(model, ranks) : "") +
+        (possible.size() == 1
+             ? "; leave --pipeline-parallel out"
+             : "; " + numbersText(possible) + " are possible"));
   const int64_t stage = stageOfRank(rank, ranks);
   const Layers layers = layersOf(stage, ranks, model.layers);
-  KF_ASSIGN_OR_RETURN(const std::vector<ListedTensor> tensors,
+  KF_ASSIGN_OR_RETURN(std::vector<ListedTensor> tensors,
                       findTensors(model, *weights));
-  std::map<std::string_view, const ListedTensor *> byKey;
-  for (const ListedTensor &tensor : tensors)
-    byKey[tensor.key] = &tensor;
+  const WholeTensors whole(model, std::move(tensors));
 
   ModelShard part;
   part.config = stageConfig(model, {stage, ranks}, layers);
   ShardedWeights::Shards shards;
   for (const ListedTensor &own : listTensors(part.config)) {
-    const auto found = byKey.find(keyInModel(model, layers, own.key));
-    // The output matrix that the embedding table is, too, is made of that one.
-    assert((found != byKey.end() || model.tiedEmbeddings) &&
-           "stages have tensors of the whole model");
-    const ListedTensor &tensor =
-        found != byKey.end() ? *found->second : tensors.front();
+    KF_ASSIGN_OR_RETURN(const ListedTensor *const found,
+                        whole.find(keyInModel(model, layers, own.key)));
+    const ListedTensor &tensor = *found;
     KF_ASSIGN_OR_RETURN(const TensorView view, weights->describe(tensor.name));
     const int64_t rows = view.shape.front();
     shards[own.name] = {tensor.name, 0, {{0, rows}}, rows};

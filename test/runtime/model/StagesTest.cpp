@@ -153,12 +153,12 @@ TEST(Stages, RefusesWhatCannotBeCut) {
   const auto weights = dummyOf(config);
   EXPECT_EQ(possibleStages(config), (std::vector<int64_t>{1, 2, 3}));
   EXPECT_EQ(cutModel(config, weights, 0, 4).message(),
-            "the model's 3 layers cannot be cut into 4 stages; 1, 2 and 3 are "
+            "the model's 3 layers cannot be cut into 4 stages; 1 to 3 are "
             "possible");
   EXPECT_EQ(cutModel(config, weights, 2, 2).message(),
-            "there is no rank 2 of 2 that have the stages of a model");
+            "there is no rank 2 of 2 that share a model");
   EXPECT_EQ(cutModel(config, weights, 0, 1).message(),
-            "there is no rank 0 of 1 that have the stages of a model");
+            "there is no rank 0 of 1 that share a model");
 }
 
 /// A layer that attends to another's keys is on its rank.
@@ -171,6 +171,12 @@ TEST(Stages, KeepsLayersThatShareKeysTogether) {
   auto part = cutModel(config, weights, 0, 3);
   ASSERT_TRUE(succeeds(part.status()));
   EXPECT_EQ(part->config.layer(1).keysOf, 0);
+  EXPECT_EQ(cutModel(config, weights, 0, 2).message(),
+            "the model's 6 layers cannot be cut into 2 stages that each have "
+            "the keys their layers share; 1 and 3 are possible");
+  EXPECT_EQ(cutModel(config, weights, 0, 7).message(),
+            "the model's 6 layers cannot be cut into 7 stages; 1 and 3 are "
+            "possible");
 }
 
 /// Of a model with states, rank 0 counts what all have.
