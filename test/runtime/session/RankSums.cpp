@@ -131,13 +131,21 @@ Status checkWaiting(Group &group) {
   return Status();
 }
 
-Status check(Group &group) {
+Status checkAll(Group &group) {
   KF_RETURN_IF_ERROR(checkWaiting(group));
   for (int round = 0; round < 20; ++round)
     for (const DataType type : {DataType::F32, DataType::F16, DataType::BF16})
       for (const size_t count : {1, 7, 2048, 5000, 100000})
         KF_RETURN_IF_ERROR(checkSum(group, type, count));
   return checkStages(group);
+}
+
+/// Others wait for a rank that has found an error.
+Status check(Group &group) {
+  const Status status = checkAll(group);
+  if (!status.ok())
+    group.abort(status.message());
+  return status;
 }
 
 Status run(const LaunchedRank &launched) {
