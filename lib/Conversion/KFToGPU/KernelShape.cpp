@@ -10,25 +10,15 @@
 
 #include "kf/Conversion/DeltaThreads.h"
 
+#include "KernelShapes.h"
 #include "Products/CoopRows.h"
 #include "Products/LaneTiles.h"
 #include "Products/MmaSums.h"
 
 #include "mlir/Support/DebugStringHelper.h"
 
-#include <numeric>
-
 using namespace mlir;
 using namespace mlir::kf;
-
-/// Anything larger is a mistake, and products of three stay within 64 bits.
-static constexpr int64_t largest = 1 << 20;
-
-template <typename OpTy> static OpTy findOp(KernelOp kernel) {
-  OpTy found;
-  kernel.walk([&](OpTy op) { found = op; });
-  return found;
-}
 
 /// Statistics that a norm keeps of a row.
 static int64_t statisticsOf(Operation *norm) {
@@ -58,45 +48,10 @@ static int64_t reductionBytes(KernelOp kernel, int64_t threads) {
   return reduces ? 4 * threads : 0;
 }
 
-/// Bytes of workgroup memory that every device has.
-static constexpr int64_t flashBytes = 16 * 1024;
-/// Sums that a thread keeps in registers, of products and of values.
-static constexpr int64_t flashSums = 32;
-/// Query rows that share what is read of keys and values.
-static constexpr int64_t flashRows = 8;
-
-FlashShape mlir::kf::getFlashShape(int64_t headDim, int64_t rows, int64_t keys,
-                                   int64_t threads) {
-  FlashShape shape;
-  shape.threads = threads;
-  shape.keys = keys;
-  while (shape.shares < 8 && threads % (2 * shape.shares) == 0)
-    shape.shares *= 2;
-  shape.queryColumns = std::min<int64_t>(headDim, 256);
-  shape.columns = std::min(threads, headDim);
-  int64_t columns = llvm::divideCeil(headDim, shape.columns);
-  shape.columnsOfThread = std::min(columns, flashSums / flashRows);
-  // A thread's part of each sum depends on none of this.
-  shape.rows = std::clamp<int64_t>(rows, 1, flashRows);
-  while (shape.rows > 1 && (shape.bytes() > flashBytes ||
-                            shape.rows * shape.keysOfThread() > flashSums))
-    --shape.rows;
-  shape.rows = llvm::divideCeil(rows, llvm::divideCeil(rows, shape.rows));
-  return shape;
-}
-
-/// Columns of a head on matrix units: the sums of more do not fit in registers.
-static constexpr int64_t flashMmaColumns = 256;
-/// Keys of a block where rows are computed again, and bytes that say so.
-static constexpr int64_t flashMmaSpareKeys = 32, flashMmaFlagBytes = 16;
-
 /// Words of bits for the ids that kf.sample adjusts: 65536 ids have their own.
 static constexpr int64_t mostAdjustmentWords = 2048;
 
-using FailFn = function_ref<LogicalResult(const Twine &)>;
-
-/// The dialect bounds tiles, keys and threads by less.
-static LogicalResult checkSizes(ArrayRef<int64_t> workgroup, FailFn fail) {
+LogicalResult mlir::kf::checkSizes(ArrayRef<int64_t> workgroup, FailFn fail) {
   for (int64_t size : workgroup)
     if (size > largest)
       return fail("sizes are at most " + Twine(largest) + ", found " +
@@ -104,150 +59,13 @@ static LogicalResult checkSizes(ArrayRef<int64_t> workgroup, FailFn fail) {
   return success();
 }
 
-/// Takes the schedule's threads.
-static void setThreads(KernelShape &shape, KernelOp kernel,
-                       ArrayRef<int64_t> threads) {
+void mlir::kf::setThreads(KernelShape &shape, KernelOp kernel,
+                          ArrayRef<int64_t> threads) {
   for (auto [dim, size] : llvm::enumerate(threads)) {
     shape.threads[dim] = size;
     shape.threadCount *= size;
   }
   shape.workgroupBytes = reductionBytes(kernel, shape.threadCount);
-}
-
-namespace {
-/// What both schedules of attention say of their kernel.
-struct AttentionTile {
-  CacheAttentionInterface op;
-  KVCacheType cache;
-  int64_t headDim, tokens, rows, keys;
-};
-} // namespace
-
-static FailureOr<AttentionTile> getAttentionTile(KernelOp kernel,
-                                                 StringRef name,
-                                                 ArrayRef<int64_t> workgroup,
-                                                 int64_t keys, FailFn fail) {
-  auto op = findOp<CacheAttentionInterface>(kernel);
-  if (!op)
-    return fail(name + " is for attention");
-  if (isa<AttentionPartialOp>(op.getOperation())) {
-    if (workgroup.size() != 3 || workgroup[0] != 1 || workgroup[1] == 0 ||
-        workgroup[2] != 1)
-      return fail("a part of attention needs workgroup = [1, heads, 1]");
-  } else if (workgroup.size() != 2 || llvm::is_contained(workgroup, 0)) {
-    return fail("attention needs workgroup = [rows, heads]");
-  }
-  int64_t tokens = workgroup[0], heads = workgroup[1];
-  if (failed(checkSizes(workgroup, fail)))
-    return failure();
-  KVCacheType cache = op.getCache().getType();
-  if (cache.getPage() % keys != 0)
-    return fail("keys (" + Twine(keys) + ") must divide the cache's page (" +
-                Twine(cache.getPage()) + ")");
-  auto q = cast<RankedTensorType>(op.getQ().getType());
-  const int64_t group = q.getDimSize(1) / cache.getKvHeads();
-  auto append = findOp<KVAppendOp>(kernel);
-  if (kernel.getGrid() && ((!op.getKvHead() && cache.getKvHeads() > 1) ||
-                           (append && !append.getKvHead())))
-    return fail("a tile of attention, and an append beside it, have a kv_head");
-  if (!op.getKvHead() && cache.getKvHeads() > 1 && heads != group)
-    return fail("workgroup heads (" + Twine(heads) + ") must be the " +
-                Twine(group) + " that share a KV head");
-  if (!q.isDynamicDim(0))
-    tokens = std::clamp<int64_t>(q.getDimSize(0), 1, tokens);
-  return AttentionTile{op,     cache,          q.getDimSize(2),
-                       tokens, tokens * heads, keys};
-}
-
-/// The shape of a kernel of attention.
-static FailureOr<KernelShape>
-getShape(KernelOp kernel, FlashScheduleAttr schedule, FailFn fail) {
-  auto tile = getAttentionTile(kernel, "#kf.flash", schedule.getWorkgroup(),
-                               schedule.getKeys(), fail);
-  if (failed(tile))
-    return failure();
-  KernelShape shape;
-  setThreads(shape, kernel, schedule.getThreads());
-  if (findOp<KVAppendOp>(kernel) && shape.threadCount % HeldShape::lanes != 0)
-    return fail("an append beside attention takes warps of " +
-                Twine(HeldShape::lanes) + " threads, found " +
-                Twine(shape.threadCount));
-  shape.flash =
-      getFlashShape(tile->headDim, tile->rows, tile->keys, shape.threadCount);
-  if (shape.flash->keysOfThread() > flashSums)
-    return fail("keys (" + Twine(tile->keys) + ") are more than " +
-                Twine(flashSums) + " for each of " +
-                Twine(shape.flash->keysAtOnce()) + " groups of threads");
-  shape.workgroupBytes += shape.flash->bytes();
-  return shape;
-}
-
-bool mlir::kf::isForMatrixUnits(CacheAttentionInterface op) {
-  KVCacheType cache = op.getCache().getType();
-  if (op.getSoftcap() || op.getSinks())
-    return false;
-  if (cache.getHeadDim() % 8 != 0 || cache.getHeadDim() > flashMmaColumns)
-    return false;
-  if (auto quant = dyn_cast<QuantType>(cache.getType()))
-    return quant.getFormat() == BlockFormat::Q8_0;
-  return multiplies(MatrixUnit::MmaSync, cache.getType());
-}
-
-bool mlir::kf::isForWarpgroups(int64_t headDim) {
-  return headDim == 64 || headDim == 128;
-}
-
-/// The shape of a kernel of attention on matrix units.
-static FailureOr<KernelShape>
-getShape(KernelOp kernel, FlashMmaScheduleAttr schedule, FailFn fail) {
-  auto tile = getAttentionTile(kernel, "#kf.flash_mma", schedule.getWorkgroup(),
-                               schedule.getKeys(), fail);
-  if (failed(tile))
-    return failure();
-  if (tile->headDim % 8 != 0 || tile->headDim > flashMmaColumns)
-    return fail("#kf.flash_mma takes heads of a multiple of 8 up to " +
-                Twine(flashMmaColumns) + " columns, found " +
-                Twine(tile->headDim));
-  if (tile->op.getSoftcap())
-    return fail("#kf.flash_mma has no softcap; use #kf.flash");
-  if (tile->op.getSinks())
-    return fail("#kf.flash_mma has no sinks; use #kf.flash");
-  if (!isForMatrixUnits(tile->op))
-    return fail("#kf.flash_mma is for caches of f16, bf16 and q8_0");
-  KernelShape shape;
-  setThreads(shape, kernel, schedule.getThreads());
-  FlashMmaShape &mma = shape.flashMma.emplace();
-  mma.rowWarps = schedule.getThreads()[1];
-  mma.keyWarps = schedule.getThreads()[2];
-  mma.keys = tile->keys;
-  mma.headDim = tile->headDim;
-  mma.isQuantized = tile->cache.isQuantized();
-  mma.isPacked = tile->rows <= 8;
-  mma.parts = schedule.getParts();
-  mma.isStaged = schedule.getHeld() == OperandPlace::Shared;
-  mma.isForWarpgroups = schedule.getUnit() == MatrixUnit::Wgmma;
-  if (mma.isStaged && mma.isPacked)
-    return fail("held = shared is for more than 8 rows, found " +
-                Twine(tile->rows));
-  if (mma.isForWarpgroups && !isForWarpgroups(mma.headDim))
-    return fail("unit = wgmma takes heads of 64 or 128 columns, found " +
-                Twine(mma.headDim));
-  if (mma.parts > 1) {
-    if (isa<AttentionPartialOp>(tile->op.getOperation()))
-      return fail("kf.attention_partial has its parts; parts are for "
-                  "kf.attention");
-    if (tile->tokens != 1)
-      return fail("parts are for one token's keys: workgroup = [1, heads]");
-  }
-  // What it computes again goes by the widest blocks that there is room for.
-  int64_t keys = std::gcd(tile->cache.getPage(), flashMmaSpareKeys);
-  shape.flash =
-      getFlashShape(tile->headDim, tile->rows, keys, shape.threadCount);
-  shape.workgroupBytes += std::max(mma.bytes(), shape.flash->bytes()) +
-                          mma.partBytes() + flashMmaFlagBytes;
-  if (mma.isStaged)
-    shape.workgroupBytes += mma.rangeBytes();
-  return shape;
 }
 
 /// Sums of a thread of a product on matrix units: half of its registers.
@@ -276,6 +94,23 @@ bool mlir::kf::isForCoop(MatmulOp op, Type rows) {
          (becomesHalf ? rows.isF16() : rows == element);
 }
 
+/// Begins the shape of a product on matrix units: `units` is its CoopShape or
+/// MmaShape, and what both say of warps and tiles is taken from the schedule.
+template <typename Units>
+static KernelShape beginMmaShape(MatmulOp op, MmaScheduleAttr schedule,
+                                 std::optional<Units> KernelShape::*units) {
+  KernelShape shape;
+  shape.groups = op.getGlu() ? 2 : 1;
+  shape.rows = schedule.getWorkgroup()[0];
+  shape.columns = schedule.getWorkgroup()[1];
+  Units &own = (shape.*units).emplace();
+  own.rowWarps = schedule.getWarps()[0];
+  own.lineWarps = schedule.getWarps()[1];
+  own.rows = shape.rows;
+  own.lines = shape.columns * shape.groups;
+  return shape;
+}
+
 /// The shape of a product on cooperative matrices.
 static FailureOr<KernelShape>
 getCoopShape(MatmulOp op, MmaScheduleAttr schedule, FailFn fail) {
@@ -301,16 +136,9 @@ getCoopShape(MatmulOp op, MmaScheduleAttr schedule, FailFn fail) {
     return fail(
         "#kf.mma reads rows from memory, 16 bytes at a time, and alone; "
         "norms are kernels of their own");
-  KernelShape shape;
-  shape.groups = op.getGlu() ? 2 : 1;
-  shape.rows = schedule.getWorkgroup()[0];
-  shape.columns = schedule.getWorkgroup()[1];
-  CoopShape &coop = shape.coop.emplace();
-  coop.rowWarps = schedule.getWarps()[0];
-  coop.lineWarps = schedule.getWarps()[1];
+  KernelShape shape = beginMmaShape(op, schedule, &KernelShape::coop);
+  CoopShape &coop = *shape.coop;
   coop.subgroup = subgroup;
-  coop.rows = shape.rows;
-  coop.lines = shape.columns * shape.groups;
   coop.blockColumns = ::kf::FragmentTile::rows / shape.groups;
   if (coop.rows % (coop.rowWarps * coop.unit) != 0 ||
       coop.lines % (coop.lineWarps * coop.unit) != 0)
@@ -360,15 +188,8 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
   if (statisticsOf(matmul.getX().getDefiningOp()) > 0)
     return fail("#kf.mma reads rows from memory; norms are kernels of their "
                 "own");
-  KernelShape shape;
-  shape.groups = matmul.getGlu() ? 2 : 1;
-  shape.rows = schedule.getWorkgroup()[0];
-  shape.columns = schedule.getWorkgroup()[1];
-  MmaShape &mma = shape.mma.emplace();
-  mma.rowWarps = schedule.getWarps()[0];
-  mma.lineWarps = schedule.getWarps()[1];
-  mma.rows = shape.rows;
-  mma.lines = shape.columns * shape.groups;
+  KernelShape shape = beginMmaShape(matmul, schedule, &KernelShape::mma);
+  MmaShape &mma = *shape.mma;
   mma.step = schedule.getReduction();
   mma.stages = schedule.getStages();
   mma.isForWarpgroups = schedule.getUnit() == MatrixUnit::Wgmma;
@@ -814,9 +635,9 @@ mlir::kf::getKernelShape(KernelOp kernel, ScheduleAttrInterface schedule,
   if (!schedule)
     return fail("there is none; run kf-select-schedules first");
   if (auto flash = dyn_cast<FlashScheduleAttr>(schedule))
-    return getShape(kernel, flash, fail);
+    return getAttentionShape(kernel, flash, fail);
   if (auto mma = dyn_cast<FlashMmaScheduleAttr>(schedule))
-    return getShape(kernel, mma, fail);
+    return getAttentionShape(kernel, mma, fail);
   if (auto stream = dyn_cast<StreamScheduleAttr>(schedule))
     return getShape(kernel, stream, fail);
   if (auto simt = dyn_cast<SimtScheduleAttr>(schedule))

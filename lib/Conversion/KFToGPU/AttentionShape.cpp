@@ -1,0 +1,182 @@
+//===- AttentionShape.cpp - What schedules of attention ask for -----------===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelShapes.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::kf;
+
+/// Bytes of workgroup memory that every device has.
+static constexpr int64_t flashBytes = 16 * 1024;
+/// Sums that a thread keeps in registers, of products and of values.
+static constexpr int64_t flashSums = 32;
+/// Query rows that share what is read of keys and values.
+static constexpr int64_t flashRows = 8;
+
+FlashShape mlir::kf::getFlashShape(int64_t headDim, int64_t rows, int64_t keys,
+                                   int64_t threads) {
+  FlashShape shape;
+  shape.threads = threads;
+  shape.keys = keys;
+  while (shape.shares < 8 && threads % (2 * shape.shares) == 0)
+    shape.shares *= 2;
+  shape.queryColumns = std::min<int64_t>(headDim, 256);
+  shape.columns = std::min(threads, headDim);
+  int64_t columns = llvm::divideCeil(headDim, shape.columns);
+  shape.columnsOfThread = std::min(columns, flashSums / flashRows);
+  // A thread's part of each sum depends on none of this.
+  shape.rows = std::clamp<int64_t>(rows, 1, flashRows);
+  while (shape.rows > 1 && (shape.bytes() > flashBytes ||
+                            shape.rows * shape.keysOfThread() > flashSums))
+    --shape.rows;
+  shape.rows = llvm::divideCeil(rows, llvm::divideCeil(rows, shape.rows));
+  return shape;
+}
+
+/// Columns of a head on matrix units: the sums of more do not fit in registers.
+static constexpr int64_t flashMmaColumns = 256;
+/// Keys of a block where rows are computed again, and bytes that say so.
+static constexpr int64_t flashMmaSpareKeys = 32, flashMmaFlagBytes = 16;
+
+namespace {
+/// What both schedules of attention say of their kernel.
+struct AttentionTile {
+  CacheAttentionInterface op;
+  KVCacheType cache;
+  int64_t headDim, tokens, rows, keys;
+};
+} // namespace
+
+static FailureOr<AttentionTile> getAttentionTile(KernelOp kernel,
+                                                 StringRef name,
+                                                 ArrayRef<int64_t> workgroup,
+                                                 int64_t keys, FailFn fail) {
+  auto op = findOp<CacheAttentionInterface>(kernel);
+  if (!op)
+    return fail(name + " is for attention");
+  if (isa<AttentionPartialOp>(op.getOperation())) {
+    if (workgroup.size() != 3 || workgroup[0] != 1 || workgroup[1] == 0 ||
+        workgroup[2] != 1)
+      return fail("a part of attention needs workgroup = [1, heads, 1]");
+  } else if (workgroup.size() != 2 || llvm::is_contained(workgroup, 0)) {
+    return fail("attention needs workgroup = [rows, heads]");
+  }
+  int64_t tokens = workgroup[0], heads = workgroup[1];
+  if (failed(checkSizes(workgroup, fail)))
+    return failure();
+  KVCacheType cache = op.getCache().getType();
+  if (cache.getPage() % keys != 0)
+    return fail("keys (" + Twine(keys) + ") must divide the cache's page (" +
+                Twine(cache.getPage()) + ")");
+  auto q = cast<RankedTensorType>(op.getQ().getType());
+  const int64_t group = q.getDimSize(1) / cache.getKvHeads();
+  auto append = findOp<KVAppendOp>(kernel);
+  if (kernel.getGrid() && ((!op.getKvHead() && cache.getKvHeads() > 1) ||
+                           (append && !append.getKvHead())))
+    return fail("a tile of attention, and an append beside it, have a kv_head");
+  if (!op.getKvHead() && cache.getKvHeads() > 1 && heads != group)
+    return fail("workgroup heads (" + Twine(heads) + ") must be the " +
+                Twine(group) + " that share a KV head");
+  if (!q.isDynamicDim(0))
+    tokens = std::clamp<int64_t>(q.getDimSize(0), 1, tokens);
+  return AttentionTile{op,     cache,          q.getDimSize(2),
+                       tokens, tokens * heads, keys};
+}
+
+FailureOr<KernelShape>
+mlir::kf::getAttentionShape(KernelOp kernel, FlashScheduleAttr schedule,
+                            FailFn fail) {
+  auto tile = getAttentionTile(kernel, "#kf.flash", schedule.getWorkgroup(),
+                               schedule.getKeys(), fail);
+  if (failed(tile))
+    return failure();
+  KernelShape shape;
+  setThreads(shape, kernel, schedule.getThreads());
+  if (findOp<KVAppendOp>(kernel) && shape.threadCount % HeldShape::lanes != 0)
+    return fail("an append beside attention takes warps of " +
+                Twine(HeldShape::lanes) + " threads, found " +
+                Twine(shape.threadCount));
+  shape.flash =
+      getFlashShape(tile->headDim, tile->rows, tile->keys, shape.threadCount);
+  if (shape.flash->keysOfThread() > flashSums)
+    return fail("keys (" + Twine(tile->keys) + ") are more than " +
+                Twine(flashSums) + " for each of " +
+                Twine(shape.flash->keysAtOnce()) + " groups of threads");
+  shape.workgroupBytes += shape.flash->bytes();
+  return shape;
+}
+
+bool mlir::kf::isForMatrixUnits(CacheAttentionInterface op) {
+  KVCacheType cache = op.getCache().getType();
+  if (op.getSoftcap() || op.getSinks())
+    return false;
+  if (cache.getHeadDim() % 8 != 0 || cache.getHeadDim() > flashMmaColumns)
+    return false;
+  if (auto quant = dyn_cast<QuantType>(cache.getType()))
+    return quant.getFormat() == BlockFormat::Q8_0;
+  return multiplies(MatrixUnit::MmaSync, cache.getType());
+}
+
+bool mlir::kf::isForWarpgroups(int64_t headDim) {
+  return headDim == 64 || headDim == 128;
+}
+
+FailureOr<KernelShape>
+mlir::kf::getAttentionShape(KernelOp kernel, FlashMmaScheduleAttr schedule,
+                            FailFn fail) {
+  auto tile = getAttentionTile(kernel, "#kf.flash_mma", schedule.getWorkgroup(),
+                               schedule.getKeys(), fail);
+  if (failed(tile))
+    return failure();
+  if (tile->headDim % 8 != 0 || tile->headDim > flashMmaColumns)
+    return fail("#kf.flash_mma takes heads of a multiple of 8 up to " +
+                Twine(flashMmaColumns) + " columns, found " +
+                Twine(tile->headDim));
+  if (tile->op.getSoftcap())
+    return fail("#kf.flash_mma has no softcap; use #kf.flash");
+  if (tile->op.getSinks())
+    return fail("#kf.flash_mma has no sinks; use #kf.flash");
+  if (!isForMatrixUnits(tile->op))
+    return fail("#kf.flash_mma is for caches of f16, bf16 and q8_0");
+  KernelShape shape;
+  setThreads(shape, kernel, schedule.getThreads());
+  FlashMmaShape &mma = shape.flashMma.emplace();
+  mma.rowWarps = schedule.getThreads()[1];
+  mma.keyWarps = schedule.getThreads()[2];
+  mma.keys = tile->keys;
+  mma.headDim = tile->headDim;
+  mma.isQuantized = tile->cache.isQuantized();
+  mma.isPacked = tile->rows <= 8;
+  mma.parts = schedule.getParts();
+  mma.isStaged = schedule.getHeld() == OperandPlace::Shared;
+  mma.isForWarpgroups = schedule.getUnit() == MatrixUnit::Wgmma;
+  if (mma.isStaged && mma.isPacked)
+    return fail("held = shared is for more than 8 rows, found " +
+                Twine(tile->rows));
+  if (mma.isForWarpgroups && !isForWarpgroups(mma.headDim))
+    return fail("unit = wgmma takes heads of 64 or 128 columns, found " +
+                Twine(mma.headDim));
+  if (mma.parts > 1) {
+    if (isa<AttentionPartialOp>(tile->op.getOperation()))
+      return fail("kf.attention_partial has its parts; parts are for "
+                  "kf.attention");
+    if (tile->tokens != 1)
+      return fail("parts are for one token's keys: workgroup = [1, heads]");
+  }
+  // What it computes again goes by the widest blocks that there is room for.
+  int64_t keys = std::gcd(tile->cache.getPage(), flashMmaSpareKeys);
+  shape.flash =
+      getFlashShape(tile->headDim, tile->rows, keys, shape.threadCount);
+  shape.workgroupBytes += std::max(mma.bytes(), shape.flash->bytes()) +
+                          mma.partBytes() + flashMmaFlagBytes;
+  if (mma.isStaged)
+    shape.workgroupBytes += mma.rangeBytes();
+  return shape;
+}
