@@ -565,7 +565,7 @@ TEST_P(OpConformance, MatchesReference) {
     tolerance.scale = 20;
   // They multiply queries and weights of softmax that are rounded to 16 bits,
   // where many rows share keys.
-  if (test.file == "attention.mlir" && test.device == "cuda" &&
+  if (test.file == "attention.mlir" && test::multipliesIn16Bits(test.device) &&
       file.sharesKeys(test.function, (*program)->maxTokens))
     for (const CacheSpec &cache : (*program)->caches) {
       if (cache.type == DataType::BF16)

@@ -16,6 +16,8 @@
 
 #include "kf/Dialect/KF/IR/KF.h"
 
+#include <algorithm>
+
 namespace mlir::kf {
 
 /// What a workgroup of attention does at a time; see
@@ -161,6 +163,57 @@ struct FlashMmaShape {
   }
 };
 
+/// What a workgroup of attention does at a time on cooperative matrices; see
+/// lib/Conversion/KFToGPU/Attention/FlashCoopEmitter.cpp. A subgroup has as
+/// many query rows as a unit.
+struct FlashCoopShape {
+  /// Elements of 16 bytes, in which keys and values are read.
+  static constexpr int64_t vectorColumns = 8;
+  /// Vectors, words and f32 between two lines of keys, rows of weights and of
+  /// scores in workgroup memory: eight of them meet in no bank.
+  static constexpr int64_t linePadding = 1, weightPadding = 4, scorePadding = 4;
+
+  int64_t unit = 16;     ///< rows, keys and columns of a unit
+  int64_t warps = 1;     ///< subgroups
+  int64_t subgroup = 32; ///< threads
+  int64_t keys = 16;     ///< of a block
+  int64_t headDim = 0;
+  bool isQuantized = false;  ///< the cache
+  int64_t spareElements = 0; ///< f32, of what computes rows again
+
+  int64_t rows() const { return warps * unit; }
+  int64_t threads() const { return warps * subgroup; }
+  /// Threads that share the scores of a row, and keys of each of them.
+  int64_t sharers() const { return subgroup / unit; }
+  int64_t keysOfThread() const { return keys / sharers(); }
+  /// Units along a head, whose last one may be partly there, and columns.
+  int64_t steps() const { return (headDim + unit - 1) / unit; }
+  int64_t columns() const { return steps() * unit; }
+
+  /// Lines of queries, then of keys, then of values, of 16-bit floats.
+  int64_t lines() const { return rows() > keys ? rows() : keys; }
+  int64_t lineVectors() const {
+    return columns() / vectorColumns + linePadding;
+  }
+  /// Words of a row of weights, of which each has two.
+  int64_t weightWords() const { return keys / 2 + weightPadding; }
+  /// f32 of a row of scores, and of all; other things are there as well.
+  int64_t scoreStride() const { return keys + scorePadding; }
+  int64_t scoreElements() const {
+    return std::max(rows() * scoreStride(), spareElements);
+  }
+  /// f32: what each thread has of its row, and what each row has.
+  int64_t partialElements() const { return rows() * (sharers() + 1); }
+  int64_t bytes() const {
+    return 16 * lines() * lineVectors() +
+           4 * (rows() * weightWords() + scoreElements() + partialElements());
+  }
+};
+
+/// Whether cooperative matrices multiply what attention takes of its cache.
+bool isForCoop(CacheAttentionInterface op);
+/// The unit for a cache that isForCoop() holds of.
+MatrixUnit getCoopUnit(KVCacheType cache);
 /// Whether matrix units multiply what attention takes of its cache.
 bool isForMatrixUnits(CacheAttentionInterface op);
 /// Whether warpgroups multiply heads of `headDim` columns.

@@ -413,6 +413,8 @@ struct KernelShape {
   std::optional<FlashShape> flash; ///< of attention
   /// Of attention on matrix units; `flash` is for what it leaves, then.
   std::optional<FlashMmaShape> flashMma;
+  /// Of attention on cooperative matrices; the same holds of `flash`.
+  std::optional<FlashCoopShape> flashCoop;
   std::optional<StreamShape> stream; ///< of a product of few rows
   std::optional<HeldShape> held;     ///< of one with rows in registers
   std::optional<MmaShape> mma;       ///< of one of many rows, on matrix units

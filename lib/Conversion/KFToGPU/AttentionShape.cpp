@@ -8,6 +8,8 @@
 
 #include "KernelShapes.h"
 
+#include "mlir/Support/DebugStringHelper.h"
+
 #include <numeric>
 
 using namespace mlir;
@@ -42,6 +44,8 @@ FlashShape mlir::kf::getFlashShape(int64_t headDim, int64_t rows, int64_t keys,
 
 /// Columns of a head on matrix units: the sums of more do not fit in registers.
 static constexpr int64_t flashMmaColumns = 256;
+/// The same on cooperative matrices, beside queries and what is on its way.
+static constexpr int64_t flashCoopColumns = 128;
 /// Keys of a block where rows are computed again, and bytes that say so.
 static constexpr int64_t flashMmaSpareKeys = 32, flashMmaFlagBytes = 16;
 
@@ -90,9 +94,9 @@ static FailureOr<AttentionTile> getAttentionTile(KernelOp kernel,
                        tokens, tokens * heads, keys};
 }
 
-FailureOr<KernelShape>
-mlir::kf::getAttentionShape(KernelOp kernel, FlashScheduleAttr schedule,
-                            FailFn fail) {
+FailureOr<KernelShape> mlir::kf::getAttentionShape(KernelOp kernel,
+                                                   FlashScheduleAttr schedule,
+                                                   FailFn fail) {
   auto tile = getAttentionTile(kernel, "#kf.flash", schedule.getWorkgroup(),
                                schedule.getKeys(), fail);
   if (failed(tile))
@@ -128,6 +132,69 @@ bool mlir::kf::isForWarpgroups(int64_t headDim) {
   return headDim == 64 || headDim == 128;
 }
 
+bool mlir::kf::isForCoop(CacheAttentionInterface op) {
+  KVCacheType cache = op.getCache().getType();
+  if (isa<AttentionPartialOp>(op.getOperation()) ||
+      cache.getHeadDim() % FlashCoopShape::vectorColumns != 0 ||
+      cache.getHeadDim() > flashCoopColumns)
+    return false;
+  if (auto quant = dyn_cast<QuantType>(cache.getType()))
+    return quant.getFormat() == BlockFormat::Q8_0;
+  return cache.getType().isF16() || cache.getType().isBF16();
+}
+
+MatrixUnit mlir::kf::getCoopUnit(KVCacheType cache) {
+  return cache.getType().isBF16() ? MatrixUnit::CoopBF16 : MatrixUnit::CoopF16;
+}
+
+/// The shape of a kernel of attention on cooperative matrices.
+static FailureOr<KernelShape> getCoopShape(KernelOp kernel,
+                                           FlashMmaScheduleAttr schedule,
+                                           AttentionTile tile, FailFn fail) {
+  const std::string unit =
+      ("unit = " + stringifyMatrixUnit(schedule.getUnit())).str();
+  const int64_t rows = getUnitShape(schedule.getUnit()).rows;
+  const int64_t subgroup = getMachine(kernel).subgroupThreads;
+  if (subgroup == 0)
+    return fail(unit +
+                " is of Vulkan devices whose subgroups multiply matrices");
+  if (isa<AttentionPartialOp>(tile.op.getOperation()))
+    return fail(unit + " is for kf.attention; parts of one token's keys take "
+                       "#kf.flash");
+  if (!isForCoop(tile.op))
+    return fail(unit + " takes heads of a multiple of " +
+                Twine(FlashCoopShape::vectorColumns) + " up to " +
+                Twine(flashCoopColumns) +
+                " columns in caches of f16, bf16 and q8_0, found " +
+                debugString(tile.cache));
+  if (const MatrixUnit own = getCoopUnit(tile.cache); schedule.getUnit() != own)
+    return fail("the cache, of " + debugString(tile.cache.getType()) +
+                ", takes unit = " + stringifyMatrixUnit(own) + ", found " +
+                unit);
+  if (schedule.getThreads()[0] != subgroup || subgroup % rows != 0)
+    return fail(unit + " takes threads = [" + Twine(subgroup) +
+                ", warps, 1], of the device's subgroups, a multiple of " +
+                Twine(rows) + ", found [" + Twine(schedule.getThreads()[0]) +
+                ", " + Twine(schedule.getThreads()[1]) + ", 1]");
+  KernelShape shape;
+  FlashCoopShape &coop = shape.flashCoop.emplace();
+  coop.unit = rows;
+  coop.warps = schedule.getThreads()[1];
+  coop.subgroup = subgroup;
+  coop.keys = tile.keys;
+  coop.headDim = tile.headDim;
+  coop.isQuantized = tile.cache.isQuantized();
+  setThreads(shape, kernel, {coop.threads()});
+  const int64_t keys = std::gcd(tile.cache.getPage(), flashMmaSpareKeys);
+  shape.flash = getFlashShape(tile.headDim, tile.rows, keys, shape.threadCount);
+  coop.spareElements = shape.flash->bytes() / 4;
+  // Beside it, positions of rows, and of threads, and whether rows are computed
+  // again.
+  shape.workgroupBytes += coop.bytes() + 4 * shape.flash->rows +
+                          4 * shape.partialSums() + rowRangeBytes(0);
+  return shape;
+}
+
 FailureOr<KernelShape>
 mlir::kf::getAttentionShape(KernelOp kernel, FlashMmaScheduleAttr schedule,
                             FailFn fail) {
@@ -135,6 +202,8 @@ mlir::kf::getAttentionShape(KernelOp kernel, FlashMmaScheduleAttr schedule,
                                schedule.getKeys(), fail);
   if (failed(tile))
     return failure();
+  if (isCooperative(schedule.getUnit()))
+    return getCoopShape(kernel, schedule, *tile, fail);
   if (tile->headDim % 8 != 0 || tile->headDim > flashMmaColumns)
     return fail("#kf.flash_mma takes heads of a multiple of 8 up to " +
                 Twine(flashMmaColumns) + " columns, found " +

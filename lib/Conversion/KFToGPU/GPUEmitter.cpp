@@ -94,7 +94,8 @@ void GPUEmitter::createFunction() {
     // Threads read vectors of 16 bytes.
     if (((shape.lanes || shape.stagesSpans || shape.coop) &&
          hasFragments(type)) ||
-        (rows && types.size() == rows->argument.getArgNumber()))
+        (rows && types.size() == rows->argument.getArgNumber()) ||
+        (shape.flashCoop && isCache(type)))
       element = VectorType::get({4}, b.getI32Type());
     // See loadWords.
     if (element.isInteger(64) && find<SampleOp>())
@@ -116,6 +117,13 @@ void GPUEmitter::createFunction() {
     function->setAttr(
         kMatrixTypeAttrName,
         TypeAttr::get(find<MatmulOp>().getX().getType().getElementType()));
+  if (shape.flashCoop) {
+    KVCacheType cache = find<CacheAttentionInterface>().getCache().getType();
+    function->setAttr(kMatrixTypeAttrName,
+                      TypeAttr::get(getCoopUnit(cache) == MatrixUnit::CoopBF16
+                                        ? Type(b.getBF16Type())
+                                        : b.getF16Type()));
+  }
   Block *entry = &function.getBody().front();
   b.setInsertionPointToStart(entry);
   gpu::ReturnOp::create(b, loc);
@@ -164,7 +172,8 @@ void GPUEmitter::emitThreadIds() {
   SmallVector<Value> groups;
   for (unsigned dim = 0; dim < kernel.getGridAttr().getTokens().size(); ++dim)
     groups.push_back(gpu::BlockIdOp::create(b, loc, dims[dim]));
-  if (shape.flashMma && shape.flashMma->isStaged && !groups.empty())
+  if ((shape.flashCoop || (shape.flashMma && shape.flashMma->isStaged)) &&
+      !groups.empty())
     beginWithLast(groups);
   if (const int64_t parts = kernel.getScheduleAttr().getParts(); parts > 1) {
     part = groups.pop_back_val();

@@ -32,12 +32,10 @@ LogicalResult checkSizes(ArrayRef<int64_t> workgroup, FailFn fail);
 void setThreads(KernelShape &shape, KernelOp kernel, ArrayRef<int64_t> threads);
 
 /// The shapes of kernels of attention, by threads and on matrix units.
-FailureOr<KernelShape> getAttentionShape(KernelOp kernel,
-                                         FlashScheduleAttr schedule,
-                                         FailFn fail);
-FailureOr<KernelShape> getAttentionShape(KernelOp kernel,
-                                         FlashMmaScheduleAttr schedule,
-                                         FailFn fail);
+FailureOr<KernelShape>
+getAttentionShape(KernelOp kernel, FlashScheduleAttr schedule, FailFn fail);
+FailureOr<KernelShape>
+getAttentionShape(KernelOp kernel, FlashMmaScheduleAttr schedule, FailFn fail);
 
 } // namespace mlir::kf
 

@@ -284,6 +284,34 @@ GroupCost costOfFlashMma(const FlashMmaShape &mma, const Gpu &gpu, double rows,
   return group;
 }
 
+/// The same on cooperative matrices.
+GroupCost costOfFlashCoop(const FlashCoopShape &coop, const Gpu &gpu,
+                          double rows, double seen) {
+  const auto columns = static_cast<double>(coop.columns());
+  const auto keys = static_cast<double>(coop.keys);
+  const double blocks = std::max(seen / keys, 1.0) + 0.5;
+  const double passes = std::ceil(rows / static_cast<double>(coop.rows()));
+  // Of a block: products with keys and with values, of which every subgroup
+  // reads all; scores, which threads read, weigh and write.
+  const double products = 2 * columns * keys * static_cast<double>(coop.rows());
+  const double read =
+      2 * columns * keys * 2 * static_cast<double>(coop.warps + 2);
+  const double scores = keys * static_cast<double>(coop.rows()) * 16;
+  const double decode =
+      coop.isQuantized ? 2 * keys * static_cast<double>(coop.headDim) * 8 : 0;
+  const auto sharedRate =
+      static_cast<double>(gpu.machine.ofEach.memoryBytesPerCycle);
+  GroupCost group;
+  group.cycles = passes * blocks *
+                 (std::max(products / gpu.products(MatrixUnit::CoopF16),
+                           read / sharedRate) +
+                  (scores + decode) / gpu.lanes + 5 * kBarrier);
+  group.latency = passes * (blocks * (kMemoryLatency / 2 + 4 * kSharedLatency) +
+                            kMemoryLatency + 8 * kBarrier);
+  group.registers += columns + keys;
+  return group;
+}
+
 double secondsOfMma(KernelOp kernel, MatmulOp op, const KernelShape &shape,
                     const Gpu &gpu, int64_t tokens) {
   const MmaShape &mma = *shape.mma;
@@ -387,6 +415,11 @@ double secondsOfFlash(CacheAttentionInterface op, const KernelShape &shape,
     group = costOfFlashMma(*shape.flashMma, gpu, rowsOfGroup, seen / parts);
     passes = std::ceil(rowsOfGroup / shape.flashMma->rows()) *
              shape.flashMma->rowWarps;
+  }
+  if (shape.flashCoop) {
+    group = costOfFlashCoop(*shape.flashCoop, gpu, rowsOfGroup, seen);
+    passes =
+        std::ceil(rowsOfGroup / static_cast<double>(shape.flashCoop->rows()));
   }
   double elementBytes = 4;
   if (auto quant = dyn_cast<QuantType>(cache.getType()))

@@ -258,8 +258,11 @@ private:
     bool isPartial = isa<AttentionPartialOp>(attention.getOperation());
     SmallVector<int64_t> workgroup(first.getWorkgroup());
     const int64_t parts = first.getParts();
+    const bool isCoop =
+        isForCoop(attention) &&
+        machine.has(getCoopUnit(attention.getCache().getType()));
     int64_t most =
-        machine.has(MatrixUnit::MmaSync) ? mostMmaTokens : mostTokens;
+        machine.has(MatrixUnit::MmaSync) || isCoop ? mostMmaTokens : mostTokens;
     std::set<int64_t> tokensOfGroup = {workgroup[0]};
     if (!isPartial)
       for (int64_t count = 1; count <= std::min(rows, most); count *= 2)
@@ -273,7 +276,22 @@ private:
             add(FlashScheduleAttr::get(context, workgroup, keys, {threads}));
       if (machine.has(MatrixUnit::MmaSync))
         addFlashMma(workgroup, count == 1 ? parts : 1);
+      if (isCoop)
+        addFlashCoop(attention, workgroup);
     }
+  }
+
+  /// Subgroups for the rows that there are.
+  void addFlashCoop(CacheAttentionInterface op, ArrayRef<int64_t> workgroup) {
+    const MatrixUnit unit = getCoopUnit(op.getCache().getType());
+    const int64_t subgroups =
+        llvm::divideCeil(workgroup[0] * workgroup[1], getUnitShape(unit).rows);
+    for (int64_t warps : {1, 2, 4, 8})
+      for (int64_t keys : {16, 32, 64})
+        if (warps < 2 * subgroups)
+          add(FlashMmaScheduleAttr::get(
+              context, workgroup, keys, {machine.subgroupThreads, warps, 1},
+              unit, RowForm::Rounded, OperandPlace::Shared, /*parts=*/1));
   }
 
   /// Warps for the rows that there are, and others that divide the keys, as

@@ -79,6 +79,10 @@ constexpr CoopTile coopTiles[] = {{128, 128, 2, 2, 1},
                                   {32, 128, 1, 4, 2},
                                   {32, 64, 1, 2, 2.4}};
 
+/// Query rows of a workgroup of attention on cooperative matrices, and keys of
+/// its blocks: as many as go into 48 KiB with heads of 128 columns.
+constexpr int64_t coopRows = 64, mostCoopKeys = 64;
+
 /// A schedule while it is put together.
 struct Draft {
   SmallVector<int64_t> workgroup, tile, threads;
@@ -106,6 +110,9 @@ public:
     if (!attentions.empty()) {
       if (FlashMmaScheduleAttr schedule =
               selectFlashMma(*attentions.begin(), rows))
+        return schedule;
+      if (FlashMmaScheduleAttr schedule =
+              selectFlashCoop(*attentions.begin(), rows))
         return schedule;
       return selectFlash(*attentions.begin(), rows);
     }
@@ -390,6 +397,49 @@ private:
       if (rowWarps * keyWarps == 1)
         return {};
       (rowWarps > keyWarps ? rowWarps : keyWarps) /= 2;
+    }
+  }
+
+  /// The same on cooperative matrices: of many rows, so that each copy of the
+  /// keys is for several subgroups, or for fewer where multiprocessors would
+  /// have none. Null where the kernel or the device is not for them, or a token
+  /// has keys of its own.
+  FlashMmaScheduleAttr selectFlashCoop(CacheAttentionInterface op,
+                                       int64_t rows) {
+    KVCacheType cache = op.getCache().getType();
+    auto q = cast<RankedTensorType>(op.getQ().getType());
+    if (!q.isDynamicDim(0))
+      rows = q.getDimSize(0);
+    if (!isForCoop(op) || !machine.has(getCoopUnit(cache)) ||
+        haveOwnKeys(op, rows))
+      return {};
+    const int64_t group =
+        std::max<int64_t>(q.getDimSize(1) / cache.getKvHeads(), 1);
+    int64_t most = coopRows;
+    const int64_t groups =
+        llvm::divideCeil(rows * group, most) * cache.getKvHeads();
+    if (groups < machine.multiprocessors)
+      most /= 2;
+    int64_t tokens = std::max<int64_t>(most / group, 1);
+    if (!q.isDynamicDim(0))
+      tokens = std::max<int64_t>(
+          tokens, llvm::divideCeil(q.getDimSize(0), groupsPerDimension));
+    const int64_t unit = getUnitShape(getCoopUnit(cache)).rows;
+    int64_t warps = most / unit, keys = mostCoopKeys;
+    // Memory may be too small for as many.
+    while (true) {
+      auto schedule = FlashMmaScheduleAttr::get(
+          context, {tokens, group}, keys, {machine.subgroupThreads, warps, 1},
+          getCoopUnit(cache), RowForm::Rounded, OperandPlace::Shared,
+          /*parts=*/1);
+      if (succeeded(verifyGpuSchedule(kernel, schedule, machine, nullptr)))
+        return schedule;
+      if (keys > unit)
+        keys /= 2;
+      else if (warps > 1)
+        warps /= 2;
+      else
+        return {};
     }
   }
 

@@ -35,8 +35,10 @@ mlir::kf::verifyGpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
   if (shape->flashMma && !machine.has(MatrixUnit::MmaSync))
     return fail("#kf.flash_mma needs matrix units of 16-bit floats; use "
                 "#kf.flash");
-  if (shape->coop) {
-    const MatrixUnit unit = cast<MmaScheduleAttr>(schedule).getUnit();
+  if (shape->coop || shape->flashCoop) {
+    const MatrixUnit unit =
+        shape->coop ? cast<MmaScheduleAttr>(schedule).getUnit()
+                    : cast<FlashMmaScheduleAttr>(schedule).getUnit();
     if (!machine.has(unit))
       return fail(Twine("unit = ") + stringifyMatrixUnit(unit) +
                   " is of Vulkan devices whose subgroups multiply matrices of "

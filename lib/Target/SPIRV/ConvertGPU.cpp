@@ -67,6 +67,22 @@ struct ExpandTrunc : OpRewritePattern<math::TruncOp> {
   }
 };
 
+/// Matrices are multiplied element by element; upstream does so with one that
+/// holds a single number alone.
+struct MultiplyMatrices : OpConversionPattern<gpu::SubgroupMmaElementwiseOp> {
+  using OpConversionPattern::OpConversionPattern;
+
+  LogicalResult
+  matchAndRewrite(gpu::SubgroupMmaElementwiseOp op, OpAdaptor adaptor,
+                  ConversionPatternRewriter &rewriter) const override {
+    if (op.getOpType() != gpu::MMAElementwiseOp::MULF)
+      return rewriter.notifyMatchFailure(op, "it multiplies no elements");
+    rewriter.replaceOpWithNewOp<spirv::FMulOp>(op, adaptor.getArgs()[0],
+                                               adaptor.getArgs()[1]);
+    return success();
+  }
+};
+
 struct ConvertGPUToSpirvPass
     : mlir::kf::impl::ConvertGPUToSpirvBase<ConvertGPUToSpirvPass> {
   using ConvertGPUToSpirvBase::ConvertGPUToSpirvBase;
@@ -130,6 +146,7 @@ private:
     ScfToSPIRVContext loops;
     populateGPUToSPIRVPatterns(types, patterns);
     populateGpuWMMAToSPIRVCoopMatrixKHRConversionPatterns(types, patterns);
+    patterns.add<MultiplyMatrices>(types, &getContext(), /*benefit=*/2);
     populateSCFToSPIRVPatterns(types, loops, patterns);
     arith::populateArithToSPIRVPatterns(types, patterns);
     populateMathToSPIRVPatterns(types, patterns);

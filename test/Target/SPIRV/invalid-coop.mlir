@@ -48,3 +48,48 @@ kf.kernel @k(%x: tensor<?x64xf16>, %w: tensor<96x64xf16, #kf.fragments>) -> tens
   %0 = kf.matmul %x, %w wide : tensor<?x64xf16>, tensor<96x64xf16, #kf.fragments>
   kf.yield %0 : tensor<?x96xf32>
 }
+
+// -----
+
+// expected-error @below {{schedule cannot run on this device: unit = coop_bf16 is of Vulkan devices whose subgroups multiply matrices of that type}}
+kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = bf16, page = 64>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x64xf32>
+    attributes {schedule = #kf.flash_mma<workgroup = [32, 2], keys = 32, threads = [64, 4, 1], unit = coop_bf16, rows = rounded, held = shared>} {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = bf16, page = 64>, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x4x64xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: unit = coop_f16 takes heads of a multiple of 8 up to 128 columns in caches of f16, bf16 and q8_0, found !kf.kv_cache<}}
+kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f32, page = 64>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x64xf32>
+    attributes {schedule = #kf.flash_mma<workgroup = [32, 2], keys = 32, threads = [64, 4, 1], unit = coop_f16, rows = rounded, held = shared>} {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f32, page = 64>, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x4x64xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: the cache, of bf16, takes unit = coop_bf16, found unit = coop_f16}}
+kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = bf16, page = 64>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x64xf32>
+    attributes {schedule = #kf.flash_mma<workgroup = [32, 2], keys = 32, threads = [64, 4, 1], unit = coop_f16, rows = rounded, held = shared>} {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = bf16, page = 64>, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x4x64xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: unit = coop_f16 takes threads = [64, warps, 1], of the device's subgroups, a multiple of 16, found [32, 4, 1]}}
+kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f16, page = 64>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> tensor<?x4x64xf32>
+    attributes {schedule = #kf.flash_mma<workgroup = [32, 2], keys = 32, threads = [32, 4, 1], unit = coop_f16, rows = rounded, held = shared>} {
+  %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f16, page = 64>, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x4x64xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: unit = coop_f16 is for kf.attention; parts of one token's keys take #kf.flash}}
+kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f16, page = 64>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x4xi32>) -> (tensor<?x4x2xf32>, tensor<?x4x2xf32>, tensor<?x4x2x64xf32>)
+    attributes {schedule = #kf.flash_mma<workgroup = [1, 2, 1], keys = 32, threads = [64, 4, 1], unit = coop_f16, rows = rounded, held = shared>} {
+  %0:3 = kf.attention_partial %q, %c, %p, %s, %t splits(2) {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f16, page = 64>, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0#0, %0#1, %0#2 : tensor<?x4x2xf32>, tensor<?x4x2xf32>, tensor<?x4x2x64xf32>
+}

@@ -166,5 +166,7 @@ void mlir::kf::emitGPUAttention(GPUEmitter &emitter) {
   rows.append();
   if (emitter.shape.flashMma)
     return emitFlashMma(rows);
+  if (emitter.shape.flashCoop)
+    return emitFlashCoop(rows);
   FlashEmitter(rows).emit();
 }

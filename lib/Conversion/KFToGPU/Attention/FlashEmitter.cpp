@@ -140,11 +140,14 @@ void FlashEmitter::findRange() {
   firstSeen = seen, firstKey = first, endKey = end;
 }
 
-Value FlashEmitter::load(Value memory, Value place) {
-  return memref::LoadOp::create(b, loc, memory, place);
+Value FlashEmitter::placeIn(const FlashMemory &memory, Value place) {
+  return memory.first == 0 ? place : e.add(place, e.index(memory.first));
 }
-void FlashEmitter::store(Value value, Value memory, Value place) {
-  memref::StoreOp::create(b, loc, value, memory, place);
+Value FlashEmitter::load(const FlashMemory &from, Value place) {
+  return memref::LoadOp::create(b, loc, from.memory, placeIn(from, place));
+}
+void FlashEmitter::store(Value value, const FlashMemory &to, Value place) {
+  memref::StoreOp::create(b, loc, value, to.memory, placeIn(to, place));
 }
 /// Stages columns of all rows' queries, scaled, from `first` on.
 void FlashEmitter::stageQueries(Value first) {

@@ -13,11 +13,20 @@
 
 namespace mlir::kf {
 
+/// Workgroup memory from element number `first` on.
+struct FlashMemory {
+  FlashMemory() = default;
+  FlashMemory(Value memory, int64_t first = 0) : memory(memory), first(first) {}
+
+  Value memory;
+  int64_t first = 0;
+};
+
 /// Attention by `#kf.flash`.
 class FlashEmitter {
 public:
   /// Memory for `count` elements of a workgroup.
-  using MemoryFn = function_ref<Value(int64_t count, Type element)>;
+  using MemoryFn = function_ref<FlashMemory(int64_t count, Type element)>;
 
   explicit FlashEmitter(AttentionRows &rows);
 
@@ -36,8 +45,9 @@ private:
 
   void findRange();
   void stageQueries(Value first);
-  Value load(Value memory, Value place);
-  void store(Value value, Value memory, Value place);
+  Value load(const FlashMemory &from, Value place);
+  void store(Value value, const FlashMemory &to, Value place);
+  Value placeIn(const FlashMemory &memory, Value place);
   Value placeOf(Value row, Value offset, int64_t extent) {
     return e.add(e.mul(row, e.index(extent)), offset);
   }
@@ -89,15 +99,16 @@ private:
   Value firstPlace;                 // of the tile of keys in its page
   Value keysOfHead, valuesOfHead;   // where the page's begin
   // Workgroup memory.
-  Value queries;                    // [rows][queryColumns]
-  Value partials;                   // [rows][keys][shares + 1]
-  Value scores, weights;            // [rows][keys]
-  Value maxima, newMaxima, factors; // [rows]
-  Value positions;                  // [rows] of i32
+  FlashMemory queries;                    // [rows][queryColumns]
+  FlashMemory partials;                   // [rows][keys][shares + 1]
+  FlashMemory scores, weights;            // [rows][keys]
+  FlashMemory maxima, newMaxima, factors; // [rows]
+  FlashMemory positions;                  // [rows] of i32
 };
 
-/// Attention by `#kf.flash_mma`.
+/// Attention by `#kf.flash_mma`, and on cooperative matrices.
 void emitFlashMma(AttentionRows &rows);
+void emitFlashCoop(AttentionRows &rows);
 
 } // namespace mlir::kf
 

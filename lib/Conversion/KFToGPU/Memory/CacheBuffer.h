@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // Reads and writes single elements of a paged cache, whose rows of keys and
-// values both lie one after another.
+// values both lie one after another. Where a kernel's buffer of the cache is of
+// vectors of 16 bytes, it is only read.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,12 +43,15 @@ public:
 
 private:
   Value scalePlace(const CacheRow &row, Value block);
+  Value wordAt(Value byte);
+  Value halfAt(Value byte);
 
   GPUEmitter &e;
   OpBuilder &b;
   Location loc;
   KVCacheType type;
   Value buffer;
+  bool hasVectors; // of 16 bytes
 };
 
 } // namespace mlir::kf

@@ -24,6 +24,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Units/HalfPairs.h"
 #include "../Units/RowRange.h"
 #include "CoopRows.h"
 #include "GPUMatmulEmitter.h"
@@ -249,7 +250,7 @@ private:
           SmallVector<Value> elements = elementsOf(read, row, column);
           SmallVector<Value> words;
           for (int64_t i = 0; i < vectorColumns; i += 2)
-            words.push_back(packHalves(e.mul(elements[i], scale),
+            words.push_back(packHalves(e, e.mul(elements[i], scale),
                                        e.mul(elements[i + 1], scale)));
           memref::StoreOp::create(
               b, loc, vector::FromElementsOp::create(b, loc, vectorType, words),
@@ -257,18 +258,6 @@ private:
         });
       });
     });
-  }
-
-  /// Two f32 that f16 holds, in a word. Devices may round others as they like.
-  Value packHalves(Value first, Value second) {
-    auto pair = VectorType::get({2}, b.getF32Type());
-    Value both =
-        vector::FromElementsOp::create(b, loc, pair, ValueRange{first, second});
-    Value halves = arith::TruncFOp::create(
-        b, loc, VectorType::get({2}, b.getF16Type()), both);
-    Value word = vector::BitCastOp::create(
-        b, loc, VectorType::get({1}, b.getI32Type()), halves);
-    return vector::ExtractOp::create(b, loc, word, 0);
   }
 
   //===--- Lines of the weight --------------------------------------------===//
@@ -381,19 +370,11 @@ private:
                                                    scale.addend)
                                    .getResult()
                              : e.mul(scale.factor, value);
-        value = roundToHalf(value);
+        value = roundToHalf(e, value);
       }
     }
-    return {packHalves(values[0], values[1]), packHalves(values[2], values[3])};
-  }
-
-  /// `x` with the 11 significant bits that f16 has, to the nearest, even ones
-  /// of two (Dekker's splitting, "A floating-point technique for extending the
-  /// available precision", 1971).
-  Value roundToHalf(Value x) {
-    constexpr double split = (1 << 13) + 1;
-    Value large = e.mul(x, e.f32(split));
-    return e.sub(large, e.sub(large, x));
+    return {packHalves(e, values[0], values[1]),
+            packHalves(e, values[2], values[3])};
   }
 
   //===--- Units ----------------------------------------------------------===//

@@ -227,11 +227,16 @@ FlashMmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   checks.inRange("parts", parts, 1, kMostClusterParts);
   checks.check(keys == 16 || keys == 32 || keys == 64,
                "keys must be 16, 32 or 64, found " + Twine(keys));
-  checks.check(threads.size() == 3 && threads[0] == 32,
-               "threads must be [32, warps of rows, warps of keys]");
-  checks.inRange("threads", threads, 1, 32);
-  checks.check(unit == MatrixUnit::MmaSync || unit == MatrixUnit::Wgmma,
-               "unit is mma_sync or wgmma, found " + stringifyMatrixUnit(unit));
+  const bool isOfSubgroups = isCooperative(unit);
+  checks.check(threads.size() == 3 && (isOfSubgroups || threads[0] == 32),
+               isOfSubgroups
+                   ? "threads must be [a subgroup's, warps of rows, 1]"
+                   : "threads must be [32, warps of rows, warps of keys]");
+  checks.inRange("threads", threads, 1, isOfSubgroups ? 128 : 32);
+  checks.check(isOfSubgroups || unit == MatrixUnit::MmaSync ||
+                   unit == MatrixUnit::Wgmma,
+               "unit is mma_sync, wgmma, coop_f16 or coop_bf16, found " +
+                   stringifyMatrixUnit(unit));
   checks.check(rows != RowForm::F32, "rows are split or rounded, found f32");
   if (checks.hasFailed())
     return failure();
@@ -240,6 +245,16 @@ FlashMmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                Twine("rows = ") + stringifyRowForm(rows) +
                    " are held = " + (isShared ? "registers" : "shared") +
                    ", found held = " + stringifyOperandPlace(held));
+  if (isOfSubgroups) {
+    checks.check(isShared && threads[2] == 1 && parts == 1,
+                 Twine("unit = ") + stringifyMatrixUnit(unit) +
+                     " needs held = shared, threads = [subgroup, warps, 1] and "
+                     "parts = 1, found held = " +
+                     stringifyOperandPlace(held) + ", threads = [" +
+                     Twine(threads[0]) + ", " + Twine(threads[1]) + ", " +
+                     Twine(threads[2]) + "] and parts = " + Twine(parts));
+    return checks.result();
+  }
   checks.check(!isShared || (threads[1] > 1 && threads[2] == 1),
                "held = shared needs threads = [32, 2 or more, 1], found [32, " +
                    Twine(threads[1]) + ", " + Twine(threads[2]) + "]");
