@@ -316,11 +316,13 @@ def KF_FlashMmaScheduleAttr : KF_ScheduleAttr<"FlashMma", "flash_mma"> {
 
     - `workgroup`: [query rows, heads], as of `#kf.flash`.
     - `keys`: keys of a block: 16, 32 or 64.
-    - `threads`: [32, x, y]: a warp's, warps that divide the rows, 16 each, and
-      warps that divide the keys.
-    - `unit`: `mma_sync`, of a warp; or `wgmma` (sm_90a), of four warps, which
-      reads keys and values from shared memory itself. Of the latter, x is a
-      multiple of 4.
+    - `threads`: [32, x, y]: a warp's, or a subgroup's, as many as the device
+      has; warps that divide the rows, 16 each; and warps that divide the keys.
+    - `unit`: `mma_sync`, of a warp of NVIDIA's; or `wgmma` (sm_90a), of four
+      warps, which reads keys and values from shared memory itself. Of the
+      latter, x is a multiple of 4. `coop_f16` and `coop_bf16` are cooperative
+      matrices of Vulkan's subgroups, for heads of up to 128 columns and rows
+      that are rounded: the latter for caches of bf16, the former for others.
     - `rows`: how queries and the weights of softmax, which are f32, are taken.
       `split`, they are two numbers of 16 bits each, so that results are as exact
       as those of `#kf.flash`; `rounded`, they have the cache's type, and with
@@ -328,7 +330,8 @@ def KF_FlashMmaScheduleAttr : KF_ScheduleAttr<"FlashMma", "flash_mma"> {
     - `held`: where keys and values are that units multiply. In `registers`, each
       warp reads some from memory, for rows that are split; `shared`, they go
       through shared memory, for all warps and rows that are rounded. There are
-      more than 8 rows then, x is 2 or more, and y is 1.
+      more than 8 rows then, x is 2 or more, and y is 1. On cooperative matrices
+      y is 1, and the others are free.
     - `parts`: workgroups, up to 8, that divide the keys of one token by pages,
       as kf.attention_partial says. They are a cluster (sm_90), and read what
       the others have found from their workgroup memory.
@@ -337,6 +340,7 @@ def KF_FlashMmaScheduleAttr : KF_ScheduleAttr<"FlashMma", "flash_mma"> {
     #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8], unit = mma_sync, rows = split, held = registers>
     #kf.flash_mma<workgroup = [1, 4], keys = 16, threads = [32, 1, 8], unit = mma_sync, rows = split, held = registers, parts = 8>
     #kf.flash_mma<workgroup = [32, 4], keys = 64, threads = [32, 8, 1], unit = wgmma, rows = rounded, held = shared>
+    #kf.flash_mma<workgroup = [16, 4], keys = 64, threads = [32, 4, 1], unit = coop_f16, rows = rounded, held = shared>
     ```
   }];
   let parameters = (ins KF_Sizes:$workgroup, "int64_t":$keys, KF_Sizes:$threads,
