@@ -17,11 +17,13 @@
 #ifndef KF_RUNTIME_ENGINE_ENGINE_H
 #define KF_RUNTIME_ENGINE_ENGINE_H
 
+#include "runtime/core/Stopwatch.h"
 #include "runtime/engine/DraftModel.h"
 #include "runtime/engine/KVCache.h"
 #include "runtime/engine/Model.h"
 #include "runtime/engine/NgramDrafter.h"
 #include "runtime/engine/PagePool.h"
+#include "runtime/engine/PromptPace.h"
 #include "runtime/engine/Scheduler.h"
 #include "runtime/engine/Sequence.h"
 #include "runtime/engine/StepExecutor.h"
@@ -53,8 +55,9 @@ struct EngineOptions {
   std::optional<int64_t> rowsPerStep = std::nullopt;
   /// Seconds that a step should take at most, for the sake of those that
   /// generate beside a prompt and of whoever cancels one: prompts are read in
-  /// chunks of as many rows as are quick enough by what the last steps took.
-  /// None: nobody waits, and chunks are as large as steps.
+  /// chunks of as many rows as are quick enough by what the last steps took,
+  /// and beside those that generate in ones that leave them their share of the
+  /// time (PromptPace). None: nobody waits, and chunks are as large as steps.
   std::optional<double> longestStep = std::nullopt;
   /// Whether sequences take over what the cache has of their first tokens; they
   /// never do where the model's layers keep states.
@@ -288,7 +291,7 @@ private:
 
   // What a step is made of.
   void draft();
-  int64_t rowsOfPrompts() const;
+  int64_t rowsOfPrompts();
   void makePlan();
   Status tryAddPiece(Sequence &sequence, int64_t rows);
   void keepDrafts(Sequence &sequence, int64_t rows, const Choice &choice);
@@ -335,6 +338,8 @@ private:
   StepExecutor executor;
   Scheduler scheduler; ///< of the sequences that read
   StepPace pace;
+  PromptPace promptPace;
+  Stopwatch sinceStep;        ///< from the last one's end
   std::vector<Ended> ended;   ///< whose `done` is to be called
   Telling *telling = nullptr; ///< the innermost; they are on the stack
   Plan plan;                  ///< of the step that runs, or ran last

@@ -166,13 +166,30 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
 }
 
 /// Those of a step that those which generate leave, if it is to be quick; some
-/// where it is slow because of those already.
-int64_t Engine::rowsOfPrompts() const {
-  const int64_t generating = std::ranges::count_if(
-      scheduler.queue(), [](const ScheduledReading *reading) {
-        return reading->begun() && reading->isGenerating();
-      });
-  return std::max<int64_t>({pace.rows() - generating, generating / 4, 1});
+/// where it is slow because of those already. None of these wait longer than
+/// their share.
+int64_t Engine::rowsOfPrompts() {
+  int64_t generating = 0;
+  PromptPace::Load load = {.rows = 0, .prompts = 0};
+  for (const ScheduledReading *reading : scheduler.queue()) {
+    if (!reading->begun())
+      continue;
+    if (reading->isGenerating()) {
+      ++generating;
+      load.rows += static_cast<int64_t>(reading->rest());
+    } else {
+      ++load.prompts;
+    }
+  }
+  const int64_t most =
+      std::max<int64_t>({pace.rows() - generating, generating / 4, 1});
+  if (!options.longestStep || generating == 0)
+    return most;
+  load.rows = std::min(load.rows, chosenPerStep());
+  const auto sequences = static_cast<size_t>(generating) + 1;
+  return promptPace.rows(load, most, [&](int64_t rows) {
+    return bodyRows(std::min(rows, rowsPerStep()), sequences);
+  });
 }
 
 /// Where a sequence cannot be given what it needs, its reading ends.
@@ -282,7 +299,12 @@ Status Engine::runPlan() {
                                      static_cast<int64_t>(piece.count));
     return chosen.status();
   }
+  // One that was ahead had the device from the end of the step before.
   double seconds = watch ? watch->seconds() : 0;
+  if (options.longestStep)
+    promptPace.add(plan.body, plan.batch.rows(),
+                   watch ? seconds : sinceStep.seconds());
+  sinceStep = Stopwatch();
   count();
   giveLogProbs(step, *chosen);
   giveChosen(*chosen);

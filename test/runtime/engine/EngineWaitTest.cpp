@@ -11,7 +11,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <memory>
 #include <thread>
+#include <vector>
 
 using namespace kf;
 using namespace kf::test;
@@ -172,6 +174,49 @@ TEST(Engine, StepsTakeNotTooLong) {
     EXPECT_GE(steps, 600 / 40);
     if (!wantsLogits)
       EXPECT_EQ(static_cast<int64_t>(text.chosen.size() - chosen), steps);
+  }
+}
+
+/// A prompt is read in chunks that take as long as the texts beside it, and in
+/// one where there are none.
+TEST(Engine, PromptsLeaveTextsTheirShare) {
+  for (int texts : {0, 4}) {
+    SCOPED_TRACE(texts);
+    Fixture fixture({.parallel = 8, .longestStep = 60});
+    std::vector<int64_t> rows;
+    int64_t before = 0;
+    FakeBehavior &behavior = fixture.device.behavior;
+    behavior.onRun = [&] {
+      rows.push_back(behavior.rows - before);
+      before = behavior.rows;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2 * rows.back()));
+    };
+    std::vector<std::unique_ptr<Text>> generating;
+    for (int i = 0; i < texts; ++i) {
+      generating.push_back(
+          std::make_unique<Text>(fixture.sequence(), SamplerOptions(), 900));
+      EXPECT_TRUE(generating.back()->read(tokens(1, i)).ok());
+    }
+    for (int step = 0; step < 20; ++step)
+      fixture.engine->step();
+    rows.clear();
+    auto prompt = fixture.sequence();
+    Answer answer;
+    Reading reading;
+    reading.ids = tokens(120, 9);
+    reading.done = answer.take();
+    EXPECT_TRUE(prompt->read(std::move(reading)).ok());
+    while (!answer.isDone())
+      fixture.engine->step();
+    std::ranges::sort(rows);
+    // Steps of a busy machine may take longer.
+    const int64_t middle = rows[rows.size() / 2];
+    if (texts > 0) {
+      EXPECT_GT(middle, texts);
+      EXPECT_LE(middle, 3 * texts);
+    } else {
+      EXPECT_LE(rows.size(), 9u); // each twice as many as the one before
+    }
   }
 }
 
