@@ -20,9 +20,8 @@ static constexpr double kNewest = 1.0 / 32;
 static constexpr double kFarOff = 2;
 /// Steps after which a program that did not run may be quicker than it was.
 static constexpr uint64_t kForgotten = 1024;
-/// How far the rows of steps have to differ, as a part of them, for the slope
-/// to be theirs rather than that of a step whose rows are all it takes time
-/// for.
+/// How far the rows of steps have to differ, as a part of them, for a line to
+/// follow their times; of fewer, each row is thought to take its share.
 static constexpr double kApart = 0.05;
 
 /// How much longer a step may take for prompts, and the part of this that it is

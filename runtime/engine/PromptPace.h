@@ -50,8 +50,8 @@ private:
 
 /// How many rows of prompts a step has beside those that generate: as many as
 /// have it take twice as long at most as it would without them. Where more than
-/// half of the last steps had prompts beside texts, more: that part of them is
-/// the less, the longer they may take. One thread.
+/// 65% of the last steps had prompts beside texts, steps may take longer, up to
+/// any time where all had. One thread.
 class PromptPace {
 public:
   struct Load {
