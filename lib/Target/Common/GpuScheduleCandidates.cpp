@@ -258,8 +258,9 @@ private:
     bool isPartial = isa<AttentionPartialOp>(attention.getOperation());
     SmallVector<int64_t> workgroup(first.getWorkgroup());
     const int64_t parts = first.getParts();
+    // What generates stays as exact as threads are.
     const bool isCoop =
-        isForCoop(attention) &&
+        isForCoop(attention) && !haveOwnKeys(attention, rows) &&
         machine.has(getCoopUnit(attention.getCache().getType()));
     int64_t most =
         machine.has(MatrixUnit::MmaSync) || isCoop ? mostMmaTokens : mostTokens;

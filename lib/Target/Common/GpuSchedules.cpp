@@ -420,27 +420,23 @@ private:
         llvm::divideCeil(rows * group, most) * cache.getKvHeads();
     if (groups < machine.multiprocessors)
       most /= 2;
-    int64_t tokens = std::max<int64_t>(most / group, 1);
-    if (!q.isDynamicDim(0))
-      tokens = std::max<int64_t>(
-          tokens, llvm::divideCeil(q.getDimSize(0), groupsPerDimension));
     const int64_t unit = getUnitShape(getCoopUnit(cache)).rows;
-    int64_t warps = most / unit, keys = mostCoopKeys;
     // Memory may be too small for as many.
-    while (true) {
-      auto schedule = FlashMmaScheduleAttr::get(
-          context, {tokens, group}, keys, {machine.subgroupThreads, warps, 1},
-          getCoopUnit(cache), RowForm::Rounded, OperandPlace::Shared,
-          /*parts=*/1);
-      if (succeeded(verifyGpuSchedule(kernel, schedule, machine, nullptr)))
-        return schedule;
-      if (keys > unit)
-        keys /= 2;
-      else if (warps > 1)
-        warps /= 2;
-      else
-        return {};
+    for (int64_t warps = most / unit; warps > 0; warps /= 2) {
+      int64_t tokens = std::max<int64_t>(warps * unit / group, 1);
+      if (!q.isDynamicDim(0))
+        tokens = std::max<int64_t>(
+            tokens, llvm::divideCeil(q.getDimSize(0), groupsPerDimension));
+      for (int64_t keys = mostCoopKeys; keys >= unit; keys /= 2) {
+        auto schedule = FlashMmaScheduleAttr::get(
+            context, {tokens, group}, keys, {machine.subgroupThreads, warps, 1},
+            getCoopUnit(cache), RowForm::Rounded, OperandPlace::Shared,
+            /*parts=*/1);
+        if (succeeded(verifyGpuSchedule(kernel, schedule, machine, nullptr)))
+          return schedule;
+      }
     }
+    return {};
   }
 
   /// A head to a workgroup: each of its threads visits all parts.

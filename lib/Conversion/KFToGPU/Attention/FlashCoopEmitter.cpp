@@ -63,12 +63,16 @@ constexpr int64_t queriesAtOnce = 4;
 /// scale whose codes may make one.
 constexpr int64_t leastWide = 0x477ff000, leastWideScale = 0x43ff8000;
 constexpr int64_t infinity = 0x7f800000;
+/// What weights are multiplied by in f16, where the largest is 1: few are then
+/// subnormal, which devices may round as they like, or take for zeros.
+constexpr double weightScale = 1 << 15;
 
 class FlashCoopEmitter {
 public:
   explicit FlashCoopEmitter(AttentionRows &rows)
       : run(rows), e(rows.e), b(rows.b), loc(rows.loc),
-        shape(*e.shape.flashCoop), unit(shape.unit), spare(rows), range(e, /*rows=*/0),
+        shape(*e.shape.flashCoop), unit(shape.unit), spare(rows),
+        range(e, /*rows=*/0),
         element(rows.type.getType().isBF16() ? Type(b.getBF16Type())
                                              : b.getF16Type()),
         vectorType(VectorType::get({4}, b.getI32Type())),
@@ -84,8 +88,7 @@ private:
 
   void allocate() {
     const Type f32 = b.getF32Type(), i32 = b.getI32Type();
-    lines =
-        e.workgroupMemory(shape.lines() * shape.lineVectors(), vectorType);
+    lines = e.workgroupMemory(shape.lines() * shape.lineVectors(), vectorType);
     weights = e.workgroupMemory(shape.rows() * shape.weightWords(), i32);
     scores = e.workgroupMemory(shape.scoreElements(), f32);
     partials = e.workgroupMemory(shape.partialElements(), f32);
@@ -119,6 +122,14 @@ private:
   }
   Value largerOf(Value lhs, Value rhs) {
     return arith::MaximumFOp::create(b, loc, lhs, rhs);
+  }
+  Value negate(Value condition) {
+    return arith::XOrIOp::create(
+        b, loc, condition,
+        arith::ConstantOp::create(b, loc, b.getBoolAttr(true)));
+  }
+  Value scaledWeight(Value weight) {
+    return element.isF16() ? e.mul(weight, e.f32(weightScale)) : weight;
   }
   Value both(Value lhs, Value rhs) {
     return arith::AndIOp::create(b, loc, lhs, rhs);
@@ -165,8 +176,7 @@ private:
     Value isWide = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
                                          largest, e.word(least));
     range.checkBits(arith::BitcastOp::create(
-        b, loc, b.getF32Type(),
-        e.select(isWide, e.word(infinity), e.word(0))));
+        b, loc, b.getF32Type(), e.select(isWide, e.word(infinity), e.word(0))));
   }
 
   //===--- Matrices -------------------------------------------------------===//
@@ -213,14 +223,21 @@ private:
     stageQueries();
     Values queries;
     for (int64_t s = 0; s < shape.steps(); ++s)
-      queries.push_back(loadMatrix("AOp", lines,
-                                   placeOf(firstOfWarp, s * unit),
+      queries.push_back(loadMatrix("AOp", lines, placeOf(firstOfWarp, s * unit),
                                    shape.lineVectors()));
     findRange();
     State state = visitKeys(queries);
     findInverses(state);
-    writeRows(state);
-    computeAgain();
+    forResults(state, [&](Value value, ValueRange) { range.checkBits(value); });
+    e.barrier();
+    Value isOdd = range.isNoted();
+    e.ifThen(isOdd, [&] { computeAgain(); });
+    // None is stored twice: barriers order workgroup memory alone.
+    e.ifThen(negate(isOdd), [&] {
+      forResults(state, [&](Value value, ValueRange place) {
+        e.storeResult(value, place);
+      });
+    });
   }
 
   /// Leaves scaled queries where keys will be. They come by their elements, in
@@ -266,10 +283,10 @@ private:
                                  [&](Value x, Value y) -> Value {
                                    return arith::MinSIOp::create(b, loc, x, y);
                                  });
-    Value high = e.combineThreads(position, nothing,
-                                  [&](Value x, Value y) -> Value {
-                                    return arith::MaxSIOp::create(b, loc, x, y);
-                                  });
+    Value high =
+        e.combineThreads(position, nothing, [&](Value x, Value y) -> Value {
+          return arith::MaxSIOp::create(b, loc, x, y);
+        });
     Value last = arith::MinSIOp::create(b, loc, toIndex(high),
                                         e.sub(run.limit, e.index(1)));
     endKey = e.add(last, e.index(1));
@@ -327,9 +344,9 @@ private:
       flight.vectors.push_back(
           load(cacheBuffer, e.div(place, vectorElements())));
       if (shape.isQuantized)
-        flight.scales.push_back(run.cache.loadScale(
-            source, e.div(e.scaled(at, vectorElements()),
-                          run.cache.blockSize())));
+        flight.scales.push_back(
+            run.cache.loadScale(source, e.div(e.scaled(at, vectorElements()),
+                                              run.cache.blockSize())));
     });
     return flight;
   }
@@ -403,23 +420,23 @@ private:
     auto stateOf = [&](ValueRange list) {
       return State{list[0], list[1], Values(list.slice(2, shape.steps()))};
     };
-    auto blocks = e.loop(
-        firstKey, endKey, e.index(shape.keys), initial,
-        [&](Value key, ValueRange args) {
-          State state = stateOf(args);
-          ValueRange onTheWay = args.drop_front(ofState);
-          Flight keys;
-          llvm::append_range(keys.vectors,
-                             onTheWay.take_front(first.vectors.size()));
-          llvm::append_range(keys.scales,
-                             onTheWay.drop_front(first.vectors.size()));
-          Flight next = visitBlock(key, keys, queries, state);
-          Values results = {state.maximum, state.total};
-          llvm::append_range(results, state.sums);
-          llvm::append_range(results, next.vectors);
-          llvm::append_range(results, next.scales);
-          return results;
-        });
+    auto blocks =
+        e.loop(firstKey, endKey, e.index(shape.keys), initial,
+               [&](Value key, ValueRange args) {
+                 State state = stateOf(args);
+                 ValueRange onTheWay = args.drop_front(ofState);
+                 Flight keys;
+                 llvm::append_range(keys.vectors,
+                                    onTheWay.take_front(first.vectors.size()));
+                 llvm::append_range(keys.scales,
+                                    onTheWay.drop_front(first.vectors.size()));
+                 Flight next = visitBlock(key, keys, queries, state);
+                 Values results = {state.maximum, state.total};
+                 llvm::append_range(results, state.sums);
+                 llvm::append_range(results, next.vectors);
+                 llvm::append_range(results, next.scales);
+                 return results;
+               });
     return stateOf(blocks.getResults());
   }
 
@@ -446,9 +463,8 @@ private:
     for (int64_t n = 0; n < shape.keys; n += unit) {
       Value sum = noMatrix();
       for (int64_t s = 0; s < shape.steps(); ++s) {
-        Value right =
-            loadMatrix("BOp", lines, placeOf(e.index(n), s * unit),
-                       shape.lineVectors(), /*isTransposed=*/true);
+        Value right = loadMatrix("BOp", lines, placeOf(e.index(n), s * unit),
+                                 shape.lineVectors(), /*isTransposed=*/true);
         sum = multiplyAdd(queries[s], right, sum);
       }
       storeScores(sum, n);
@@ -487,8 +503,7 @@ private:
     for (int64_t i = 0; i < shape.sharers(); ++i)
       maximum =
           largerOf(maximum, load(partials, e.add(ownPartials, e.index(i))));
-    Value factor =
-        math::ExpOp::create(b, loc, e.sub(state.maximum, maximum));
+    Value factor = math::ExpOp::create(b, loc, e.sub(state.maximum, maximum));
     Value total = e.mul(state.total, factor);
     auto weightOf = [&](const Score &of) {
       Value weight = math::ExpOp::create(b, loc, e.sub(of.score, maximum));
@@ -496,8 +511,8 @@ private:
     };
     for (int64_t i = 0; i < pairs; ++i) {
       Value rounded[2];
-      Value word =
-          pack(weightOf(own[2 * i]), weightOf(own[2 * i + 1]), rounded);
+      Value word = pack(scaledWeight(weightOf(own[2 * i])),
+                        scaledWeight(weightOf(own[2 * i + 1])), rounded);
       total = e.add(total, e.add(rounded[0], rounded[1]));
       store(word, weights,
             e.add(e.scaled(ownRow, shape.weightWords()), pairOf(i)));
@@ -509,22 +524,19 @@ private:
   }
 
   void addValues(State &state) {
-    Value factors =
-        loadMatrix("COp", scores, warpScores, shape.scoreStride());
+    Value factors = loadMatrix("COp", scores, warpScores, shape.scoreStride());
     for (Value &sum : state.sums)
-      sum = gpu::SubgroupMmaElementwiseOp::create(
-          b, loc, matrixOf("COp"), ValueRange{sum, factors},
-          gpu::MMAElementwiseOp::MULF);
+      sum = gpu::SubgroupMmaElementwiseOp::create(b, loc, matrixOf("COp"),
+                                                  ValueRange{sum, factors},
+                                                  gpu::MMAElementwiseOp::MULF);
     Value ownWeights = e.scaled(firstOfWarp, shape.weightWords());
     for (int64_t n = 0; n < shape.keys; n += unit) {
-      Value left =
-          loadMatrix("AOp", weights, e.add(ownWeights, e.index(n / 2)),
-                     shape.weightWords());
+      Value left = loadMatrix("AOp", weights, e.add(ownWeights, e.index(n / 2)),
+                              shape.weightWords());
       for (auto [s, sum] : llvm::enumerate(state.sums)) {
-        Value right =
-            loadMatrix("BOp", lines,
-                       placeOf(e.index(n), static_cast<int64_t>(s) * unit),
-                       shape.lineVectors());
+        Value right = loadMatrix(
+            "BOp", lines, placeOf(e.index(n), static_cast<int64_t>(s) * unit),
+            shape.lineVectors());
         sum = multiplyAdd(left, right, sum);
       }
     }
@@ -547,11 +559,14 @@ private:
       total = total ? e.add(total, own) : own;
     }
     range.checkBits(total);
+    if (element.isF16())
+      total = e.mul(total, e.f32(1 / weightScale));
     if (Value sinks = run.op.getSinks())
       total = addSink(e, total, sinks, row.head, state.maximum);
     Value isAny = run.window.seesAny(toIndex(position), run.limit);
-    Value inverse = e.select(
-        isAny, arith::DivFOp::create(b, loc, e.f32(1.0), total), e.f32(0.0));
+    Value one = e.f32(element.isF16() ? 1 / weightScale : 1.0);
+    Value inverse =
+        e.select(isAny, arith::DivFOp::create(b, loc, one, total), e.f32(0.0));
     // A row that sees keys, and weighs none, is computed again, too.
     range.checkBits(inverse);
     Value isFirst = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
@@ -560,8 +575,10 @@ private:
   }
 
   /// Brings some columns of all rows to workgroup memory at a time, from which
-  /// threads store elements that are neighbours.
-  void writeRows(const State &state) {
+  /// threads take elements that are neighbours, and calls `body` with each and
+  /// with its place in the result.
+  void forResults(const State &state,
+                  function_ref<void(Value value, ValueRange place)> body) {
     const int64_t atOnce = shape.keys / unit;
     for (int64_t first = 0; first < shape.steps(); first += atOnce) {
       const int64_t count = std::min(atOnce, shape.steps() - first);
@@ -579,30 +596,27 @@ private:
         if ((first + count) * unit > shape.headDim)
           exists = both(exists, e.isLess(column, e.index(shape.headDim)));
         e.ifThen(exists, [&] {
-          Value sum = load(
-              scores, e.add(e.scaled(local, shape.scoreStride()), offset));
+          Value sum =
+              load(scores, e.add(e.scaled(local, shape.scoreStride()), offset));
           Value value = e.mul(sum, load(partials, inversePlace(local)));
-          range.checkBits(value);
-          e.storeResult(value, {own.token, own.head, column});
+          body(value, {own.token, own.head, column});
         });
       });
     }
   }
 
-  /// Computes the block by threads where something is not finite.
+  /// Computes the block by threads, where something is not finite.
   void computeAgain() {
-    e.barrier();
     Value first = run.firstRow;
-    e.ifThen(range.isNoted(), [&] {
-      Value end = arith::MinUIOp::create(
-          b, loc, e.add(first, e.index(shape.rows())), run.rows);
-      e.loop(first, end, e.index(e.shape.flash->rows), {},
-             [&](Value begin, ValueRange) {
-               run.firstRow = begin;
-               spare.emitRows();
-               return Values();
-             });
-    });
+    Value end = arith::MinUIOp::create(
+        b, loc, e.add(first, e.index(shape.rows())), run.rows);
+    e.loop(first, end, e.index(e.shape.flash->rows), {},
+           [&](Value begin, ValueRange) {
+             run.firstRow = begin;
+             spare.emitRows();
+             return Values();
+           });
+    run.firstRow = first;
   }
 
   AttentionRows &run;
@@ -620,8 +634,8 @@ private:
   Value ownRow, part;    // of this thread, and which of its sharers it is
   Value ownScores, warpScores;
   AttentionRows::Row row;
-  Value position;         // of the thread's row, i32
-  Value firstKey, endKey; // of the block
+  Value position;                         // of the thread's row, i32
+  Value firstKey, endKey;                 // of the block
   Value lines, weights, scores, partials; // workgroup memory
 };
 

@@ -24,8 +24,8 @@ namespace mlir::kf {
 inline Value packHalves(GPUEmitter &e, Value first, Value second) {
   OpBuilder &b = e.b;
   auto pair = VectorType::get({2}, b.getF32Type());
-  Value both = vector::FromElementsOp::create(b, e.loc, pair,
-                                              ValueRange{first, second});
+  Value both =
+      vector::FromElementsOp::create(b, e.loc, pair, ValueRange{first, second});
   Value halves = arith::TruncFOp::create(
       b, e.loc, VectorType::get({2}, b.getF16Type()), both);
   Value word = vector::BitCastOp::create(
