@@ -429,8 +429,11 @@ Value Decoder::routerLogits(Value x, Value residual, const std::string &at) {
 }
 
 ExpertWeights Decoder::expertWeights(const std::string &at) {
-  auto typeOf = [&](std::string_view part) {
-    return checkpoint.find(at + names.ofExpert(part, 0) + ".weight")->type;
+  auto typeOf = [&](std::string_view part, StringRef suffix) {
+    return checkpoint.find(at + names.ofExpert(part, 0) + suffix.str())->type;
+  };
+  auto areAlike = [&](StringRef suffix) {
+    return typeOf(names.expertGate, suffix) == typeOf(names.expertUp, suffix);
   };
   ExpertWeights weights;
   // A weight and its bias.
@@ -439,7 +442,7 @@ ExpertWeights Decoder::expertWeights(const std::string &at) {
     if (config.experts.bias)
       bias = stacked(at, parts, ".bias");
   };
-  if (typeOf(names.expertGate) == typeOf(names.expertUp)) {
+  if (areAlike(".weight") && (!config.experts.bias || areAlike(".bias"))) {
     add({names.expertGate, names.expertUp}, weights.gateUp, weights.gateUpBias);
   } else {
     add({names.expertGate}, weights.gate, weights.gateBias);

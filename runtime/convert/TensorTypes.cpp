@@ -44,6 +44,16 @@ LayerPart partOf(std::string_view name) {
   return result;
 }
 
+/// Whether it is a matrix of experts: "ffn_gate_exps", or in older files, with
+/// each of them apart, "ffn_gate.<expert>".
+bool isOfExperts(std::string_view part) {
+  const size_t dot = part.rfind('.');
+  return part.ends_with("_exps") ||
+         (part.starts_with("ffn_") && dot != part.npos &&
+          std::ranges::all_of(part.substr(dot + 1),
+                              [](char c) { return '0' <= c && c <= '9'; }));
+}
+
 /// How many experts Mixtral has, which llama.cpp has a rule for.
 constexpr int64_t kFewExperts = 8;
 
@@ -51,7 +61,7 @@ DataType typeByRule(const TypeRule &rule, std::string_view name) {
   const DataType type = rule.type;
   // As llama.cpp's MXFP4_MOE: what all rows go through is worth more bits.
   if (type == MXFP4 && rule.experts > 0)
-    return partOf(name).part.ends_with("_exps") ? MXFP4 : Q8_0;
+    return isOfExperts(partOf(name).part) ? MXFP4 : Q8_0;
   if (name == "output.weight" || (rule.tied && name == "token_embd.weight"))
     return type == Q8_0 ? Q8_0 : Q6_K;
   const auto [layer, part] = partOf(name);

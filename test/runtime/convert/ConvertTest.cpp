@@ -672,6 +672,15 @@ TEST(TensorTypes, FollowTheRule) {
     EXPECT_EQ(typeOf(many, ("blk.2." + in).c_str(), 96), DataType::Q5_0);
     EXPECT_EQ(typeOf(many, ("blk.2." + in).c_str(), 24), DataType::F16);
   }
+  const TypeRule floats{DataType::MXFP4, 16, 1, false, 60};
+  for (const char *part : {"ffn_down_exps", "ffn_down.3", "ffn_gate.12"})
+    EXPECT_EQ(
+        typeOf(floats, ("blk.2." + std::string(part) + ".weight").c_str(), 256),
+        DataType::MXFP4);
+  for (const char *part : {"ffn_down_shexp", "ffn_down", "attn_v"})
+    EXPECT_EQ(
+        typeOf(floats, ("blk.2." + std::string(part) + ".weight").c_str(), 256),
+        DataType::Q8_0);
   for (const char *part : {"ffn_gate_inp", "ffn_gate_inp_shexp"})
     for (DataType type : {DataType::Q8_0, DataType::BF16})
       EXPECT_EQ(typeOf({type, 16, 1, false, 60},

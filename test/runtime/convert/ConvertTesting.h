@@ -84,8 +84,10 @@ inline std::string writableGolden(const TempFolder &folder,
   const std::string limit = "\"swiglu_limit\": ";
   const size_t at = config.find(limit);
   EXPECT_NE(at, std::string::npos);
-  if (at != std::string::npos)
-    config.replace(at, limit.size() + 3, limit + "7.0");
+  if (at != std::string::npos) {
+    const size_t begin = at + limit.size();
+    config.replace(begin, config.find_first_of(",\n}", begin) - begin, "7.0");
+  }
   std::filesystem::create_directory(folder.path(name));
   folder.write(name + "/config.json", config);
   std::filesystem::copy_file(original + "/model.safetensors",
