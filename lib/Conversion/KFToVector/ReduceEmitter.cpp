@@ -164,18 +164,22 @@ void KernelEmitter::emitBatchMatmul(BatchMatmulOp op, ValueRange row,
       for (auto [place, sum] : llvm::zip_equal(places, sums.getResults()))
         store(place, width, sum);
     };
+    // Of a head of 80 columns, 64 and then 16.
     const int64_t together = vectorsOfProduct * lanes;
     const std::optional<int64_t> count = getConstantIntValue(columns);
-    if (count && *count % together == 0)
-      loop(index(0), columns, index(together), {},
+    const int64_t joined = count ? *count / together * together : 0;
+    if (joined > 0)
+      loop(index(0), index(joined), index(together), {},
            [&](Value column, ValueRange) {
              sumColumns(column, lanes, vectorsOfProduct);
              return SmallVector<Value>();
            });
-    else
-      forPieces(columns, [&](Value column, unsigned width) {
-        sumColumns(column, width, /*vectors=*/1);
-      });
+    if (joined != count)
+      forPieces(joined > 0 ? index(*count - joined) : columns,
+                [&](Value column, unsigned width) {
+                  sumColumns(joined > 0 ? add(column, index(joined)) : column,
+                             width, /*vectors=*/1);
+                });
     return;
   }
   loop(columns, [&](Value column) {

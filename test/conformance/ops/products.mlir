@@ -126,3 +126,10 @@ func.func @batch_columns(%x: tensor<?x5x24xf32>, %w: tensor<?x24x128xf32>) -> te
   %1 = kf.batch_matmul %x, %0 : tensor<?x5x24xf32>, tensor<?x128x24xf32>
   return %1 : tensor<?x5x128xf32>
 }
+
+// 64 of them so, and then the rest.
+func.func @batch_columns_rest(%x: tensor<?x5x24xf32>, %w: tensor<?x24x84xf32>) -> tensor<?x5x84xf32> attributes {kf.max_tokens = 9 : i64} {
+  %0 = kf.transpose %w permutation = [0, 2, 1] : tensor<?x24x84xf32>
+  %1 = kf.batch_matmul %x, %0 : tensor<?x5x24xf32>, tensor<?x84x24xf32>
+  return %1 : tensor<?x5x84xf32>
+}
