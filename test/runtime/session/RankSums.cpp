@@ -132,6 +132,8 @@ Status checkWaiting(Group &group) {
 }
 
 Status checkAll(Group &group) {
+  // They begin together behind it.
+  KF_RETURN_IF_ERROR(checkSum(group, DataType::F32, 1));
   KF_RETURN_IF_ERROR(checkWaiting(group));
   for (int round = 0; round < 20; ++round)
     for (const DataType type : {DataType::F32, DataType::F16, DataType::BF16})
