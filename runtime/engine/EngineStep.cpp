@@ -183,7 +183,8 @@ int64_t Engine::rowsOfPrompts() {
   }
   const int64_t most =
       std::max<int64_t>({pace.rows() - generating, generating / 4, 1});
-  if (!options.longestStep || generating == 0)
+  if (!options.longestStep || generating == 0 ||
+      (load.prompts == 0 && scheduler.waiting() == 0))
     return most;
   load.rows = std::min(load.rows, chosenPerStep());
   const auto sequences = static_cast<size_t>(generating) + 1;

@@ -219,8 +219,8 @@ bool Scheduler::isEnough(const ScheduledReading &reading,
 }
 
 /// Begins with those that there are pages for, and says for each how many rows
-/// it may have of a step of `rows`.
-void Scheduler::decide(int64_t rows) {
+/// it may have of a step.
+void Scheduler::decide(const Limits &limits) {
   std::vector<ScheduledReading *> order = readings;
   std::ranges::sort(order, {}, &ScheduledReading::arrival);
   std::vector<ScheduledReading *> begun, others;
@@ -232,9 +232,13 @@ void Scheduler::decide(int64_t rows) {
   auto sure = [](const ScheduledReading &reading) {
     return static_cast<int64_t>(reading.rest() - reading.drafted);
   };
+  auto rowsOf = [&](const ScheduledReading &reading) {
+    return reading.isGenerating() ? limits.rows
+                                  : std::min(limits.rows, limits.prompts);
+  };
   auto give = [&](ScheduledReading &reading, bool isFirst) {
-    const int64_t wanted =
-        std::min<int64_t>(static_cast<int64_t>(reading.rest()), rows);
+    const int64_t wanted = std::min<int64_t>(
+        static_cast<int64_t>(reading.rest()), rowsOf(reading));
     const int64_t most = rowsFor(reading, wanted, pool.available() - promised);
     promised += reading.pages.pagesFor(std::min(most, sure(reading)));
     reading.most = most == 0 && isFirst ? -1 : most;
@@ -242,7 +246,7 @@ void Scheduler::decide(int64_t rows) {
 
   for (size_t i = 0; i < begun.size(); ++i) {
     ScheduledReading &reading = *begun[i];
-    const int64_t wanted = std::min(sure(reading), rows);
+    const int64_t wanted = std::min(sure(reading), rowsOf(reading));
     auto isShort = [&] {
       return reading.pages.pagesFor(wanted) > pool.available() - promised;
     };
@@ -297,7 +301,7 @@ void Scheduler::orderPrompts() {
 }
 
 void Scheduler::plan(const Limits &limits, const Take &take) {
-  decide(std::min(limits.rows, limits.prompts));
+  decide(limits);
   orderPrompts();
   std::vector<ScheduledReading *> ready;
   std::ranges::copy_if(readings, std::back_inserter(ready), isReady);

@@ -158,7 +158,7 @@ private:
   bool isEnough(const ScheduledReading &reading,
                 std::span<const ScheduledReading *const> later,
                 int64_t free) const;
-  void decide(int64_t rows);
+  void decide(const Limits &limits);
 
   PagePool &pool;
   int64_t positions;

@@ -97,19 +97,26 @@ TEST(EngineDraft, WhatWasReadGoesOn) {
   EXPECT_GE(other->reusedTokens(), 128);
 }
 
+/// What prompts may have of a step is nothing to drafts.
 TEST(EngineDraft, FewStepsWhereDraftsAreAccepted) {
-  Fixture fixture({.parallel = 1, .ngrams = NgramOptions{.most = 7}});
-  GenerationOptions options;
-  options.maxTokens = 100;
-  GeneratedText text(fixture, {}, options);
-  ASSERT_TRUE(text.generation.start(tokens(5)).ok());
-  fixture.runAll();
-  const auto result = text.generation.take();
-  ASSERT_TRUE(result.ok()) << result.message();
-  EXPECT_EQ(result->ids, std::vector<int32_t>(100, kAnswer));
-  EXPECT_EQ(result->acceptedDraftTokens, result->draftTokens);
-  EXPECT_LT(fixture.engine->counts().steps, 20);
-  EXPECT_EQ(fixture.engine->counts().chosen, 100);
+  for (const bool isServed : {false, true}) {
+    SCOPED_TRACE(isServed);
+    EngineOptions settings = {.parallel = 1, .ngrams = NgramOptions{.most = 7}};
+    if (isServed)
+      settings.longestStep = 60;
+    Fixture fixture(settings);
+    GenerationOptions options;
+    options.maxTokens = 100;
+    GeneratedText text(fixture, {}, options);
+    ASSERT_TRUE(text.generation.start(tokens(5)).ok());
+    fixture.runAll();
+    const auto result = text.generation.take();
+    ASSERT_TRUE(result.ok()) << result.message();
+    EXPECT_EQ(result->ids, std::vector<int32_t>(100, kAnswer));
+    EXPECT_EQ(result->acceptedDraftTokens, result->draftTokens);
+    EXPECT_LT(fixture.engine->counts().steps, 25);
+    EXPECT_EQ(fixture.engine->counts().chosen, 100);
+  }
 }
 
 /// It is not read, as where nothing is drafted, nor is what follows it told.

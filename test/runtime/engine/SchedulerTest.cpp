@@ -440,6 +440,21 @@ TEST(Scheduler, PromptsHaveALimitOfTheirOwn) {
   steps.end(*second);
 }
 
+/// What they have drafted does not, either.
+TEST(Scheduler, DraftsAreNoPrompts) {
+  Steps steps(100, 1000, {.rows = 50, .prompts = 2, .chosen = 10});
+  auto generating = steps.reading({1});
+  steps.step();
+  steps.end(*generating);
+  auto prompt = steps.reading(idsOf(100, 1));
+  steps.read(*generating, {2, 3, 4, 5, 6});
+  generating->drafted = 4;
+  EXPECT_EQ(steps.step(),
+            Rows({{prompt.get(), 2, false}, {generating.get(), 5, true}}));
+  steps.end(*generating);
+  steps.end(*prompt);
+}
+
 /// Prompts that are alike are read in the order of arrival, not all at once.
 TEST(Scheduler, PromptsAreReadOneAfterTheOther) {
   Steps steps(100, 1000, {.rows = 8, .prompts = 8, .chosen = 3});
