@@ -16,7 +16,8 @@ using namespace kf;
 /// The share of a line that the last step is.
 static constexpr double kNewest = 1.0 / 32;
 /// A step counts as at most so many times what was expected, and as the
-/// reciprocal at least: something else may have had the machine.
+/// reciprocal at least: something else may have had the machine. The first one
+/// of a program is expected to be what a smaller program says.
 static constexpr double kFarOff = 2;
 /// Steps after which a program that did not run may be quicker than it was.
 static constexpr uint64_t kForgotten = 1024;
@@ -53,6 +54,8 @@ void StepLines::add(int64_t program, int64_t rows, double taken) {
   ++steps;
   const auto [entry, isFirst] = lines.try_emplace(program);
   Line &line = entry->second;
+  if (!isFirst && steps - line.last > kForgotten) // as of() saw it
+    line = Line();
   line.last = steps;
   if (isFirst)
     return;
@@ -61,6 +64,8 @@ void StepLines::add(int64_t program, int64_t rows, double taken) {
   if (line.steps > 0) {
     const double expected = line.at(count);
     seconds = std::clamp(seconds, expected / kFarOff, expected * kFarOff);
+  } else if (const std::optional<double> expected = bySmaller(program, count)) {
+    seconds = std::min(seconds, *expected * kFarOff);
   }
   const double part =
       std::max(kNewest, 1.0 / static_cast<double>(++line.steps));
@@ -75,29 +80,30 @@ bool StepLines::hasAny() const {
       lines, [](const auto &entry) { return entry.second.steps > 0; });
 }
 
+/// Those of the next smaller program that was measured, and of each row more as
+/// of one there.
+std::optional<double> StepLines::bySmaller(int64_t program, double rows) const {
+  for (auto next = lines.lower_bound(program); next != lines.begin();) {
+    const auto &[size, line] = *--next;
+    const auto room = static_cast<double>(size);
+    if (line.steps > 0)
+      return line.at(room) * std::max(rows / room, 1.0);
+  }
+  return std::nullopt;
+}
+
 double StepLines::of(int64_t program, int64_t rows) const {
   assert(hasAny() && "nothing is known");
   const auto wanted = static_cast<double>(rows);
-  const Line *smaller = nullptr, *larger = nullptr;
-  int64_t room = 0; // of the smaller one
-  for (const auto &[size, line] : lines) {
-    if (line.steps == 0)
-      continue;
-    if (size >= program) {
-      larger = &line;
-      if (size == program && steps - line.last < kForgotten)
-        return line.at(wanted);
-      if (size > program || !smaller)
-        break;
-      continue;
-    }
-    smaller = &line;
-    room = size;
-  }
-  if (!smaller)
-    return larger->at(wanted);
-  const auto full = static_cast<double>(room);
-  return smaller->at(full) * std::max(wanted / full, 1.0);
+  auto next = lines.lower_bound(program);
+  if (next != lines.end() && next->first == program && next->second.steps > 0 &&
+      steps - next->second.last < kForgotten)
+    return next->second.at(wanted);
+  if (const std::optional<double> seconds = bySmaller(program, wanted))
+    return *seconds;
+  while (next->second.steps == 0)
+    ++next;
+  return next->second.at(wanted);
 }
 
 //===----------------------------------------------------------------------===//

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 
 namespace kf {
 
@@ -26,6 +27,7 @@ class StepLines {
 public:
   /// A step of `rows` rows took `seconds` in the program for `program` rows.
   /// The first one of a program is not counted: it finds nothing in caches.
+  /// What a program took before it did not run for long is forgotten.
   void add(int64_t program, int64_t rows, double seconds);
   /// Whether any step was counted.
   bool hasAny() const;
@@ -43,6 +45,8 @@ private:
 
     double at(double wanted) const;
   };
+
+  std::optional<double> bySmaller(int64_t program, double rows) const;
 
   std::map<int64_t, Line> lines; ///< by program
   uint64_t steps = 0;

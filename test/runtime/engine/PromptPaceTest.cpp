@@ -114,12 +114,49 @@ TEST(StepLines, AreForgotten) {
   StepLines lines;
   for (int step = 0; step < 3; ++step) {
     lines.add(16, 16, 0.1);
-    lines.add(64, 32, 5);
+    lines.add(64, 32, 0.35);
   }
-  EXPECT_NEAR(lines.of(64, 32), 5, 1e-9);
+  EXPECT_NEAR(lines.of(64, 32), 0.35, 1e-9);
   for (int step = 0; step < 2000; ++step)
     lines.add(16, 16, 0.1);
   EXPECT_NEAR(lines.of(64, 32), 0.2, 1e-9);
+}
+
+/// Once a program is tried again, what it took before is nothing any more.
+TEST(StepLines, StayForgotten) {
+  StepLines lines;
+  for (int step = 0; step < 40; ++step) {
+    lines.add(16, 16, 0.1);
+    lines.add(64, 32, 5);
+  }
+  for (int step = 0; step < 2000; ++step)
+    lines.add(16, 16, 0.1);
+  lines.add(64, 32, 0.15);
+  EXPECT_NEAR(lines.of(64, 32), 0.15, 1e-9);
+  // A time that is no longer so is not worse than a guess for long.
+  for (int step = 0; step < 2000; ++step)
+    lines.add(16, 16, 0.1);
+  lines.add(64, 32, 0.3);
+  EXPECT_NEAR(lines.of(64, 32), 0.3, 1e-9);
+}
+
+/// The first time of a program may be one that something else had the machine
+/// in: it is not believed beyond what a smaller program says.
+TEST(StepLines, AFirstTimeIsNotAll) {
+  StepLines lines;
+  for (int step = 0; step < 3; ++step)
+    lines.add(16, 16, 0.1);
+  lines.add(64, 32, 1); // not counted
+  lines.add(64, 32, 1);
+  EXPECT_NEAR(lines.of(64, 32), 0.4, 1e-9);
+  for (int step = 0; step < 4; ++step)
+    lines.add(64, 32, 0.1);
+  EXPECT_LT(lines.of(64, 32), 0.25);
+  // Nor is one that comes after a long time.
+  for (int step = 0; step < 2000; ++step)
+    lines.add(16, 16, 0.1);
+  lines.add(64, 32, 1);
+  EXPECT_NEAR(lines.of(64, 32), 0.4, 1e-9);
 }
 
 TEST(PromptPace, BeginsWithARow) {
