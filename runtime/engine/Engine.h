@@ -226,6 +226,10 @@ private:
     /// Rows of its programs: of the body, of the head in front of a choice, of
     /// that whose logits the host gets, and of what makes embeddings.
     int64_t body = 1, head = 1, logitsHead = 1, embed = 1;
+    /// Rows of prompts, and of readings that generate.
+    int64_t ofPrompts = 0, ofTexts = 0;
+
+    bool isMixed() const { return ofPrompts > 0 && ofTexts > 0; }
   };
   /// How a token is chosen.
   struct Choice {

@@ -169,42 +169,45 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
 /// where it is slow because of those already. None of these wait longer than
 /// their share.
 int64_t Engine::rowsOfPrompts() {
-  int64_t generating = 0;
-  PromptPace::Load load = {.rows = 0, .prompts = 0};
+  int64_t generating = 0, prompts = 0;
+  int64_t rows = 0; // of those that generate
   for (const ScheduledReading *reading : scheduler.queue()) {
     if (!reading->begun())
       continue;
     if (reading->isGenerating()) {
       ++generating;
-      load.rows += static_cast<int64_t>(reading->rest());
+      rows += static_cast<int64_t>(reading->rest());
     } else {
-      ++load.prompts;
+      ++prompts;
     }
   }
   const int64_t most =
       std::max<int64_t>({pace.rows() - generating, generating / 4, 1});
   if (!options.longestStep || generating == 0 ||
-      (load.prompts == 0 && scheduler.waiting() == 0))
+      (prompts == 0 && scheduler.waiting() == 0))
     return most;
-  load.rows = std::min(load.rows, chosenPerStep());
   const auto sequences = static_cast<size_t>(generating) + 1;
-  return promptPace.rows(load, most, [&](int64_t rows) {
-    return bodyRows(std::min(rows, rowsPerStep()), sequences);
-  });
+  return promptPace.rows(
+      std::min(rows, chosenPerStep()), most, [&](int64_t count) {
+        return bodyRows(std::min(count, rowsPerStep()), sequences);
+      });
 }
 
 /// Where a sequence cannot be given what it needs, its reading ends.
 void Engine::makePlan() {
   plan.pieces.clear();
   plan.batch.clear();
+  plan.ofPrompts = plan.ofTexts = 0;
   const Scheduler::Limits limits = {rowsPerStep(), rowsOfPrompts(),
                                     chosenPerStep()};
   scheduler.plan(limits, [&](ScheduledReading &reading, int64_t rows) {
     const StepPlan &batch = plan.batch;
     const int64_t before = batch.rows(), chosen = batch.wanted();
+    int64_t &kind = reading.isGenerating() ? plan.ofTexts : plan.ofPrompts;
     Sequence &sequence = static_cast<Sequence &>(reading);
     if (Status status = tryAddPiece(sequence, rows); !status.ok())
       end(sequence, std::move(status));
+    kind += batch.rows() - before;
     return Scheduler::Share{batch.rows() - before, batch.wanted() - chosen};
   });
 }
@@ -304,7 +307,7 @@ Status Engine::runPlan() {
   double seconds = watch ? watch->seconds() : 0;
   if (options.longestStep)
     promptPace.add(plan.body, plan.batch.rows(),
-                   watch ? seconds : sinceStep.seconds());
+                   watch ? seconds : sinceStep.seconds(), plan.isMixed());
   sinceStep = Stopwatch();
   count();
   giveLogProbs(step, *chosen);

@@ -30,7 +30,7 @@ static constexpr double kApart = 0.05;
 static constexpr double kSlower = 2, kPlanned = 0.97;
 /// The part of the steps that may have prompts before these may take longer,
 /// and the share of it that the last step is.
-static constexpr double kOften = 0.65, kNewestStep = 1.0 / 128;
+static constexpr double kOften = 0.78, kNewestStep = 1.0 / 128;
 /// Rows that cost as little as this, as a part of a step, are taken with a row
 /// that has to be.
 static constexpr double kFree = 0.25;
@@ -110,24 +110,23 @@ double StepLines::of(int64_t program, int64_t rows) const {
 // PromptPace
 //===----------------------------------------------------------------------===//
 
-void PromptPace::add(int64_t program, int64_t rows, double seconds) {
+void PromptPace::add(int64_t program, int64_t rows, double seconds,
+                     bool isMixed) {
   lines.add(program, rows, seconds);
-  beside += kNewestStep * ((isBeside ? 1.0 : 0.0) - beside);
-  isBeside = false;
+  mixed += kNewestStep * ((isMixed ? 1.0 : 0.0) - mixed);
 }
 
-int64_t PromptPace::rows(const Load &load, int64_t most,
-                         const ProgramOf &programOf) {
-  assert(load.rows >= 1 && most >= 1);
-  isBeside = load.prompts > 0;
+int64_t PromptPace::rows(int64_t generating, int64_t most,
+                         const ProgramOf &programOf) const {
+  assert(generating >= 1 && most >= 1);
   if (!lines.hasAny())
     return 1;
   auto seconds = [&](int64_t prompts) {
-    const int64_t rows = load.rows + prompts;
+    const int64_t rows = generating + prompts;
     return lines.of(programOf(rows), rows);
   };
-  // Twice as long, and without end where there are always prompts.
-  const double others = std::max(1 - beside, 1e-3);
+  // Twice as long, and any time almost where there are always prompts.
+  const double others = std::max(1 - mixed, 1e-3);
   const double slower =
       1 + (kSlower - 1) * std::max((1 - kOften) / others, 1.0);
   const double longest =

@@ -54,25 +54,23 @@ private:
 
 /// How many rows of prompts a step has beside those that generate: as many as
 /// have it take twice as long at most as it would without them. Where more than
-/// 65% of the last steps had prompts beside texts, steps may take longer, up to
-/// any time where all had. One thread.
+/// 78% of the last steps had prompts beside texts, steps may take longer, up to
+/// 221 times as long where all had. One thread.
 class PromptPace {
 public:
-  struct Load {
-    int64_t rows = 1;    ///< of those that generate, at least 1
-    int64_t prompts = 1; ///< that are being read
-  };
   /// The rows of the program for a step of `rows` rows: more for more.
   using ProgramOf = std::function<int64_t(int64_t rows)>;
-  /// Of the next step. At least 1, and at most `most`, which is at least 1.
-  int64_t rows(const Load &load, int64_t most, const ProgramOf &programOf);
-  /// A step was run, as StepLines::add().
-  void add(int64_t program, int64_t rows, double seconds);
+  /// Of the next step, beside `generating` rows of texts, at least 1. At least
+  /// 1, and at most `most`, which is at least 1.
+  int64_t rows(int64_t generating, int64_t most,
+               const ProgramOf &programOf) const;
+  /// A step was run, as StepLines::add(). `isMixed`: it had rows of prompts and
+  /// of those that generate.
+  void add(int64_t program, int64_t rows, double seconds, bool isMixed);
 
 private:
   StepLines lines;
-  bool isBeside = false; ///< prompts are, in the next step
-  double beside = 0;     ///< the part of the last steps where they were
+  double mixed = 0; ///< the part of the last steps that were
 };
 
 } // namespace kf

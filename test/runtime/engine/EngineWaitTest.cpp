@@ -177,6 +177,45 @@ TEST(Engine, StepsTakeNotTooLong) {
   }
 }
 
+/// Where prompts come all the time, each of them read in the step in which it
+/// begins, they may take more of it.
+TEST(Engine, PromptsOfAStepAreCounted) {
+  Fixture fixture({.parallel = 8,
+                   .longestStep = 60,
+                   .reusesPrefixes = false,
+                   .runsAhead = false});
+  FakeBehavior &behavior = fixture.device.behavior;
+  int64_t before = 0, largest = 0;
+  behavior.onRun = [&] {
+    const int64_t rows = behavior.rows - before;
+    before = behavior.rows;
+    largest = std::max(largest, rows);
+    std::this_thread::sleep_for(std::chrono::microseconds(300 * rows));
+  };
+  std::vector<std::unique_ptr<Text>> texts;
+  for (size_t i = 0; i < 4; ++i) {
+    texts.push_back(
+        std::make_unique<Text>(fixture.sequence(), SamplerOptions(), 900));
+    EXPECT_TRUE(texts.back()->read(tokens(1, i)).ok());
+  }
+  for (int step = 0; step < 10; ++step)
+    fixture.engine->step();
+  std::unique_ptr<Sequence> prompt;
+  Answer answer;
+  for (size_t step = 0; step < 400; ++step) {
+    prompt = fixture.sequence();
+    EXPECT_TRUE(begin(*prompt, tokens(2, step), answer).ok());
+    while (!answer.isDone())
+      fixture.engine->step();
+  }
+  EXPECT_LE(largest, 6);
+  prompt = fixture.sequence();
+  EXPECT_TRUE(begin(*prompt, tokens(60, 9), answer).ok());
+  while (!answer.isDone())
+    fixture.engine->step();
+  EXPECT_GE(largest, 12);
+}
+
 /// A prompt is read in chunks that take as long as the texts beside it, and in
 /// one where there are none.
 TEST(Engine, PromptsLeaveTextsTheirShare) {

@@ -58,12 +58,13 @@ int64_t settle(PromptPace &pace, const Machine &machine, int64_t texts,
                int steps, int64_t most = 512) {
   int64_t prompts = 0;
   for (int step = 0; step < steps; ++step) {
-    prompts = pace.rows({.rows = texts}, most,
+    prompts = pace.rows(texts, most,
                         [&](int64_t rows) { return machine.programOf(rows); });
     EXPECT_GE(prompts, 1);
     EXPECT_LE(prompts, most);
     const int64_t rows = texts + prompts;
-    pace.add(machine.programOf(rows), rows, machine.seconds(rows));
+    pace.add(machine.programOf(rows), rows, machine.seconds(rows),
+             /*isMixed=*/true);
   }
   return prompts;
 }
@@ -71,7 +72,8 @@ int64_t settle(PromptPace &pace, const Machine &machine, int64_t texts,
 void generate(PromptPace &pace, const Machine &machine, int64_t rows,
               int steps) {
   for (int step = 0; step < steps; ++step)
-    pace.add(machine.programOf(rows), rows, machine.seconds(rows));
+    pace.add(machine.programOf(rows), rows, machine.seconds(rows),
+             /*isMixed=*/false);
 }
 
 TEST(StepLines, AreLearned) {
@@ -161,7 +163,7 @@ TEST(StepLines, AFirstTimeIsNotAll) {
 
 TEST(PromptPace, BeginsWithARow) {
   PromptPace pace;
-  EXPECT_EQ(pace.rows({}, 512, [](int64_t) { return 512; }), 1);
+  EXPECT_EQ(pace.rows(1, 512, [](int64_t) { return 512; }), 1);
 }
 
 /// As many as take no longer than those that generate.
@@ -287,17 +289,17 @@ Times simulate(const Machine &machine, const Traffic &traffic, bool isPaced) {
       scheduler.add(*request.reading);
       running.push_back(std::move(request));
     }
-    PromptPace::Load load = {.rows = 0, .prompts = 0};
-    for (const ScheduledReading *reading : scheduler.queue())
-      if (reading->begun())
-        ++(reading->isGenerating() ? load.rows : load.prompts);
+    const int64_t texts = std::ranges::count_if(
+        scheduler.queue(), [](const ScheduledReading *reading) {
+          return reading->begun() && reading->isGenerating();
+        });
     const int64_t prompts =
-        isPaced && load.rows > 0
-            ? pace.rows(load, traffic.rowsOfStep - load.rows,
+        isPaced && texts > 0
+            ? pace.rows(texts, traffic.rowsOfStep - texts,
                         [&](int64_t rows) { return machine.programOf(rows); })
             : traffic.rowsOfStep;
     std::vector<std::pair<ScheduledReading *, int64_t>> step;
-    int64_t rows = 0;
+    int64_t rows = 0, ofPrompts = 0;
     scheduler.plan({traffic.rowsOfStep, prompts, 128},
                    [&](ScheduledReading &reading, int64_t room) {
                      const int64_t taken =
@@ -306,12 +308,15 @@ Times simulate(const Machine &machine, const Traffic &traffic, bool isPaced) {
                      EXPECT_TRUE(reading.pages.reserve(taken, copies).ok());
                      step.emplace_back(&reading, taken);
                      rows += taken;
+                     if (!reading.isGenerating())
+                       ofPrompts += taken;
                      return Scheduler::Share{
                          taken, taken == static_cast<int64_t>(reading.rest())};
                    });
     const double seconds = machine.seconds(rows) * chance(random);
     now += seconds;
-    pace.add(machine.programOf(rows), rows, seconds);
+    pace.add(machine.programOf(rows), rows, seconds,
+             ofPrompts > 0 && ofPrompts < rows);
     for (auto &[reading, taken] : step) {
       reading->commit(static_cast<size_t>(taken));
       scheduler.served(*reading);
