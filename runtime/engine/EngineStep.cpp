@@ -304,16 +304,15 @@ Status Engine::runPlan() {
     return chosen.status();
   }
   // One that was ahead had the device from the end of the step before.
-  double seconds = watch ? watch->seconds() : 0;
-  if (options.longestStep)
-    promptPace.add(plan.body, plan.batch.rows(),
-                   watch ? seconds : sinceStep.seconds(), plan.isMixed());
+  double seconds = watch ? watch->seconds() : sinceStep.seconds();
   sinceStep = Stopwatch();
   count();
   giveLogProbs(step, *chosen);
   giveChosen(*chosen);
   KF_RETURN_IF_ERROR(giveRows(StepPart::Head, seconds));
   KF_RETURN_IF_ERROR(giveRows(StepPart::Embed, seconds));
+  if (options.longestStep)
+    promptPace.add(plan.body, plan.batch.rows(), seconds, plan.isMixed());
   if (watch) { // else the host has done other things meanwhile
     pace.add(plan.batch.rows(), seconds);
     if (options.draftModel && plan.batch.wanted() == plan.batch.rows())
