@@ -55,10 +55,12 @@ struct EngineOptions {
   std::optional<int64_t> rowsPerStep = std::nullopt;
   /// Seconds that a step should take at most, for the sake of those that
   /// generate beside a prompt and of whoever cancels one: prompts are read in
-  /// chunks of as many rows as are quick enough by what the last steps took,
-  /// and beside those that generate in ones that leave them their share of the
-  /// time (PromptPace). None: nobody waits, and chunks are as large as steps.
+  /// chunks of as many rows as are quick enough by what the last steps took.
+  /// None: nobody waits, and chunks are as large as steps.
   std::optional<double> longestStep = std::nullopt;
+  /// Whether prompts are read in chunks that leave those that generate beside
+  /// them their share of the time (PromptPace): people wait for each token.
+  bool sharesTime = false;
   /// Whether sequences take over what the cache has of their first tokens; they
   /// never do where the model's layers keep states.
   bool reusesPrefixes = true;

@@ -183,7 +183,7 @@ int64_t Engine::rowsOfPrompts() {
   }
   const int64_t most =
       std::max<int64_t>({pace.rows() - generating, generating / 4, 1});
-  if (!options.longestStep || generating == 0 ||
+  if (!options.sharesTime || generating == 0 ||
       (prompts == 0 && scheduler.waiting() == 0))
     return most;
   const auto sequences = static_cast<size_t>(generating) + 1;
@@ -311,7 +311,7 @@ Status Engine::runPlan() {
   giveChosen(*chosen);
   KF_RETURN_IF_ERROR(giveRows(StepPart::Head, seconds));
   KF_RETURN_IF_ERROR(giveRows(StepPart::Embed, seconds));
-  if (options.longestStep)
+  if (options.sharesTime)
     promptPace.add(plan.body, plan.batch.rows(), seconds, plan.isMixed());
   if (watch) { // else the host has done other things meanwhile
     pace.add(plan.batch.rows(), seconds);

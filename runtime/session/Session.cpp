@@ -401,6 +401,7 @@ Status Session::start(const StartOptions &needs) try {
   settings.parallel = needs.parallel;
   settings.reusesPrefixes = needs.reusesPrefixes;
   settings.longestStep = needs.longestStep;
+  settings.sharesTime = needs.longestStep.has_value();
   settings.ngrams = options.ngrams;
   // Numbers that no engine takes are for its create() to refuse.
   const int64_t wholePages =

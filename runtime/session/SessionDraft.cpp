@@ -106,6 +106,7 @@ Status SessionDraft::start(const EngineOptions &settings, int64_t pages,
   own.parallel = settings.parallel;
   own.pages = pages;
   own.reusesPrefixes = settings.reusesPrefixes;
+  // Each text is to be drafted soon, so that none leaves others a share.
   own.longestStep = settings.longestStep;
   own.cancelled = settings.cancelled;
   KF_ASSIGN_OR_RETURN(engine, Engine::create(*model, own));

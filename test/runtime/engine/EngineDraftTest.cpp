@@ -102,8 +102,7 @@ TEST(EngineDraft, FewStepsWhereDraftsAreAccepted) {
   for (const bool isServed : {false, true}) {
     SCOPED_TRACE(isServed);
     EngineOptions settings = {.parallel = 1, .ngrams = NgramOptions{.most = 7}};
-    if (isServed)
-      settings.longestStep = 60;
+    settings.sharesTime = isServed;
     Fixture fixture(settings);
     GenerationOptions options;
     options.maxTokens = 100;
