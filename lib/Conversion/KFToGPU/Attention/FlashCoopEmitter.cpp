@@ -231,7 +231,7 @@ private:
     forResults(state, [&](Value value, ValueRange) { range.checkBits(value); });
     e.barrier();
     Value isOdd = range.isNoted();
-    e.ifThen(isOdd, [&] { computeAgain(); });
+    e.ifThen(isOdd, [&] { spare.emitRows(shape.rows()); });
     // None is stored twice: barriers order workgroup memory alone.
     e.ifThen(negate(isOdd), [&] {
       forResults(state, [&](Value value, ValueRange place) {
@@ -603,20 +603,6 @@ private:
         });
       });
     }
-  }
-
-  /// Computes the block by threads, where something is not finite.
-  void computeAgain() {
-    Value first = run.firstRow;
-    Value end = arith::MinUIOp::create(
-        b, loc, e.add(first, e.index(shape.rows())), run.rows);
-    e.loop(first, end, e.index(e.shape.flash->rows), {},
-           [&](Value begin, ValueRange) {
-             run.firstRow = begin;
-             spare.emitRows();
-             return Values();
-           });
-    run.firstRow = first;
   }
 
   AttentionRows &run;

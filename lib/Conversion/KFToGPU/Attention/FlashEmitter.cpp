@@ -88,6 +88,18 @@ void FlashEmitter::numberThread() {
 // A few rows
 //===----------------------------------------------------------------------===//
 
+void FlashEmitter::emitRows(int64_t count) {
+  Value first = run.firstRow;
+  Value end =
+      arith::MinUIOp::create(b, loc, e.add(first, e.index(count)), run.rows);
+  e.loop(first, end, e.index(shape.rows), {}, [&](Value row, ValueRange) {
+    run.firstRow = row;
+    emitRows();
+    return SmallVector<Value>();
+  });
+  run.firstRow = first;
+}
+
 /// Rows [firstRow, firstRow + shape.rows) of the run, of which the last may
 /// be missing.
 void FlashEmitter::emitRows() {

@@ -39,6 +39,9 @@ public:
   void allocate(MemoryFn memory);
   void numberThread();
   void emitRows();
+  /// The same of `count` rows from there on, or of those that there are: what
+  /// matrix units have computed is computed again.
+  void emitRows(int64_t count);
 
 private:
   //===--- Rows ----------------------------------------------------------===//

@@ -269,15 +269,5 @@ void FlashMmaEmitter::computeAgain() {
   e.barrier();
   Value isOdd = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne,
                                       load(flag, e.index(0)), e.word(0));
-  Value first = run.firstRow;
-  e.ifThen(isOdd, [&] {
-    Value end = arith::MinUIOp::create(
-        b, loc, e.add(first, e.index(shape.rows())), run.rows);
-    e.loop(first, end, e.index(e.shape.flash->rows), {},
-           [&](Value row, ValueRange) {
-             run.firstRow = row;
-             spare.emitRows();
-             return Registers();
-           });
-  });
+  e.ifThen(isOdd, [&] { spare.emitRows(shape.rows()); });
 }
