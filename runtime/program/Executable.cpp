@@ -321,7 +321,7 @@ bool isCollective(const DispatchSpec &dispatch) {
   return dispatch.collective.has_value();
 }
 
-Status checkKernel(const KernelSpec &kernel, bool isCuda) {
+Status checkKernel(const KernelSpec &kernel, std::string_view target) {
   if (kernel.name.empty())
     return Status::error("its name is empty");
   if (kernel.scratchBytes > kMaxScratchBytes)
@@ -333,9 +333,13 @@ Status checkKernel(const KernelSpec &kernel, bool isCuda) {
                          " bytes of its "
                          "scratch are a launch's, which is of " +
                          std::to_string(kernel.scratchBytes));
-  if (!isCuda && (kernel.dynamicBytes != 0 || kernel.waits))
+  if (target != "cuda" && (kernel.dynamicBytes != 0 || kernel.waits))
     return Status::error("its scratch is a launch's, or it waits for others, "
                          "which kernels for cuda alone do");
+  if (target != "vulkan" && kernel.subgroupThreads != 0)
+    return Status::error("it is for subgroups of " +
+                         std::to_string(kernel.subgroupThreads) +
+                         " threads, which vulkan alone has");
   for (uint32_t size : kernel.workgroupSize)
     if (size == 0)
       return Status::error("its workgroup has a dimension of 0 threads");
@@ -612,7 +616,7 @@ Status Executable::verify() const {
 
   for (size_t i = 0; i < kernels.size(); ++i)
     KF_RETURN_IF_ERROR(
-        checkKernel(kernels[i], target == "cuda").in(numbered("kernel", i)));
+        checkKernel(kernels[i], target).in(numbered("kernel", i)));
   for (const WeightSpec &weight : weights) {
     Result<int64_t> bytes = weight.packedBytes();
     if (!bytes.ok())

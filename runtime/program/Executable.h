@@ -167,6 +167,8 @@ struct KernelSpec {
   /// Every workgroup waits for the dispatches before, ahead of whatever depends
   /// on them, so that it may begin while they are at work (cuda).
   bool waits = false;
+  /// Threads of a subgroup, which the code counts on; 0: any number (vulkan).
+  uint32_t subgroupThreads = 0;
 };
 
 /// What a dispatch does with a buffer.
@@ -221,7 +223,7 @@ struct DispatchSpec {
 
 struct Executable {
   /// Version of the file form.
-  static constexpr uint8_t kFileVersion = 8;
+  static constexpr uint8_t kFileVersion = 9;
 
   std::string target; ///< "cpu", "reference", "vulkan", "cuda"
   /// What of the CPU the code uses, as LLVM calls it ("avx512f"); none for

@@ -99,6 +99,7 @@ std::string toJson(const KernelSpec &kernel) {
                      {"scratch_bytes", jsonText(kernel.scratchBytes)},
                      {"dynamic_bytes", jsonText(kernel.dynamicBytes)},
                      {"waits", jsonText(kernel.waits)},
+                     {"subgroup_threads", jsonText(kernel.subgroupThreads)},
                      {"workgroup_size", jsonArray(kernel.workgroupSize)},
                      {"work", kernel.work ? toJson(*kernel.work) : "null"}});
 }
@@ -328,6 +329,7 @@ Status read(const Json &json, KernelSpec &out) {
   KF_RETURN_IF_ERROR(field(json, "scratch_bytes", out.scratchBytes));
   KF_RETURN_IF_ERROR(field(json, "dynamic_bytes", out.dynamicBytes));
   KF_RETURN_IF_ERROR(field(json, "waits", out.waits));
+  KF_RETURN_IF_ERROR(field(json, "subgroup_threads", out.subgroupThreads));
   KF_RETURN_IF_ERROR(field(json, "workgroup_size", out.workgroupSize));
   return field(json, "work", out.work);
 }

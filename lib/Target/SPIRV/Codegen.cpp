@@ -9,6 +9,7 @@
 #include "kf/Target/SPIRV/Codegen.h"
 
 #include "kf/Conversion/Passes.h"
+#include "kf/Dialect/KF/IR/Machine.h"
 #include "kf/Target/SPIRV/Passes.h"
 
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"
@@ -84,6 +85,13 @@ static uint64_t workgroupBytes(spirv::ModuleOp module) {
   return bytes;
 }
 
+/// Whether subgroups multiply matrices in `module`.
+static bool multipliesMatrices(spirv::ModuleOp module) {
+  auto needs = module.getVceTriple();
+  return needs && llvm::is_contained(needs->getCapabilities(),
+                                     spirv::Capability::CooperativeMatrixKHR);
+}
+
 LogicalResult mlir::kf::serializeForVulkan(ModuleOp module,
                                            ::kf::Executable &executable) {
   executable.binary.clear();
@@ -94,6 +102,8 @@ LogicalResult mlir::kf::serializeForVulkan(ModuleOp module,
       return module.emitError("vulkan target: kernel @")
              << kernel.name << " is not lowered to SPIR-V";
     kernel.scratchBytes = workgroupBytes(found);
+    if (multipliesMatrices(found))
+      kernel.subgroupThreads = getMachine(module).subgroupThreads;
     SmallVector<uint32_t> words;
     if (failed(spirv::serialize(found, words)))
       return failure();

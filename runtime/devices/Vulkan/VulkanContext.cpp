@@ -11,6 +11,7 @@
 #include "runtime/devices/Vulkan/SpirvModule.h"
 
 #include <algorithm>
+#include <bit>
 #include <cctype>
 #include <charconv>
 #include <cstdlib>
@@ -223,12 +224,16 @@ Status VulkanContext::createDevice() {
   has12.pNext = is13 ? &has13 : chain;
   has13.pNext = chain;
   ivk.vkGetPhysicalDeviceFeatures2(physical, &has);
+  if (has13.subgroupSizeControl && has13.computeFullSubgroups &&
+      (properties13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT)) {
+    fewestSubgroupThreads = properties13.minSubgroupSize;
+    mostSubgroupThreads = properties13.maxSubgroupSize;
+    mostSubgroups = properties13.maxComputeWorkgroupSubgroups;
+  }
   // Kernels with matrices number the subgroups of a workgroup, which all have
   // as many threads, and have workgroup memory in common by Vulkan's model.
-  hasMatrices =
-      matrices.cooperativeMatrix && has12.vulkanMemoryModel &&
-      has13.subgroupSizeControl && has13.computeFullSubgroups &&
-      (properties13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT);
+  hasMatrices = matrices.cooperativeMatrix && has12.vulkanMemoryModel &&
+                mostSubgroupThreads != 0;
   hasBfloat16 = hasMatrices && bfloat16.type && bfloat16.cooperativeMatrix;
   findUnits(extension);
 
@@ -597,6 +602,35 @@ Status VulkanContext::checkDenormPreserve(uint32_t width) const {
                            std::to_string(width) + " bits, which " +
                            deviceName() + " cannot",
                        StatusCode::Unsupported);
+}
+
+Status
+VulkanContext::checkSubgroups(uint32_t threads,
+                              const std::array<uint32_t, 3> &size) const {
+  const auto error = [&](const std::string &what) {
+    return Status::error("compiled for subgroups of " +
+                             std::to_string(threads) + " threads; " + what,
+                         StatusCode::Unsupported);
+  };
+  if (mostSubgroupThreads == 0)
+    return error(std::string(deviceName()) +
+                 " takes as many as its driver likes");
+  if (!std::has_single_bit(threads) || threads < fewestSubgroupThreads ||
+      threads > mostSubgroupThreads)
+    return error(std::string(deviceName()) + " has those of " +
+                 std::to_string(fewestSubgroupThreads) + " to " +
+                 std::to_string(mostSubgroupThreads) +
+                 ", compile for this device");
+  if (size[0] % threads != 0)
+    return error("the workgroup's " + std::to_string(size[0]) +
+                 " threads along x are no multiple");
+  const uint64_t subgroups = uint64_t(size[0]) * size[1] * size[2] / threads;
+  if (subgroups > mostSubgroups)
+    return error("the workgroup has " + std::to_string(subgroups) +
+                 " of them, " + deviceName() + " allows " +
+                 std::to_string(mostSubgroups) +
+                 " (maxComputeWorkgroupSubgroups)");
+  return {};
 }
 
 uint32_t VulkanContext::maxSpirvMinor() const {

@@ -18,6 +18,7 @@
 #include "runtime/devices/Vulkan/VulkanDevice.h"
 #include "runtime/devices/Vulkan/VulkanInstance.h"
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -64,8 +65,10 @@ public:
   Status checkCapability(uint32_t capability) const;
   /// Success if kernels can keep subnormal floats of `width` bits here.
   Status checkDenormPreserve(uint32_t width) const;
-  /// Threads of a subgroup.
-  uint32_t subgroupThreads() const { return subgroup.subgroupSize; }
+  /// Success if a workgroup of `size` threads can consist here of whole
+  /// subgroups of `threads` threads.
+  Status checkSubgroups(uint32_t threads,
+                        const std::array<uint32_t, 3> &size) const;
   /// The x of the newest SPIR-V 1.x that the device takes.
   uint32_t maxSpirvMinor() const;
 
@@ -146,6 +149,10 @@ private:
   uint64_t maxAllocationBytes = 0; ///< of one VkDeviceMemory
   uint64_t maxBufferBytes = 0;     ///< of one VkBuffer
   VkPhysicalDeviceSubgroupProperties subgroup{};
+  /// The fewest and the most threads that subgroups of kernels can be given;
+  /// 0: they have as many as the driver takes.
+  uint32_t fewestSubgroupThreads = 0, mostSubgroupThreads = 0;
+  uint32_t mostSubgroups = 0;   ///< of a workgroup, where the above are not 0
   uint32_t multiprocessors = 0; ///< 0: unknown
   /// Those that subgroups multiply as 16 x 16 matrices, as the compiler spells
   /// them: "f16, i8".

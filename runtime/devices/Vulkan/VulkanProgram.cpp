@@ -146,6 +146,13 @@ Status VulkanProgram::checkKernel(const KernelSpec &kernel,
           std::to_string(limits.maxComputeWorkGroupInvocations) +
           " threads that " + name + " allows (maxComputeWorkGroupInvocations)");
   }
+  if (kernel.subgroupThreads != 0)
+    KF_RETURN_IF_ERROR(
+        context.checkSubgroups(kernel.subgroupThreads, kernel.workgroupSize));
+  else if (std::ranges::find(module.capabilities, cooperativeMatrix) !=
+           module.capabilities.end())
+    return Status::error("its SPIR-V module multiplies matrices of subgroups, "
+                         "whose size the Executable does not state");
   if (kernel.scratchBytes > limits.maxComputeSharedMemorySize)
     return Status::error(std::to_string(kernel.scratchBytes) +
                          " bytes of workgroup memory, " + name + " has " +
@@ -206,13 +213,11 @@ Status VulkanProgram::createPipeline(size_t kernel, const SpirvModule &module) {
     info.stage.module = shader;
     info.stage.pName = program().kernels[kernel].name.c_str();
     info.layout = layout.pipeline;
-    // Kernels with matrices number their subgroups: all are whole, and as wide
-    // as the compiler was told.
+    // Kernels that number their subgroups count on whole ones of one size.
     VkPipelineShaderStageRequiredSubgroupSizeCreateInfo subgroups{
         VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO};
-    subgroups.requiredSubgroupSize = context.subgroupThreads();
-    if (std::ranges::find(module.capabilities, cooperativeMatrix) !=
-        module.capabilities.end()) {
+    subgroups.requiredSubgroupSize = program().kernels[kernel].subgroupThreads;
+    if (subgroups.requiredSubgroupSize != 0) {
       info.stage.pNext = &subgroups;
       info.stage.flags =
           VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;

@@ -7,10 +7,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "test/runtime/TestExecutable.h"
+#include "test/runtime/TestFiles.h"
 
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <fstream>
 #include <functional>
 #include <random>
 
@@ -65,6 +67,16 @@ TEST(Executable, RoundTripsWhatKernelsForCudaSay) {
   EXPECT_TRUE(back->kernels[1].waits);
 }
 
+TEST(Executable, RoundTripsWhatKernelsForVulkanSay) {
+  Executable executable = sampleExecutable();
+  executable.target = "vulkan";
+  executable.kernels[1].subgroupThreads = 32;
+  Result<Executable> back = Executable::deserialize(executable.serialize());
+  ASSERT_TRUE(back.ok()) << back.message();
+  EXPECT_EQ(back->kernels[0].subgroupThreads, 0u);
+  EXPECT_EQ(back->kernels[1].subgroupThreads, 32u);
+}
+
 TEST(Executable, EveryTruncationIsAnError) {
   std::string bytes = sampleExecutable().serialize();
   for (size_t length = 0; length < bytes.size(); ++length)
@@ -84,6 +96,23 @@ TEST(Executable, EveryFlippedBitIsAnError) {
     }
 }
 
+std::string withChecksum(std::string bytes) {
+  const uint32_t sum =
+      crc32_z(0, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size());
+  for (int i = 0; i < 4; ++i)
+    bytes.push_back(static_cast<char>(sum >> (8 * i)));
+  return bytes;
+}
+
+/// Mutations of a file that is refused for its version find little.
+TEST(Executable, TheFuzzersFileIsOfThisVersion) {
+  std::ifstream file(
+      test::testFile(KF_SOURCE_DIR "/test/fuzz/corpus/executable/file"),
+      std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(file), {});
+  EXPECT_EQ(Executable::deserialize(withChecksum(bytes)).message(), "");
+}
+
 /// A checksum protects from accidents only; whoever writes one gets no crash
 /// either.
 TEST(Executable, DamageWithARightChecksumNeverCrashes) {
@@ -96,11 +125,8 @@ TEST(Executable, DamageWithARightChecksumNeverCrashes) {
       bytes[random() % bytes.size()] = random() % 2
                                            ? "0123456789{}[]\",-"[random() % 17]
                                            : static_cast<char>(random());
-    uint32_t sum =
-        crc32_z(0, reinterpret_cast<const Bytef *>(bytes.data()), bytes.size());
-    for (int i = 0; i < 4; ++i)
-      bytes.push_back(static_cast<char>(sum >> (8 * i)));
-    Result<Executable> result = Executable::deserialize(bytes);
+    Result<Executable> result =
+        Executable::deserialize(withChecksum(std::move(bytes)));
     if (!result.ok()) {
       EXPECT_NE(result.message(), "");
       EXPECT_EQ(result.message().find('\n'), std::string::npos)
@@ -117,7 +143,7 @@ TEST(Executable, OtherVersionsAreNamed) {
   std::string bytes = sampleExecutable().serialize();
   bytes[7] = 98;
   EXPECT_EQ(Executable::deserialize(bytes).message(),
-            "the executable's file has version 98; this is version 8, compile "
+            "the executable's file has version 98; this is version 9, compile "
             "it again");
   bytes[7] = Executable::kFileVersion;
   bytes[8] = 99;
@@ -168,6 +194,8 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
       {"kernel 0: its scratch is a launch's, or it waits for others, which "
        "kernels for cuda alone do",
        [](Executable &e) { e.kernels[0].waits = true; }},
+      {"kernel 0: it is for subgroups of 32 threads, which vulkan alone has",
+       [](Executable &e) { e.kernels[0].subgroupThreads = 32; }},
       {"dispatch 1: the work of kernel 'matmul' depends on operand 4, of which "
        "it has 4",
        [](Executable &e) { e.kernels[1].work->keys->sequences = 4; }},

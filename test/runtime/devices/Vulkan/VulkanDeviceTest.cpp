@@ -324,6 +324,11 @@ TEST_F(VulkanDeviceTest, RefusesWhatExceedsLimits) {
                         "subnormal numbers of floats of 128 bits"));
 
   executable = scaleTwice();
+  executable.kernels[0].subgroupThreads = 1u << 20;
+  EXPECT_TRUE(failsWith(device->load(executable).status(),
+                        "compiled for subgroups of 1048576 threads"));
+
+  executable = scaleTwice();
   for (DispatchSpec &dispatch : executable.dispatches)
     dispatch.bindings.resize(2000000, {KF_BINDING_INPUT, 0, 0});
   EXPECT_TRUE(failsWith(device->load(executable).status(), "binds at most"));
