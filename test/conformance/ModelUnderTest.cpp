@@ -24,6 +24,7 @@
 #include "test/runtime/io/MemoryTensors.h"
 
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/raw_ostream.h"
 #include "gtest/gtest.h"
 #include <nlohmann/json.hpp>
 
@@ -31,6 +32,7 @@
 #include <cmath>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <tuple>
 
@@ -61,13 +63,17 @@ Result<Executable> kf::test::compileOnce(const std::string &model,
   // Ranks and stages by themselves: a part of two is not a stage of two.
   using Key = std::tuple<std::string, std::string, int64_t, int64_t, int64_t,
                          StepShape>;
-  static std::map<Key, Executable> compiled;
+  static std::map<Key, std::shared_ptr<const Executable>> compiled;
+  // By target and text: many models have the same choices, and some heads.
+  static std::map<std::pair<std::string, std::string>,
+                  std::shared_ptr<const Executable>>
+      ofTexts;
   static std::mutex compiling;
   std::lock_guard<std::mutex> lock(compiling);
   auto key = std::tuple(model, target, config.ranks, config.stage.count,
                         config.stage.number, shape);
   if (auto found = compiled.find(key); found != compiled.end())
-    return found->second;
+    return *found->second;
   mlir::DialectRegistry registry;
   mlir::kf::registerDialects(registry);
   mlir::MLIRContext context(registry, mlir::MLIRContext::Threading::DISABLED);
@@ -76,13 +82,20 @@ Result<Executable> kf::test::compileOnce(const std::string &model,
   auto module = mlir::kf::importStep(context, config, weights, importOptions);
   if (!module)
     return Status::error(llvm::toString(module.takeError()));
-  mlir::kf::CompileOptions options;
-  options.target = target;
-  auto executable = mlir::kf::compile(**module, options);
-  if (!executable)
-    return Status::error(llvm::toString(executable.takeError()));
-  compiled[key] = *executable;
-  return std::move(*executable);
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  (*module)->print(stream);
+  auto &known = ofTexts[{target, text}];
+  if (!known) {
+    mlir::kf::CompileOptions options;
+    options.target = target;
+    auto executable = mlir::kf::compile(**module, options);
+    if (!executable)
+      return Status::error(llvm::toString(executable.takeError()));
+    known = std::make_shared<const Executable>(std::move(*executable));
+  }
+  compiled[key] = known;
+  return *known;
 }
 
 Status ModelUnderTest::readModel() {
