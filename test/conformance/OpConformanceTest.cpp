@@ -133,20 +133,6 @@ public:
                .wasInterrupted();
   }
 
-  /// Why code for `target` of the one product that function `name` has is that
-  /// of another function's; empty if it may not be. It follows from the type of
-  /// the weight, the schedule and what vectors leave of rows and columns, but
-  /// not from how many vectors, tiles and workgroups there are.
-  std::string whoseCode(const std::string &name, const std::string &other,
-                        const std::string &target) {
-    if (!whole->lookupSymbol(other))
-      return "";
-    const std::string own = productOf(name, target);
-    if (own != productOf(other, target))
-      return "";
-    return "the code is that of " + other + ": " + own;
-  }
-
   CacheInputs cacheInputs(const std::string &name) {
     CacheInputs inputs;
     auto numberOf = [](mlir::Value value) {
@@ -241,42 +227,6 @@ private:
       if (kept.contains(mlir::SymbolTable::getSymbolName(&op).str()))
         module->getBody()->push_back(op.clone());
     return module;
-  }
-
-  /// The only product of function `name` as `target` schedules it.
-  std::string productOf(const std::string &name, const std::string &target) {
-    std::string text;
-    llvm::raw_string_ostream stream(text);
-    auto function = whole->lookupSymbol<mlir::func::FuncOp>(name);
-    function.walk([&](mlir::kf::MatmulOp op) {
-      auto type = llvm::cast<mlir::RankedTensorType>(op.getW().getType());
-      const int64_t lines = type.getDimSize(type.getRank() - 2),
-                    columns = type.getDimSize(type.getRank() - 1);
-      stream << type.getElementType() << ", " << lines % 32 << " lines and "
-             << columns % 256 << " columns past the last vectors";
-    });
-    auto module = moduleOf(name);
-    mlir::kf::CompileOptions options;
-    options.target = target;
-    using mlir::kf::Phase;
-    if (llvm::Error error = mlir::kf::runPhases(*module, options, Phase::Import,
-                                                Phase::Scheduled)) {
-      ADD_FAILURE() << llvm::toString(std::move(error));
-      return text;
-    }
-    for (auto kernel : module->getOps<mlir::kf::KernelOp>())
-      kernel.walk([&](mlir::kf::MatmulOp) {
-        auto schedule =
-            llvm::cast<mlir::kf::VectorScheduleAttr>(kernel.getScheduleAttr());
-        stream << ", "
-               << mlir::kf::VectorScheduleAttr::get(
-                      schedule.getContext(), /*workgroup=*/{},
-                      schedule.getTile(), schedule.getReduction(),
-                      schedule.getLanes(), schedule.getUnroll(),
-                      schedule.getAccumulators(), schedule.getDot(),
-                      schedule.getPrefetch());
-      });
-    return text;
   }
 
   llvm::Expected<Executable> compileAnew(const std::string &name,
@@ -588,20 +538,11 @@ TEST_P(OpConformance, MatchesReference) {
   auto reference = createReferenceDevice();
   OpFile &file = OpFile::of(test.file);
   const std::string target = test::targetFor(*device, test.device);
-  // Products that are for units of tiles, which no named CPU has.
-  const std::string forTiles = "many_";
-  if (test.file == blocksFile && isNamedCpu(test.device) &&
-      test.function.starts_with(forTiles))
-    if (const std::string known = file.whoseCode(
-            test.function, "matmul_" + test.function.substr(forTiles.size()),
-            target);
-        !known.empty())
-      GTEST_SKIP() << known;
   // It takes up to two thirds of the time to compile these. What users run has
   // it: `cpu` with the functions of blocks, AArch64 and each level of x86-64
   // with those of other files.
   leaveOutStrengthReduction(
-      test.file == rangesFile ||
+      (test.file == rangesFile && !test::isGpu(test.device)) ||
       (isNamedCpu(test.device) &&
        (test.file == blocksFile || test.file == expertsFile)));
   auto expectedProgram =

@@ -7,12 +7,13 @@
 //===----------------------------------------------------------------------===//
 //
 // Architectures of test/golden on 2 and 4 ranks, each a thread with a device of
-// its own, all of them on the reference, and on 2 GPUs where there are as many:
-// the logits of Hugging Face's transformers (test/golden/reference.json), its
-// greedy continuation, and equal bits on all ranks, where each has an engine;
-// and the same of a session, where one has it and the others follow. Weights in
-// blocks are random ones, and what several ranks compute is what one does.
-// Texts of kf-stories, many at once, are those of one rank.
+// its own, all without states on the reference, and on 2 GPUs where there are
+// as many: the logits of Hugging Face's transformers
+// (test/golden/reference.json), its greedy continuation, and equal bits on all
+// ranks, where each has an engine; and the same of a session, where one has it
+// and the others follow. Weights in blocks are random ones, and what several
+// ranks compute is what one does. Texts of kf-stories, many at once, are those
+// of one rank.
 //
 //===----------------------------------------------------------------------===//
 
@@ -478,25 +479,19 @@ TEST(RankedPrograms, AreCompiledForCuda) {
 /// windows, caches of several sizes, of chunks and of what makes keys, experts,
 /// blocks.
 constexpr std::initializer_list<const char *> kindsOfModels = {
-    "llama3-gqa-scaled",
-    "gpt2-layernorm",
-    "cohere2",
-    "gemma3",
-    "phi3",
-    "qwen2-moe",
-    "gpt-oss-mxfp4",
-    "gemma4-moe",
-    "llama4",
+    "llama3-gqa-scaled", "gpt2-layernorm", "cohere2",    "gemma3",
+    "gemma3n",           "llama-float8",   "olmo2",      "phi3",
+    "qwen2-moe",         "gpt-oss-mxfp4",  "gemma4-moe", "llama4",
     "deepseek-v3"};
 
 bool isOneOfItsKind(const std::string &model) {
   return std::ranges::find(kindsOfModels, model) != kindsOfModels.end();
 }
 
-/// The reference runs every model on 2 and 4 ranks: what is shared out, and
-/// what ranks tell one another, is the same on all devices. A CPU's code
-/// depends on how wide a rank's part is: every model on 2 ranks, and one of
-/// each kind on 4.
+/// The reference runs every model without states on 2 and 4 ranks: what is
+/// shared out, and what ranks tell one another, is the same on all devices. A
+/// CPU's code depends on how wide a rank's part is: every model on 2 ranks, and
+/// one of each kind on 4.
 std::vector<RankedCase> goldenCases() {
   std::vector<RankedCase> cases;
   for (const auto &models :
