@@ -197,7 +197,7 @@ expected = subprocess.run(
 ).stdout.strip()
 BEHIND = re.compile(rb" \[(compiling \w+)\]\x1b\[K\x1b\[(\d+)D")
 # A terminal that reads late, on a busy machine, misses it.
-for attempt in range(5):
+for attempt in range(20):
     shown, code = run_in_slices(
         [*text, "--no-cache"],
         re.compile(b"compiling body_16"),

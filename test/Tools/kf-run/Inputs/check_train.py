@@ -131,6 +131,7 @@ for _ in range(10):
     process = subprocess.Popen(
         command("ended"), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     )
+    deadline = time.monotonic() + 300
     while process.poll() is None and not (
         os.path.exists("ended.jsonl") and len(lines("ended", whole=False)) > 1
     ):
