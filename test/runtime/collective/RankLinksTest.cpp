@@ -32,10 +32,12 @@ std::pair<Descriptor, Descriptor> connect() {
   return {Descriptor(ends[0]), Descriptor(ends[1])};
 }
 
-RankTimes shortTimes() {
+/// Who gives no sign of life for so long is lost: where all do, for longer than
+/// a busy machine's threads pause.
+RankTimes timesOf(RankTimes::Milliseconds silence) {
   RankTimes times;
   times.heartbeat = 20ms;
-  times.silence = 1500ms; // a busy machine's threads pause for less
+  times.silence = silence;
   times.end = 100ms;
   return times;
 }
@@ -58,7 +60,7 @@ struct Heard {
     return lost;
   }
   std::string await() {
-    for (int i = 0; i < 500 && text().empty(); ++i)
+    for (int i = 0; i < 6000 && text().empty(); ++i)
       std::this_thread::sleep_for(10ms);
     return text();
   }
@@ -66,14 +68,15 @@ struct Heard {
 
 /// Rank 0 of `size`, and the others' ends.
 struct Job {
-  explicit Job(int64_t size = 2) {
+  explicit Job(int64_t size = 2, RankTimes::Milliseconds silence = 20s)
+      : times(timesOf(silence)) {
     std::vector<RankPeer> peers;
     for (int64_t rank = 1; rank < size; ++rank) {
       auto [here, there] = connect();
       peers.push_back({facts(rank, size), std::move(here)});
       ends.push_back(std::move(there));
     }
-    leader = RankLinks::start(facts(0, size), std::move(peers), shortTimes(),
+    leader = RankLinks::start(facts(0, size), std::move(peers), times,
                               heard.events())
                  .take();
   }
@@ -82,11 +85,12 @@ struct Job {
     std::vector<RankPeer> peers;
     peers.push_back(
         {facts(0, size), std::move(ends[static_cast<size_t>(rank - 1)])});
-    return RankLinks::start(facts(rank, size), std::move(peers), shortTimes(),
+    return RankLinks::start(facts(rank, size), std::move(peers), times,
                             std::move(events))
         .take();
   }
 
+  RankTimes times;
   Heard heard;
   std::vector<Descriptor> ends;
   std::unique_ptr<RankLinks> leader;
@@ -160,7 +164,7 @@ TEST(RankLinks, NameRanksThatEnd) {
             "rank 1 on host1 has ended");
   other.join();
   // The links are still there: who has them does not see that it is over.
-  for (int i = 0; i < 500 && !job.heard.overdue; ++i)
+  for (int i = 0; i < 6000 && !job.heard.overdue; ++i)
     std::this_thread::sleep_for(10ms);
   EXPECT_TRUE(job.heard.overdue);
 }
@@ -185,18 +189,18 @@ TEST(RankLinks, NameRanksThatAbort) {
 
 TEST(RankLinks, NameRanksThatAreSilent) {
   const auto begin = Clock::now();
-  Job job; // nobody is at the other end
+  Job job(2, 1500ms); // nobody is at the other end
   EXPECT_EQ(job.heard.await(),
             "rank 1 on host1 does not answer: it is stopped, or cut off\n");
   EXPECT_GE(Clock::now() - begin, 1400ms);
-  EXPECT_LT(Clock::now() - begin, 15s);
+  EXPECT_LT(Clock::now() - begin, 30s);
 }
 
 // A rank that computes, and looks at no message, is there all the same.
 TEST(RankLinks, WaitForLongSteps) {
-  Job job;
+  Job job(2, 3s);
   const auto follower = job.follow(1);
-  std::this_thread::sleep_for(3s);
+  std::this_thread::sleep_for(7s);
   EXPECT_FALSE(job.leader->hasFailed()) << job.leader->failure().message();
   EXPECT_FALSE(follower->hasFailed()) << follower->failure().message();
 }
@@ -204,7 +208,7 @@ TEST(RankLinks, WaitForLongSteps) {
 // What is too much for the connection waits no longer for a rank than for its
 // signs of life.
 TEST(RankLinks, DoNotHangWhereNobodyReads) {
-  Job job;
+  Job job(2, 1500ms);
   const auto here = job.leader->openChannel(0);
   const std::string message(size_t(1) << 24, 'm');
   EXPECT_EQ(here->send(message).message(),
