@@ -457,6 +457,7 @@ void bindFunction(nb::module_ &m) {
 } // namespace
 
 NB_MODULE(_kernelforge, m) {
+  prepareToStay();
   nb::set_leak_warnings(false); // nothing is printed
   m.doc() = "What the Python code of kernelforge calls; not for others.";
   m.attr("version") = KF_VERSION;

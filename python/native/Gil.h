@@ -17,17 +17,46 @@
 
 namespace kf::python {
 
-/// Takes the GIL again. When the interpreter ends, it ends the threads of its
-/// that come back (daemons) by unwinding them, which C++ may not go through:
-/// the thread stays here instead, as later versions of Python have it, too.
-inline void takeGil(PyThreadState *state) {
+/// Returns fn(), which calls one function of Python's. When the interpreter
+/// ends, it ends the threads that come back to it (daemons) by unwinding them,
+/// which C++ may not go through: the thread stays here instead, as later
+/// versions of Python have it, too.
+template <typename Fn> auto stayIfEnded(Fn &&fn) -> decltype(fn()) {
   try {
-    PyEval_RestoreThread(state);
+    return fn();
   } catch (...) {
     for (;;)
       pause();
   }
 }
+
+/// Has the module's own unwinder make its tables, as its first exception does:
+/// threads are ended by another one, libgcc_s, which makes none for it, and
+/// whoever catches that without them ends the process. Once, before any thread.
+inline void prepareToStay() {
+  try {
+    throw 0;
+  } catch (int) {
+    return;
+  }
+}
+
+/// Takes the GIL again.
+inline void takeGil(PyThreadState *state) {
+  stayIfEnded([&] { PyEval_RestoreThread(state); });
+}
+
+/// Has the GIL, on a thread that may be none of Python's.
+class HeldGil {
+public:
+  HeldGil() : state(stayIfEnded([] { return PyGILState_Ensure(); })) {}
+  ~HeldGil() { PyGILState_Release(state); }
+  HeldGil(const HeldGil &) = delete;
+  HeldGil &operator=(const HeldGil &) = delete;
+
+private:
+  PyGILState_STATE state;
+};
 
 /// Returns fn(), which throws nothing, runs without the GIL, and leaves no lock
 /// held. With the GIL.

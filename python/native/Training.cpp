@@ -46,10 +46,17 @@ public:
   Status onStep(const TrainingStep &step) override {
     if (callback.is_none())
       return Status();
-    const nb::gil_scoped_acquire gil;
+    const HeldGil gil;
     try {
-      callback(Step(step.step, step.loss.mean(), step.learningRate,
-                    step.gradientNorm, step.tokens, step.seconds));
+      const nb::object given =
+          nb::cast(Step(step.step, step.loss.mean(), step.learningRate,
+                        step.gradientNorm, step.tokens, step.seconds));
+      const nb::object returned = nb::steal(stayIfEnded([&] {
+        return PyObject_CallFunctionObjArgs(callback.ptr(), given.ptr(),
+                                            nullptr);
+      }));
+      if (!returned.is_valid())
+        nb::raise_python_error();
     } catch (nb::python_error &error) {
       raised.emplace(std::move(error));
       return Status::cancelled();

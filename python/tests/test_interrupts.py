@@ -3,6 +3,7 @@
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import unittest
 
@@ -25,6 +26,17 @@ def interrupted(work):
 SLOW = 'model = kernelforge.load(device="reference")\n'
 MANY = 'prompts = ["Once upon a time"] * 500\n'
 ALL = "max_tokens=-1, ignore_eos=True"
+# `text`, which takes a second and more to compile.
+LARGE = """
+count = 250
+names = [f"tensor<{i + 1}x{64 + i}xf32>" for i in range(count)]
+text = "func.func @f(" + ", ".join(f"%x{i}: {t}" for i, t in enumerate(names))
+text += ") -> (" + ", ".join(names) + ") {\\n"
+for i, t in enumerate(names):
+    text += f"  %{i} = kf.softmax %x{i} : {t}\\n"
+text += "  return " + ", ".join(f"%{i}" for i in range(count))
+text += " : " + ", ".join(names) + "\\n}\\n"
+"""
 
 
 class Interrupts(unittest.TestCase):
@@ -96,17 +108,7 @@ class Interrupts(unittest.TestCase):
         self.assertEqual(out, "True\n5\n")
 
     def test_compile(self):
-        self.expect("""
-count = 250
-names = [f"tensor<{i + 1}x{64 + i}xf32>" for i in range(count)]
-text = "func.func @f(" + ", ".join(f"%x{i}: {t}" for i, t in enumerate(names))
-text += ") -> (" + ", ".join(names) + ") {\\n"
-for i, t in enumerate(names):
-    text += f"  %{i} = kf.softmax %x{i} : {t}\\n"
-text += "  return " + ", ".join(f"%{i}" for i in range(count))
-text += " : " + ", ".join(names) + "\\n}\\n"
-interrupted(lambda: kernelforge.compile(text))
-""")
+        self.expect(LARGE + "interrupted(lambda: kernelforge.compile(text))\n")
 
     def test_others_handlers(self):
         """A handler that raises nothing ends nothing."""
@@ -174,6 +176,52 @@ interrupted(lambda: kernelforge.compile(text))
                 timeout=300,
             )
             self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, "", ""))
+
+    def test_end_of_the_interpreter_for_daemons_that_compile(self):
+        """Threads are ended also where nothing was raised before."""
+        ran = subprocess.run(
+            program(
+                LARGE + "import threading\n"
+                "work = lambda: kernelforge.compile(text)\n"
+                "threading.Thread(target=work, daemon=True).start()\n"
+                "time.sleep(0.1)\n"
+            ),
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, "", ""))
+
+    def test_end_of_the_interpreter_for_daemons_that_train(self):
+        """Threads that call from C++ are ended there, and in what they call."""
+        with tempfile.TemporaryDirectory() as folder:
+            for output, work in (("a", "pass"), ("b", "sum(range(10**6))")):
+                ran = subprocess.run(
+                    program(f"""
+                    import os, threading
+                    os.chdir({folder!r})
+                    with open("fox.jsonl", "w") as file:
+                        file.write('{{"text": "The fox lived in a tree."}}\\n' * 16)
+                    begun = threading.Event()
+
+                    def on_step(step):
+                        begun.set()
+                        {work}
+
+                    def train():
+                        kernelforge.train(
+                            data="fox.jsonl", output={output!r}, lora=4, batch=1,
+                            length=16, steps=1000000, on_step=on_step,
+                        )
+
+                    threading.Thread(target=train, daemon=True).start()
+                    begun.wait()
+                    """),
+                    capture_output=True,
+                    text=True,
+                    timeout=300,
+                )
+                self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, "", ""))
 
 
 if __name__ == "__main__":
