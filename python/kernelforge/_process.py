@@ -9,6 +9,7 @@ import os
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from . import _kernelforge
 from ._errors import InvalidError
 
 if TYPE_CHECKING:
@@ -18,6 +19,7 @@ EMBEDDED = "kf-stories"
 
 _log = logging.getLogger("kernelforge")
 _open: weakref.WeakSet[Owner] = weakref.WeakSet()
+_is_over = False
 
 
 class Owner:
@@ -27,6 +29,8 @@ class Owner:
     def __init__(self, native: Any) -> None:
         self._native = native
         _open.add(self)
+        if _is_over:
+            self.close()
         self._tell()
 
     def close(self) -> None:
@@ -57,10 +61,14 @@ def tell(messages: list[tuple[str, str]]) -> None:
 
 
 @atexit.register
-def _close_all() -> None:
-    """Closes what is open when the interpreter ends: no thread may outlive that."""
+def _end_all() -> None:
+    """Closes what is open, and ends what goes on on other threads, when the
+    interpreter ends: no thread may outlive that."""
+    global _is_over
+    _is_over = True
     for thing in list(_open):
         thing.close()
+    _kernelforge.end()
 
 
 def path_of(value: Any, name: str) -> bytes:

@@ -29,7 +29,6 @@
 
 #include <cstdlib>
 #include <cstring>
-#include <thread>
 #include <tuple>
 
 #include <unistd.h>
@@ -43,8 +42,6 @@ namespace {
 
 /// Texts up to this size take less time than anybody waits to be asked.
 constexpr size_t kShortText = size_t(1) << 16;
-/// How often a thread that has to wait for its turn looks.
-constexpr std::chrono::milliseconds kTurnInterval{2};
 
 /// Returns fn(flag), which is quick if the `bytes` that it reads are few.
 template <typename Fn>
@@ -54,12 +51,6 @@ auto read(size_t bytes, Fn &&fn) -> decltype(fn(CancelFlag())) {
     return runInterruptibly(cancelled, [&] { return fn(&cancelled); });
   return withoutGil(
       [&] { return catchExceptions([&] { return fn(nullptr); }); });
-}
-
-/// Has other threads run, and Python handle signals.
-void waitForTurn() {
-  withoutGil([] { std::this_thread::sleep_for(kTurnInterval); });
-  handleSignals();
 }
 
 //===----------------------------------------------------------------------===//
@@ -170,7 +161,7 @@ private:
     TextPiece piece;
     while (!end && piece.isEmpty()) {
       // The exception may keep this object for as long as it is looked at.
-      if (PyErr_CheckSignals() != 0) {
+      if (hasRaised()) {
         handle->cancel();
         nb::raise_python_error();
       }
@@ -467,4 +458,6 @@ NB_MODULE(_kernelforge, m) {
   bindModel(m);
   bindFunction(m);
   bindTraining(m);
+  m.def("end", &Worker::endAll,
+        "Ends what goes on on other threads, and waits for that.");
 }

@@ -46,11 +46,19 @@ inline void takeGil(PyThreadState *state) {
   stayIfEnded([&] { PyEval_RestoreThread(state); });
 }
 
-/// Has the GIL, on a thread that may be none of Python's.
+/// Gives a reference up, if it is one, with the GIL: it may be the last.
+inline void drop(nanobind::object &object) {
+  stayIfEnded([&] { Py_XDECREF(object.release().ptr()); });
+}
+
+/// Has the GIL, on a thread that is none of Python's, and that the interpreter
+/// does not end before: nobody can ask for the GIL after that.
 class HeldGil {
 public:
   HeldGil() : state(stayIfEnded([] { return PyGILState_Ensure(); })) {}
-  ~HeldGil() { PyGILState_Release(state); }
+  ~HeldGil() {
+    stayIfEnded([this] { PyGILState_Release(state); });
+  }
   HeldGil(const HeldGil &) = delete;
   HeldGil &operator=(const HeldGil &) = delete;
 

@@ -17,34 +17,100 @@
 #define KF_PYTHON_NATIVE_INTERRUPTS_H
 
 #include "Gil.h"
+#include "OwnProcess.h"
 
 #include "runtime/core/Exceptions.h"
 
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <optional>
+#include <set>
+#include <thread>
 
 namespace kf::python {
 
 /// How long a thread waits without asking.
 inline constexpr std::chrono::milliseconds kSignalInterval{20};
 
+/// Has Python handle signals, with the GIL; whether a handler raised.
+inline bool hasRaised() {
+  return stayIfEnded([] { return PyErr_CheckSignals(); }) != 0;
+}
+
 /// Has Python handle signals, with the GIL; throws what a handler raises,
 /// KeyboardInterrupt mostly.
 inline void handleSignals() {
-  if (PyErr_CheckSignals() != 0)
+  if (hasRaised())
     nanobind::raise_python_error();
 }
 
+/// How often a thread that has to wait for its turn looks.
+inline constexpr std::chrono::milliseconds kTurnInterval{2};
+
+/// Has other threads run, and Python handle signals.
+inline void waitForTurn() {
+  withoutGil([] { std::this_thread::sleep_for(kTurnInterval); });
+  handleSignals();
+}
+
+/// A thread that works for one of Python's, which waits for it. With the GIL,
+/// which guards the list of all.
+class Worker {
+public:
+  /// It ends soon after `cancelled` is set.
+  explicit Worker(std::atomic<bool> &cancelled) : cancelled(cancelled) {
+    all.insert(this);
+  }
+  ~Worker() { all.erase(this); }
+  Worker(const Worker &) = delete;
+  Worker &operator=(const Worker &) = delete;
+
+  /// Ends all, waits for them, and lets none begin any more: what they use is
+  /// gone once the interpreter has ended. Throws what a signal's handler
+  /// raises.
+  static void endAll() {
+    isOver = true;
+    while (cancelAll())
+      waitForTurn();
+  }
+  /// An error once all were ended.
+  static Status check() {
+    return isOver ? Status::error("the interpreter ends", StatusCode::Cancelled)
+                  : Status();
+  }
+
+private:
+  /// Whether there are any. Those of the process that this one was forked from
+  /// are not here.
+  static bool cancelAll() {
+    bool isAny = false;
+    for (const Worker *worker : all)
+      if (worker->process.isThis())
+        isAny = worker->cancelled = true;
+    return isAny;
+  }
+
+  inline static std::set<const Worker *> all;
+  inline static bool isOver = false;
+
+  const OwnProcess process;
+  std::atomic<bool> &cancelled;
+};
+
 /// Returns fn(), a Status or a Result, which runs on a thread of its own,
 /// without the GIL. Where a signal's handler raises meanwhile, `cancelled` is
-/// set, fn() is waited for, and the exception is thrown. With the GIL.
+/// set, fn() is waited for, and the exception is thrown. With the GIL. Errors:
+/// fn()'s, Worker::check()'s.
 template <typename Fn>
 auto runInterruptibly(std::atomic<bool> &cancelled, Fn &&fn) -> decltype(fn()) {
   auto caught = [&fn] { return catchExceptions(fn); };
+  std::optional<Worker> worker;
   std::future<decltype(fn())> result;
   bool isInterrupted = false;
-  const Status started = catchExceptions([&] {
+  const Status started = catchExceptions([&]() -> Status {
+    KF_RETURN_IF_ERROR(Worker::check());
+    worker.emplace(cancelled);
     result = std::async(std::launch::async, caught);
     return Status();
   });
@@ -56,7 +122,7 @@ auto runInterruptibly(std::atomic<bool> &cancelled, Fn &&fn) -> decltype(fn()) {
         result.wait();
       return result.wait_for(kSignalInterval) == std::future_status::ready;
     });
-    if (!isDone && PyErr_CheckSignals() != 0) {
+    if (!isDone && hasRaised()) {
       isInterrupted = true;
       cancelled = true;
     }

@@ -48,14 +48,17 @@ public:
       return Status();
     const HeldGil gil;
     try {
-      const nb::object given =
+      nb::object given =
           nb::cast(Step(step.step, step.loss.mean(), step.learningRate,
                         step.gradientNorm, step.tokens, step.seconds));
-      const nb::object returned = nb::steal(stayIfEnded([&] {
+      nb::object returned = nb::steal(stayIfEnded([&] {
         return PyObject_CallFunctionObjArgs(callback.ptr(), given.ptr(),
                                             nullptr);
       }));
-      if (!returned.is_valid())
+      const bool hasReturned = returned.is_valid();
+      drop(given);
+      drop(returned);
+      if (!hasReturned)
         nb::raise_python_error();
     } catch (nb::python_error &error) {
       raised.emplace(std::move(error));

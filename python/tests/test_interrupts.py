@@ -177,27 +177,50 @@ class Interrupts(unittest.TestCase):
             )
             self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, "", ""))
 
-    def test_end_of_the_interpreter_for_daemons_that_compile(self):
-        """Threads are ended also where nothing was raised before."""
+    def expect_ended_daemon(self, text):
+        """Runs a program whose daemon, `thread`, begins calls until it hears that it
+        was ended: which is before the interpreter is."""
+        head = (
+            "import atexit\n"
+            "atexit.register(lambda: (thread.join(), print('ended')))  # the last one\n"
+        )
+        command = program(text)
         ran = subprocess.run(
-            program(
-                LARGE + "import threading\n"
-                "work = lambda: kernelforge.compile(text)\n"
-                "threading.Thread(target=work, daemon=True).start()\n"
-                "time.sleep(0.1)\n"
-            ),
+            command[:-1] + [head + command[-1]],
             capture_output=True,
             text=True,
             timeout=300,
         )
-        self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, "", ""))
+        self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, "ended\n", ""))
+
+    def test_end_of_the_interpreter_for_daemons_that_compile(self):
+        self.expect_ended_daemon(
+            LARGE
+            + """
+import threading
+
+def work():
+    try:
+        while True:
+            kernelforge.compile(text)
+    except kernelforge.CancelledError:
+        pass
+
+thread = threading.Thread(target=work, daemon=True)
+thread.start()
+time.sleep(0.1)
+"""
+        )
 
     def test_end_of_the_interpreter_for_daemons_that_train(self):
-        """Threads that call from C++ are ended there, and in what they call."""
+        """Also where what they call works, and begins other work."""
         with tempfile.TemporaryDirectory() as folder:
-            for output, work in (("a", "pass"), ("b", "sum(range(10**6))")):
-                ran = subprocess.run(
-                    program(f"""
+            for output, work in (
+                ("a", "pass"),
+                ("b", "sum(range(10**6))"),
+                ("c", "kernelforge.compile('func.func @f() { return }')"),
+            ):
+                self.expect_ended_daemon(f"""
                     import os, threading
                     os.chdir({folder!r})
                     with open("fox.jsonl", "w") as file:
@@ -209,19 +232,18 @@ class Interrupts(unittest.TestCase):
                         {work}
 
                     def train():
-                        kernelforge.train(
-                            data="fox.jsonl", output={output!r}, lora=4, batch=1,
-                            length=16, steps=1000000, on_step=on_step,
-                        )
+                        try:
+                            kernelforge.train(
+                                data="fox.jsonl", output={output!r}, lora=4, batch=1,
+                                length=16, steps=1000000, on_step=on_step,
+                            )
+                        except kernelforge.CancelledError:
+                            pass
 
-                    threading.Thread(target=train, daemon=True).start()
+                    thread = threading.Thread(target=train, daemon=True)
+                    thread.start()
                     begun.wait()
-                    """),
-                    capture_output=True,
-                    text=True,
-                    timeout=300,
-                )
-                self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, "", ""))
+                    """)
 
 
 if __name__ == "__main__":
