@@ -40,8 +40,9 @@ text += " : " + ", ".join(names) + "\\n}\\n"
 
 
 class Interrupts(unittest.TestCase):
-    def expect(self, text, then=""):
-        """Interrupts the program, which has to tell of it and end well."""
+    def expect(self, text, then="", pause=0.3):
+        """Interrupts the program, which has to tell of it and end well, `pause`
+        seconds after it began."""
         ran = subprocess.Popen(
             program(HEAD)[:-1] + [program(HEAD)[-1] + text + then],
             stdout=subprocess.PIPE,
@@ -50,7 +51,7 @@ class Interrupts(unittest.TestCase):
         )
         with ran:
             self.assertEqual(ran.stdout.readline(), "begun\n", ran.args)
-            time.sleep(0.3)
+            time.sleep(pause)
             ran.send_signal(signal.SIGINT)
             began = time.monotonic()
             self.assertEqual(ran.stdout.readline(), "interrupted\n")
@@ -95,6 +96,8 @@ class Interrupts(unittest.TestCase):
             "    stream.result()\n"
             "except kernelforge.CancelledError:\n"
             "    print('ended')\n",
+            # An interrupt before the call of C++ ends nothing.
+            pause=2,
         )
         self.assertEqual(out, "ended\n")
 
