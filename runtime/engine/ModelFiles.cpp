@@ -13,6 +13,7 @@
 #include "runtime/core/Quote.h"
 #include "runtime/core/SystemError.h"
 #include "runtime/io/Gguf.h"
+#include "runtime/io/Nvfp4Weights.h"
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/GridWeights.h"
@@ -24,6 +25,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <span>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -57,17 +59,29 @@ static Result<ModelFiles> openFolder(const std::string &path,
   return model;
 }
 
-/// The tensors of `gguf`, those of grids as others; what changes is said in the
-/// warnings of `config`, if there is one.
-static std::unique_ptr<WeightSource>
-withoutGrids(std::unique_ptr<Gguf> gguf, ModelConfig *config = nullptr) {
-  if (!GridWeights::isNeeded(*gguf))
-    return gguf;
-  auto grids = std::make_unique<GridWeights>(std::move(gguf));
+/// The tensors of `gguf`, those of types that no kernel reads as others; what
+/// changes is said in the warnings of `config`, if there is one.
+static Result<std::unique_ptr<WeightSource>>
+withoutUnreadTypes(std::unique_ptr<Gguf> gguf, ModelConfig *config = nullptr) {
+  const Gguf &file = *gguf;
+  std::unique_ptr<WeightSource> weights;
+  std::vector<std::string> notes;
+  if (GridWeights::isNeeded(file)) {
+    auto grids = std::make_unique<GridWeights>(std::move(gguf));
+    notes = grids->notes();
+    weights = std::move(grids);
+  } else {
+    weights = std::move(gguf);
+  }
+  if (Nvfp4Weights::isNeeded(file)) {
+    KF_ASSIGN_OR_RETURN(std::unique_ptr<Nvfp4Weights> made,
+                        Nvfp4Weights::create(std::move(weights), file));
+    notes.push_back(made->note());
+    weights = std::move(made);
+  }
   if (config)
-    for (std::string &note : grids->notes())
-      config->warnings.push_back(std::move(note));
-  return grids;
+    std::ranges::move(notes, std::back_inserter(config->warnings));
+  return weights;
 }
 
 static Result<ModelFiles> openGguf(const std::string &path,
@@ -82,7 +96,8 @@ static Result<ModelFiles> openGguf(const std::string &path,
     KF_ASSIGN_OR_RETURN(model.tokenizer, Tokenizer::fromGguf(*gguf));
     KF_ASSIGN_OR_RETURN(model.chat, readChatConfig(*gguf));
   }
-  model.weights = withoutGrids(std::move(gguf), &model.config);
+  KF_ASSIGN_OR_RETURN(model.weights,
+                      withoutUnreadTypes(std::move(gguf), &model.config));
   KF_RETURN_IF_ERROR(adaptTensors(path, model.config, model.weights));
   return model;
 }
@@ -170,7 +185,8 @@ kf::openModelWeights(const std::string &path) try {
     KF_ASSIGN_OR_RETURN(std::unique_ptr<Gguf> gguf, Gguf::openIfGguf(path));
     if (gguf) {
       const Result<ModelConfig> config = readGgufConfig(*gguf);
-      std::unique_ptr<WeightSource> weights = withoutGrids(std::move(gguf));
+      KF_ASSIGN_OR_RETURN(std::unique_ptr<WeightSource> weights,
+                          withoutUnreadTypes(std::move(gguf)));
       if (config.ok())
         KF_RETURN_IF_ERROR(adaptTensors(path, *config, weights));
       return weights;

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/io/Nvfp4Weights.h"
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/PoolingConfig.h"
@@ -106,11 +107,20 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   const PoolingConfig pooling = readPoolingConfig(**file);
   if (pooling.pooling && !pooling.unsupported.ok())
     std::abort();
-  // The tensors that the configuration implies, apart and in stacks.
-  if (config.ok()) {
-    std::unique_ptr<WeightSource> weights = file.take();
-    if (adaptStoredTensors(*config, weights).ok())
-      sum += findTensors(*config, *weights).ok() ? 1 : 0;
+  const Gguf &gguf = **file;
+  std::unique_ptr<WeightSource> weights = file.take();
+  if (Nvfp4Weights::isNeeded(gguf)) {
+    auto made = Nvfp4Weights::create(std::move(weights), gguf);
+    if (!made.ok())
+      return 0;
+    weights = made.take();
+    for (const std::string &name : weights->names()) {
+      sum += weights->find(name).ok() ? 1 : 0;
+      weights->release(name);
+    }
   }
+  // The tensors that the configuration implies, apart and in stacks.
+  if (config.ok() && adaptStoredTensors(*config, weights).ok())
+    sum += findTensors(*config, *weights).ok() ? 1 : 0;
   return sum == ~uint64_t(0);
 }

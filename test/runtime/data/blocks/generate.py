@@ -87,3 +87,10 @@ for kind in (Type.IQ3_S, Type.IQ3_XXS, Type.IQ2_XXS, Type.IQ2_XS, Type.IQ2_S):
     save(kind.name.lower() + ".blocks", blocks)
     save(kind.name.lower() + ".values",
          dequantize(blocks, kind).astype(np.float32).reshape(-1))
+
+# Read as bf16, runtime/io/Nvfp4Weights.h: every byte as a scale.
+blocks = random.integers(0, 256, (64, 36), dtype=np.uint8)
+blocks[:, 0:4] = np.arange(256, dtype=np.uint8).reshape(64, 4)
+save("nvfp4.blocks", blocks)
+save("nvfp4.values",
+     dequantize(blocks, Type.NVFP4).astype(np.float32).reshape(-1))
