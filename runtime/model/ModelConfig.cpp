@@ -19,6 +19,7 @@
 #include "runtime/model/LayerFields.h"
 #include "runtime/model/LinearFields.h"
 #include "runtime/model/ModelFamily.h"
+#include "runtime/model/QuantizationField.h"
 #include "runtime/model/SamplingDefaults.h"
 #include "runtime/model/StreamFields.h"
 #include "runtime/model/UnsupportedFields.h"
@@ -440,6 +441,8 @@ Result<ModelConfig> readModel(const json &outside) {
   KF_RETURN_IF_ERROR(checkUnsupportedFields(reader, *known));
 
   ModelConfig config;
+  KF_ASSIGN_OR_RETURN(config.hasCacheScales,
+                      readCacheScales(reader, config.warnings));
   const Family family = resolveAliases(reader, *known, config.warnings);
   config.architecture = family.architecture;
   KF_RETURN_IF_ERROR(readSizes(reader, family, config));

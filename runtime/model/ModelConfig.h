@@ -361,6 +361,9 @@ struct ModelConfig {
 
   bool qkvBias = false, attentionOutputBias = false, mlpBias = false;
   bool tiedEmbeddings = false; ///< the output matrix is the embedding table
+  /// The checkpoint may have scales of keys and values in a cache, which are
+  /// not read.
+  bool hasCacheScales = false;
 
   std::optional<int64_t> bosId;
   /// Ids that end a generation, those of generation_config.json included.

@@ -90,8 +90,6 @@ Status checkCompressedTensors(const json &object) {
                        (format ? shortDump(*format) : "null") +
                        ", which is not supported (supported: float-quantized, "
                        "int-quantized, naive-quantized, nvfp4-pack-quantized)");
-  if (fieldOf(object, "kv_cache_scheme"))
-    return unsupported("has a 'kv_cache_scheme', which is not supported");
   if (const json *sparsity = fieldOf(object, "sparsity_config")) {
     const json *kind =
         sparsity->is_object() ? fieldOf(*sparsity, "format") : nullptr;
@@ -133,11 +131,12 @@ Status checkBitsAndBytes(const json &object) {
 
 Status checkModelOpt(const json &object) {
   const json *algorithm = fieldOf(object, "quant_algo");
-  if (!algorithm || !isText(*algorithm, "NVFP4"))
-    return unsupported("of modelopt has 'quant_algo' " +
-                       (algorithm ? shortDump(*algorithm) : "null") +
-                       ", which is not supported (supported: NVFP4)");
-  return Status();
+  for (const char *known : {"FP8", "NVFP4"})
+    if (algorithm && isText(*algorithm, known))
+      return Status();
+  return unsupported("of modelopt has 'quant_algo' " +
+                     (algorithm ? shortDump(*algorithm) : "null") +
+                     ", which is not supported (supported: FP8, NVFP4)");
 }
 
 } // namespace
@@ -172,4 +171,32 @@ Status kf::checkQuantization(const ConfigReader &reader) {
         "f16 or bf16, which 'kf-run quantize' makes smaller, or a GGUF file of "
         "it");
   return checkNeutral(reader, kField, NeutralValue::Off);
+}
+
+Result<bool> kf::readCacheScales(const ConfigReader &reader,
+                                 std::vector<std::string> &warnings) {
+  const json *value = reader.find(kField);
+  if (!value || !value->is_object())
+    return false;
+  const json *method = fieldOf(*value, "quant_method");
+  if (!method ||
+      (!isText(*method, "modelopt") && !isText(*method, "compressed-tensors")))
+    return false;
+  const json *scheme = fieldOf(*value, "kv_cache_scheme");
+  const json *algorithm = fieldOf(*value, "kv_cache_quant_algo");
+  if (scheme && !scheme->is_object())
+    return unsupported("has 'kv_cache_scheme' " + shortDump(*scheme) +
+                       " where an object is expected");
+  if (algorithm && !algorithm->is_string())
+    return unsupported("has 'kv_cache_quant_algo' " + shortDump(*algorithm) +
+                       " where a text is expected");
+  if (!scheme && !algorithm)
+    return false;
+  warnings.push_back(
+      "config.json: '" + std::string(kField) + "' has '" +
+      (scheme ? "kv_cache_scheme" : "kv_cache_quant_algo") +
+      "', a rounding of the KV cache that is not done here: its scales "
+      "(k_scale "
+      "and v_scale) are not read, and --cache-type says what the cache is of");
+  return true;
 }

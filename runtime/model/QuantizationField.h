@@ -11,6 +11,9 @@
 
 #include "runtime/model/ConfigReader.h"
 
+#include <string>
+#include <vector>
+
 namespace kf {
 
 /// Accepts a `quantization_config` whose weights ScaledWeights
@@ -18,10 +21,17 @@ namespace kf {
 /// and fbgemm_fp8, and compressed-tensors with symmetric 8-bit weights; or
 /// PackedWeights (runtime/io/PackedWeights.h): bitsandbytes with 4 bits, and
 /// NVFP4 of modelopt and compressed-tensors; or ExpertStacks
-/// (runtime/io/ExpertStacks.h): mxfp4. How they would have activations rounded
-/// does not matter, for none are rounded here. Any other is an error that names
-/// the field.
+/// (runtime/io/ExpertStacks.h): mxfp4. FP8 of modelopt is of the first, too.
+/// How they would have activations rounded does not matter, for none are
+/// rounded here. Any other is an error that names the field.
 Status checkQuantization(const ConfigReader &reader);
+
+/// Whether that of modelopt or compressed-tensors is of a KV cache, too
+/// (kv_cache_scheme, kv_cache_quant_algo): the checkpoint may then have scales
+/// of keys and values. Adds a line to `warnings` where it is. Errors name the
+/// field, which is neither what these write nor null.
+Result<bool> readCacheScales(const ConfigReader &reader,
+                             std::vector<std::string> &warnings);
 
 } // namespace kf
 

@@ -367,13 +367,26 @@ bool isOfGuessingLayer(const ModelConfig &config, std::string_view name) {
   return false;
 }
 
+/// Whether `name` is a layer's scale of keys or values in a cache, of modelopt
+/// or of compressed-tensors.
+bool isCacheScale(std::string_view name) {
+  constexpr std::string_view ends[] = {
+      ".self_attn.k_proj.k_scale", ".self_attn.v_proj.v_scale",
+      ".self_attn.k_scale", ".self_attn.v_scale"};
+  return std::ranges::any_of(
+      ends, [&](std::string_view end) { return name.ends_with(end); });
+}
+
 /// Tensors that a model does not read although its checkpoint may have them:
 /// buffers that older versions of Hugging Face's code stored, an output matrix
 /// that equals the embedding table (see settleTiedEmbeddings), keys of layers
-/// that attend to others', layers that guess further tokens, and GGUF's tables
-/// that the configuration has the numbers of.
+/// that attend to others', layers that guess further tokens, scales of a cache
+/// that the configuration speaks of, and GGUF's tables that it has the numbers
+/// of.
 bool isIgnorable(const ModelConfig &config, const std::string &name) {
   if (isOfUnusedKeys(config, name) || isOfGuessingLayer(config, name))
+    return true;
+  if (config.hasCacheScales && isCacheScale(name))
     return true;
   if (const std::string_view beginning = tensorNames(config).guesses;
       !beginning.empty() && name.starts_with(beginning))

@@ -391,6 +391,7 @@ TEST(ModelConfig, QuantizationsThatTheTensorsTellOf) {
         json{{"quant_method", "modelopt"},
              {"quant_algo", "NVFP4"},
              {"ignore", {"lm_head"}}},
+        json{{"quant_method", "modelopt"}, {"quant_algo", "FP8"}},
         json{{"quant_method", "bitsandbytes"},
              {"load_in_4bit", true},
              {"load_in_8bit", false},
@@ -423,9 +424,10 @@ TEST(ModelConfig, QuantizationsThatAreNotSupported) {
   expectContains(error(compressedTensors({{"num_bits", 4}, {"group_size", 32}},
                                          {{"format", "nvfp4-pack-quantized"}})),
                  "'group_size' is 32 (supported: 16)");
-  expectContains(error({{"quant_method", "modelopt"}, {"quant_algo", "FP8"}}),
-                 "'quant_algo' \"FP8\", which is not supported (supported: "
-                 "NVFP4)");
+  expectContains(
+      error({{"quant_method", "modelopt"}, {"quant_algo", "W4A8_AWQ"}}),
+      "'quant_algo' \"W4A8_AWQ\", which is not supported (supported: FP8, "
+      "NVFP4)");
   expectContains(
       error({{"quant_method", "bitsandbytes"}, {"load_in_8bit", true}}),
       "weights of 8 bits");
@@ -449,9 +451,12 @@ TEST(ModelConfig, QuantizationsThatAreNotSupported) {
                  "format \"pack-quantized\"");
   expectContains(error(compressedTensors(good, {{"format", nullptr}})),
                  "format null");
-  expectContains(
-      error(compressedTensors(good, {{"kv_cache_scheme", {{"num_bits", 8}}}})),
-      "kv_cache_scheme");
+  expectContains(error(compressedTensors(good, {{"kv_cache_scheme", "fp8"}})),
+                 "has 'kv_cache_scheme' \"fp8\" where an object is expected");
+  expectContains(error({{"quant_method", "modelopt"},
+                        {"quant_algo", "FP8"},
+                        {"kv_cache_quant_algo", 8}}),
+                 "has 'kv_cache_quant_algo' 8 where a text is expected");
   expectContains(error(compressedTensors(
                      good, {{"sparsity_config", {{"format", "2:4"}}}})),
                  "sparsity_config");
@@ -462,6 +467,40 @@ TEST(ModelConfig, QuantizationsThatAreNotSupported) {
   expectContains(error(compressedTensors(good, {{"config_groups", 1}})),
                  "no object 'config_groups'");
   expectContains(error(compressedTensors(nullptr)), "without 'weights'");
+}
+
+/// Scales of a KV cache may be there where the configuration speaks of one.
+TEST(ModelConfig, QuantizedCaches) {
+  const json scheme = {{"num_bits", 8}, {"type", "float"}, {"dynamic", false}};
+  const json weights = {{"num_bits", 8}};
+  const json modelopt = {{"quant_method", "modelopt"}, {"quant_algo", "FP8"}};
+  for (const auto &[value, field] :
+       {std::pair(compressedTensors(weights, {{"kv_cache_scheme", scheme}}),
+                  "kv_cache_scheme"),
+        std::pair(with(modelopt, {{"kv_cache_scheme", scheme}}),
+                  "kv_cache_scheme"),
+        std::pair(with(modelopt, {{"kv_cache_quant_algo", "FP8"}}),
+                  "kv_cache_quant_algo")}) {
+    auto config = parse(with(smallLlama(), {{"quantization_config", value}}));
+    ASSERT_TRUE(config.ok()) << config.message();
+    EXPECT_TRUE(config->hasCacheScales);
+    EXPECT_EQ(config->warnings,
+              std::vector<std::string>{
+                  "config.json: 'quantization_config' has '" +
+                  std::string(field) +
+                  "', a rounding of the KV cache that is not done here: its "
+                  "scales (k_scale and v_scale) are not read, and --cache-type "
+                  "says what the cache is of"});
+  }
+  for (const json &value :
+       {modelopt, with(modelopt, {{"kv_cache_scheme", nullptr}}),
+        with(modelopt, {{"kv_cache_quant_algo", nullptr}}),
+        json{{"quant_method", "fp8"}, {"kv_cache_scheme", scheme}}}) {
+    auto config = parse(with(smallLlama(), {{"quantization_config", value}}));
+    ASSERT_TRUE(config.ok()) << config.message();
+    EXPECT_FALSE(config->hasCacheScales) << value;
+    EXPECT_TRUE(config->warnings.empty());
+  }
 }
 
 TEST(ModelConfig, FieldsOfOtherArchitectures) {

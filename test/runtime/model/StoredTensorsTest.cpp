@@ -95,6 +95,31 @@ TEST(StoredTensors, JoinedRows) {
   }
 }
 
+/// Scales of a cache, under the names of modelopt and of compressed-tensors,
+/// are passed over where the configuration speaks of one.
+TEST(StoredTensors, ScalesOfCaches) {
+  ModelConfig config = parse(smallLlama()).take();
+  for (const char *name : {"k_proj.k_scale", "v_proj.v_scale", "k_scale",
+                           "v_scale", "q_scale", "k_proj.k_zero_point"}) {
+    MemoryTensors tensors;
+    for (const ListedTensor &tensor : listTensors(config))
+      tensors.add(
+          tensor.name, DataType::F32, tensor.shape,
+          std::string(*checkedByteCount(DataType::F32, tensor.shape), '\0'));
+    const std::string scale = "model.layers.3.self_attn." + std::string(name);
+    tensors.add(scale, {1}, {0.5f});
+    const std::string error =
+        "checkpoint tensor '" + scale +
+        "' is not part of the model that the configuration describes";
+    config.hasCacheScales = false;
+    EXPECT_EQ(findTensors(config, tensors).status().message(), error);
+    config.hasCacheScales = true;
+    EXPECT_EQ(findTensors(config, tensors).status().message(),
+              scale.ends_with("q_scale") || scale.ends_with("point") ? error
+                                                                     : "");
+  }
+}
+
 /// Those that are stored in 8 bits stay so, each with the factors of its rows.
 TEST(StoredTensors, JoinedRowsInEightBits) {
   const ModelConfig config = smallPhi3();
