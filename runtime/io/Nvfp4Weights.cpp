@@ -32,6 +32,13 @@ bool isNvfp4(const GgufTensor &tensor) {
   return tensor.type && tensor.type->name == "NVFP4";
 }
 
+/// What errors of `tensor` begin with: which file of the model has it, and its
+/// name.
+std::string nameInErrors(const Gguf &file, const GgufTensor &tensor) {
+  return file.files()[tensor.file]->source() + ": tensor " +
+         inQuotes(tensor.name);
+}
+
 /// The number that each byte means as a scale.
 std::array<float, 256> valuesOfScales() {
   std::array<float, 256> values;
@@ -50,12 +57,12 @@ std::array<float, 256> valuesOfScales() {
 Result<std::vector<float>> readFactors(const Gguf &file,
                                        const std::string &name, int64_t count) {
   std::vector<float> factors(static_cast<size_t>(count), 1.0f);
-  if (!file.lookUpTensor(name))
+  const GgufTensor *tensor = file.lookUpTensor(name);
+  if (!tensor)
     return factors;
   KF_ASSIGN_OR_RETURN(const TensorView view, file.find(name));
   auto fail = [&](const std::string &what) {
-    return Status::error(file.source() + ": tensor " + inQuotes(name) + " " +
-                         what);
+    return Status::error(nameInErrors(file, *tensor) + " " + what);
   };
   if (view.type != DataType::F32)
     return fail("has type " + std::string(nameOf(view.type)) +
@@ -123,12 +130,14 @@ Nvfp4Weights::create(std::unique_ptr<WeightSource> source,
     if (!isNvfp4(tensor))
       continue;
     auto entry = std::make_unique<Entry>();
-    KF_ASSIGN_OR_RETURN(const int64_t bytes,
-                        checkedByteCount(DataType::BF16, tensor.shape));
+    const Result<int64_t> bytes =
+        checkedByteCount(DataType::BF16, tensor.shape);
+    if (!bytes.ok())
+      return bytes.status().in(nameInErrors(file, tensor));
     entry->file = &file;
     entry->blocks = static_cast<int64_t>(tensor.bytes) / kBytes;
     entry->shape = tensor.shape;
-    entry->bytes = static_cast<uint64_t>(bytes);
+    entry->bytes = static_cast<uint64_t>(*bytes);
     entry->factors = {1.0f};
     const std::string name(tensor.name);
     if (name.ends_with(kWeight)) {

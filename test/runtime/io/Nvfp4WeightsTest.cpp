@@ -14,6 +14,7 @@
 #include "runtime/io/Npy.h"
 #include "runtime/io/PackedWeights.h"
 #include "test/runtime/GgufBuilder.h"
+#include "test/runtime/TempFile.h"
 
 #include <gtest/gtest.h>
 
@@ -238,6 +239,38 @@ TEST(Nvfp4Weights, Errors) {
             "test: tensor 'a.scale' has type NVFP4; supported types are F32, "
             "F16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, Q4_K, Q5_K, Q6_K, "
             "IQ4_NL, IQ4_XS, I8, I16, I32, I64, F64, BF16, MXFP4");
+}
+
+TEST(Nvfp4Weights, ErrorsOfSizes) {
+  // Of no block, but the product of the others counts.
+  const std::string bytes = makeFile({64, uint64_t(1) << 56, 0});
+  EXPECT_EQ(open(bytes).error,
+            "test: tensor 'a.weight': a shape takes more bytes than 63 bits "
+            "can count");
+}
+
+TEST(Nvfp4Weights, ErrorsNameThePartOfTheModel) {
+  auto part = [](uint16_t number) {
+    GgufBuilder builder;
+    builder.entry("split.no", GgufValueType::U16, raw(number))
+        .entry("split.count", GgufValueType::U16, raw<uint16_t>(2))
+        .entry("split.tensors.count", GgufValueType::I32, raw<int32_t>(2));
+    return builder;
+  };
+  const test::TempFolder folder;
+  const std::string first = folder.write(
+      "m-00001-of-00002.gguf", part(0)
+                                   .tensorEntry("a.weight", {64}, kNvfp4, 0)
+                                   .append(makeBlock())
+                                   .bytes());
+  const std::string second =
+      folder.write("m-00002-of-00002.gguf",
+                   part(1).tensor("a.scale", {2}, DataType::F32).bytes());
+  auto gguf = Gguf::open(first);
+  ASSERT_TRUE(gguf.ok()) << gguf.message();
+  const Gguf &file = **gguf;
+  EXPECT_EQ(Nvfp4Weights::create(gguf.take(), file).message(),
+            second + ": tensor 'a.scale' has shape [2], but [1] is expected");
 }
 
 TEST(Nvfp4Weights, EmptyTensorsHaveNoFactors) {
