@@ -26,6 +26,7 @@ namespace {
 
 constexpr int64_t kBlock = 64, kOfScale = 16, kScales = kBlock / kOfScale;
 constexpr int64_t kBytes = kScales + kBlock / 2; ///< of a block
+constexpr float kMostProduct = 6 * 480;          ///< of a code and a scale
 constexpr std::string_view kWeight = "weight";
 
 bool isNvfp4(const GgufTensor &tensor) {
@@ -73,9 +74,14 @@ Result<std::vector<float>> readFactors(const Gguf &file,
                 shapeText(wanted) + " is expected");
   std::memcpy(factors.data(), view.data, view.bytes);
   file.release(name);
-  for (size_t i = 0; i < factors.size(); ++i)
+  for (size_t i = 0; i < factors.size(); ++i) {
     if (!std::isfinite(factors[i]))
       return fail("is not finite at element " + std::to_string(i));
+    const uint16_t most = floatToBfloat(factors[i] * kMostProduct);
+    if (!std::isfinite(bfloatToFloat(most)))
+      return fail("is so large at element " + std::to_string(i) +
+                  " that what it multiplies is not finite in bf16");
+  }
   return factors;
 }
 

@@ -40,8 +40,9 @@ class Nvfp4Weights : public MadeWeights {
 public:
   /// `source` is `file`, or owns it and presents its tensors. Errors, which
   /// name the file (of several, the one with the tensor) and a tensor: factors
-  /// of another type or number, or that are not finite; shapes that take more
-  /// bytes in bf16 than 63 bits can count.
+  /// of another type or number, that are not finite, or whose product with the
+  /// largest code and scale is not finite in bf16; shapes that take more bytes
+  /// in bf16 than 63 bits can count.
   static Result<std::unique_ptr<Nvfp4Weights>>
   create(std::unique_ptr<WeightSource> source, const Gguf &file);
   /// Whether `file` has tensors that need this.

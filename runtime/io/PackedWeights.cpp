@@ -106,6 +106,19 @@ Result<std::vector<float>> readFloats(const WeightSource &source,
   return values;
 }
 
+/// Checks that the products of each of the blocks' scales and of values up to
+/// `most` are finite in bf16; `name` is the matrix.
+Status checkProducts(const std::string &name, std::span<const float> scales,
+                     float most) {
+  for (size_t i = 0; i < scales.size(); ++i)
+    if (!std::isfinite(bfloatToFloat(floatToBfloat(scales[i] * most))))
+      return Status::error(
+          "tensor " + inQuotes(name) + ": the scale of block " +
+          std::to_string(i) +
+          " is so large that what it multiplies is not finite in bf16");
+  return Status();
+}
+
 /// An integer from 1 to `most`.
 std::optional<int64_t> readCount(const json &value, int64_t most) {
   if (!value.is_number_integer() || value < 1 || value > most)
@@ -167,7 +180,7 @@ struct PackedWeights::Entry : Tensor {
     return values;
   }
 
-  Status make(const WeightSource &source, const std::string &,
+  Status make(const WeightSource &source, const std::string &name,
               std::byte *dst) const override {
     std::array<float, 16> ofCodes;
     if (isNvfp4) {
@@ -179,6 +192,10 @@ struct PackedWeights::Entry : Tensor {
       std::ranges::copy(read, ofCodes.begin());
     }
     KF_ASSIGN_OR_RETURN(const std::vector<float> ofBlocks, readScales(source));
+    float most = 0;
+    for (float value : ofCodes)
+      most = std::max(most, std::abs(value));
+    KF_RETURN_IF_ERROR(checkProducts(name, ofBlocks, most));
     KF_ASSIGN_OR_RETURN(const TensorView view, source.find(codes));
     const auto *packed = static_cast<const uint8_t *>(view.data);
     const int ofEven = isNvfp4 ? 0 : 4;

@@ -49,8 +49,9 @@ namespace kf {
 class PackedWeights : public MadeWeights {
 public:
   /// Errors, which name a tensor: parts that are missing, or of another shape
-  /// or type than the others want. Scales that are not finite are an error of
-  /// find().
+  /// or type than the others want. Scales that are not finite, or whose
+  /// product with the largest of the codes' values is not finite in bf16, are
+  /// an error of find().
   static Result<std::unique_ptr<PackedWeights>>
   create(std::unique_ptr<WeightSource> source);
   /// Whether `source` has tensors that need this.

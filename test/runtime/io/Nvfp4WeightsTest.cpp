@@ -249,6 +249,20 @@ TEST(Nvfp4Weights, ErrorsOfSizes) {
             "can count");
 }
 
+TEST(Nvfp4Weights, FactorsKeepProductsFinite) {
+  auto error = [](float factor) {
+    const std::string bytes = makeFile({64}, factors({factor}));
+    return open(bytes).error;
+  };
+  // Of bf16, the least number that is rounded to infinity is 0x1.ffp127.
+  const float least = 0x1.ffp127f / (6 * 480);
+  EXPECT_EQ(error(std::nextafter(least, 0.0f)), "");
+  for (float factor : {std::nextafter(least, 1e38f), -1e36f})
+    EXPECT_EQ(error(factor),
+              "test: tensor 'a.scale' is so large at element 0 that what it "
+              "multiplies is not finite in bf16");
+}
+
 TEST(Nvfp4Weights, ErrorsNameThePartOfTheModel) {
   auto part = [](uint16_t number) {
     GgufBuilder builder;

@@ -190,6 +190,12 @@ TEST(PackedWeights, Nvfp4OfCompressedTensors) {
   EXPECT_EQ(
       (*source)->find("a.weight").message(),
       "tensor 'a.weight_global_scale' is 0, but scales are divided by it");
+  tensors.add("a.weight_global_scale", {1}, {1e-40f});
+  source = wrap(tensors);
+  ASSERT_TRUE(source.ok());
+  EXPECT_EQ((*source)->find("a.weight").message(),
+            "tensor 'a.weight': the scale of block 2 is so large that what it "
+            "multiplies is not finite in bf16");
   tensors.add("a.weight", {1}, {1});
   EXPECT_EQ(wrap(tensors).message(),
             "tensors 'a.weight_packed' and 'a.weight' hold the same");
@@ -252,6 +258,10 @@ TEST(PackedWeights, ErrorsOfBitsAndBytes) {
               t.add("a.weight.nested_absmax", {3}, {1, std::nanf(""), 2});
             }),
             "tensor 'a.weight.nested_absmax' is not finite at element 1");
+  // f32 holds this, bf16 does not.
+  EXPECT_EQ(errorOf(makeFloatScales({1, 0, 3.4e38f, 1, 1}), [](Tensors &) {}),
+            "tensor 'a.weight': the scale of block 2 is so large that what it "
+            "multiplies is not finite in bf16");
   auto stateError = [&](const std::string &state) {
     return error([&](Tensors &t) {
       t.add(kNf4, DataType::U8, {static_cast<int64_t>(state.size())}, state);
@@ -314,6 +324,9 @@ TEST(PackedWeights, ErrorsOfNvfp4) {
                     std::string("\0\0\0\x7f\0\0", 6));
             }),
             "tensor 'a.weight_scale' is not finite at element 3");
+  EXPECT_EQ(error([](Tensors &t) { t.add("a.weight_scale_2", {}, {1e36f}); }),
+            "tensor 'a.weight': the scale of block 4 is so large that what it "
+            "multiplies is not finite in bf16");
 }
 
 } // namespace
