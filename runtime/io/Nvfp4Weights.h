@@ -32,7 +32,8 @@ namespace kf {
 ///   X.weight       blocks of 64 elements of a row in 36 bytes: 4 scales, each
 ///                  of 16 elements, and their codes, E2M1, in 8 bytes each,
 ///                  the low halves of which are the first 8. A scale is E4M3
-///                  without a sign: its high bit means nothing, and 0x7f is 0.
+///                  without a sign: its high bit means nothing. 0x7f is 0, and
+///                  0xff, which no writer makes, 480, as the package has it.
 ///   X.scale        f32 [1], or [E]: the factor; 1 where the tensor is missing
 ///   X.input_scale  hidden: activations are not rounded here
 /// Other tensors pass as they are. Source: ggml, and the gguf package on PyPI.

@@ -50,7 +50,8 @@ std::string makeBlock(int turn = 0) {
   return block;
 }
 
-/// A factor, or several, as a tensor that follows others at `offset`.
+/// A factor, or several, as a tensor: its sizes, ggml's number of its type, and
+/// its bytes.
 struct Factor {
   std::vector<uint64_t> sizes;
   uint32_t type = kF32;
