@@ -10,6 +10,7 @@
 
 #include "runtime/core/BlockFormat.h"
 #include "runtime/io/Npy.h"
+#include "runtime/io/Nvfp4Weights.h"
 #include "test/runtime/GgufBuilder.h"
 
 #include <gtest/gtest.h>
@@ -121,6 +122,52 @@ TEST(GridWeights, MakesWhatWasReleasedAnew) {
   EXPECT_EQ(weights.describe("b")->type, DataType::F32);
   EXPECT_FALSE(weights.find("c").ok());
   weights.release("b");
+}
+
+/// Each passes on what the other makes.
+TEST(GridWeights, StandsBelowNvfp4Weights) {
+  const HostTensor blocks = readData("iq3_s.blocks");
+  const HostTensor values = readData("iq3_s.values");
+  ASSERT_EQ(blocks.bytes.size(), 110u * 6);
+  const std::string file =
+      GgufBuilder()
+          .tensorEntry("a.weight", {512, 3}, 21, 0)
+          .tensorEntry("b.weight", {64}, 40, 672)
+          .tensorEntry("c.weight", {4}, 0, 736)
+          .append({reinterpret_cast<const char *>(blocks.bytes.data()),
+                   blocks.bytes.size()})
+          .append(std::string(12, '\0'))
+          .append(std::string(4, '\x38'))  // ones as scales
+          .append(std::string(32, '\x22')) // ones
+          .append(std::string(28, '\0'))
+          .append(std::string(16, '\0'))
+          .bytes();
+  auto gguf = Gguf::parse(std::as_bytes(std::span(file)), "test");
+  ASSERT_TRUE(gguf.ok()) << gguf.message();
+  const Gguf &tensors = **gguf;
+  ASSERT_TRUE(GridWeights::isNeeded(tensors));
+  ASSERT_TRUE(Nvfp4Weights::isNeeded(tensors));
+  auto weights =
+      Nvfp4Weights::create(std::make_unique<GridWeights>(gguf.take()), tensors);
+  ASSERT_TRUE(weights.ok()) << weights.message();
+  EXPECT_EQ((*weights)->names(),
+            (std::vector<std::string>{"a.weight", "b.weight", "c.weight"}));
+  auto valuesOf = [&](const std::string &name, DataType type, int64_t count) {
+    auto view = (*weights)->find(name);
+    EXPECT_TRUE(view.ok()) << view.message();
+    std::vector<float> got(count);
+    if (!view.ok())
+      return got;
+    EXPECT_EQ(view->type, type);
+    EXPECT_TRUE(convertToFloat(view->type, view->data, count, got.data()).ok());
+    return got;
+  };
+  const auto *expected = values.data<float>();
+  EXPECT_EQ(valuesOf("a.weight", DataType::Q6_K, 512 * 3),
+            std::vector<float>(expected, expected + 512 * 3));
+  EXPECT_EQ(valuesOf("b.weight", DataType::BF16, 64),
+            std::vector<float>(64, 1.0f));
+  EXPECT_EQ(valuesOf("c.weight", DataType::F32, 4), std::vector<float>(4));
 }
 
 TEST(GridWeights, IsNotNeededForOthers) {
