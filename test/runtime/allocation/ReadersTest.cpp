@@ -19,6 +19,7 @@
 #include "runtime/core/Exceptions.h"
 #include "runtime/io/Gguf.h"
 #include "runtime/io/Npy.h"
+#include "runtime/io/Nvfp4Weights.h"
 #include "runtime/io/Safetensors.h"
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/DummyWeights.h"
@@ -29,6 +30,7 @@
 #include "runtime/serve/ApiRequest.h"
 #include "runtime/text/Tokenizer.h"
 #include "runtime/tuning/TuningDatabase.h"
+#include "test/runtime/GgufBuilder.h"
 #include "test/runtime/TempFile.h"
 #include "test/runtime/TestExecutable.h"
 
@@ -120,6 +122,29 @@ TEST(Allocation, ScaledWeights) {
     KF_RETURN_IF_ERROR(weights->find(name).status());
     weights->release(name);
     KF_RETURN_IF_ERROR(weights->keepFloat8(name).status());
+    return weights->find(name).status();
+  });
+}
+
+TEST(Allocation, Nvfp4Weights) {
+  const TempFolder folder;
+  // A matrix of two experts, and their factors.
+  const std::string path =
+      folder.write("m.gguf", GgufBuilder()
+                                 .tensorEntry("x.weight", {64, 1, 2}, 40, 0)
+                                 .tensorEntry("x.scale", {2}, 0, 96)
+                                 .append(std::string(72 + 24, '\x38'))
+                                 .append(raw(0.5f) + raw(2.0f))
+                                 .bytes());
+  failEverywhere([&] {
+    KF_ASSIGN_OR_RETURN(auto gguf, Gguf::open(path));
+    const Gguf &file = *gguf;
+    KF_ASSIGN_OR_RETURN(auto weights,
+                        Nvfp4Weights::create(std::move(gguf), file));
+    const std::string name = "x.weight"; // no memory of its own
+    KF_RETURN_IF_ERROR(weights->describe(name).status());
+    KF_RETURN_IF_ERROR(weights->find(name).status());
+    weights->release(name);
     return weights->find(name).status();
   });
 }
