@@ -26,7 +26,7 @@ import tempfile
 # ptxas trades a few registers of attention for another block.
 MOST_SPILLED = 16  # bytes
 
-MAGIC = b"KFEXEC\0\10"  # Executable::kFileVersion
+MAGIC = b"KFEXEC\0\11"  # Executable::kFileVersion
 
 
 def read_kernels(path):
