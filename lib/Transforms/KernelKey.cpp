@@ -65,7 +65,8 @@ DenseMap<StringAttr, int64_t> mlir::kf::getMostRows(ModuleOp module) {
 
 std::string mlir::kf::getCompilerVersion() {
   return "kf-" KF_VERSION " llvm-" LLVM_VERSION_STRING " abi-" +
-         std::to_string(KF_ABI_VERSION);
+         std::to_string(KF_ABI_VERSION) + " schedules-" +
+         std::to_string(kScheduleVersion);
 }
 
 ::kf::TuningScope mlir::kf::getTuningScope(TargetAttrInterface target,

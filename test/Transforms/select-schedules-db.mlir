@@ -52,6 +52,9 @@
 // RUN: env COMPILER=kf-0 DEVICE="%{device}" python3 %S/Inputs/tuning_db.py \
 // RUN:   %t/old.json %t/few "k=#kf.vector<workgroup = [3, 64], tile = [3, 32], lanes = 16, unroll = 2>"
 // RUN: %{opt} %s "--kf-select-schedules=db=%t/old.json device='%{device}'" | diff - %t/chosen
+// RUN: sed "s/schedules-[0-9]*/schedules-1/" %t/db.json > %t/texts.json
+// RUN: not diff -q %t/db.json %t/texts.json
+// RUN: %{opt} %s "--kf-select-schedules=db=%t/texts.json device='%{device}'" | diff - %t/chosen
 // RUN: %{opt} %s --kf-select-schedules=db=%t/old.json | diff - %t/chosen
 // RUN: kf-opt %s "--kf-set-target=target=cpu:x86-64-v4 workers=2" \
 // RUN:   --kf-select-schedules=db=%t/db.json | FileCheck %s --check-prefix=OTHER

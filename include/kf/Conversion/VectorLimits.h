@@ -21,6 +21,10 @@ inline constexpr int64_t maxTileVectors = 256;
 /// hold; the time of LLVM's scheduler grows with their square.
 inline constexpr int64_t maxUnrolledProducts = 4096;
 
+/// The same of register tiles of all heights together, where rows are divided
+/// evenly. Each tile is code of its own.
+inline constexpr int64_t maxEvenProducts = 4 * maxUnrolledProducts;
+
 /// Bytes of scratch memory that one workgroup may take; every thread has them.
 inline constexpr int64_t maxScratchBytes = int64_t(1) << 30;
 

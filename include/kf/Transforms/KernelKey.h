@@ -33,7 +33,12 @@ int64_t getMostRows(DispatchOp dispatch);
 /// name. Kernels that nobody dispatches are missing.
 DenseMap<StringAttr, int64_t> getMostRows(ModuleOp module);
 
-/// Version of the compiler, of LLVM and of the ABI.
+/// Of what the text of a schedule means: another one where a text that was
+/// written before stands for other code, as when a field with a default says
+/// what followed from others.
+inline constexpr int64_t kScheduleVersion = 2;
+
+/// Version of the compiler, of LLVM, of the ABI and of schedules.
 std::string getCompilerVersion();
 
 /// What measurements for `target` on the device of that description hold for.

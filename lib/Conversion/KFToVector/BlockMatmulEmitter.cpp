@@ -33,7 +33,6 @@ private:
     FloatMatmulEmitter::computeRows(most);
   }
 
-  bool isFloats() const override { return false; }
   SmallVector<Value> loadPanelRow(Value, Value, Groups) override {
     llvm_unreachable("blocks are read a sub-block at a time");
   }

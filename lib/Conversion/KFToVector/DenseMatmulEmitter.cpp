@@ -34,10 +34,6 @@ private:
         cast<RankedTensorType>(op.getW().getType()).getElementType());
   }
 
-  bool isFloats() const override {
-    return cast<MemRefType>(weights.getType()).getElementType().isF32();
-  }
-
   SmallVector<Value> loadPanelRow(Value p, Value k, Groups read) override {
     if (depth() == 2)
       return loadPairs(p, k, read);

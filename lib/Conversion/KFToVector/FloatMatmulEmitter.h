@@ -34,14 +34,11 @@ protected:
   /// Vectors of step `k` of the packed panel, one a group and `lanes` columns:
   /// floats, or pairs.
   virtual SmallVector<Value> loadPanelRow(Value p, Value k, Groups read) = 0;
-  /// Whether panels lie in memory as floats.
-  virtual bool isFloats() const = 0;
   /// Makes room for what storeUnpacked() stores.
   void beginUnpacking();
   /// Stores `values`, vectors of step `k` of the panel, to what is unpacked.
   void storeUnpacked(Value k, ArrayRef<Value> values);
 
-  bool canUnpack() const override { return !isFloats(); }
   void unpackPanel(Value p) override;
   SmallVector<Value> sumTile(Value p, RegisterTile tile) override;
 

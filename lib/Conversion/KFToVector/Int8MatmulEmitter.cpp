@@ -10,8 +10,7 @@
 // elements (a unit), here or before by kf.quantize_rows. A quad's products are
 // added up in integers; scales are applied once a sub-block.
 //
-// A few rows, of which some step has as many as it has, are divided into tiles
-// of any height.
+// Rows that are divided evenly make tiles of any height.
 //
 // Integers are added to the bits of 1.5 * 2^23, where one is the unit in the
 // last place: read as a float, a sum is that number and the integer, exactly.
@@ -157,7 +156,6 @@ private:
   //===--- Panels ---------------------------------------------------------===//
 
   /// Writes a byte for each code of the panel, and floats for its scales.
-  bool canUnpack() const override { return true; }
   void unpackPanel(Value p) override {
     int64_t all = vectorsPerRow();
     makeRoom(extent / unit, all);
@@ -346,10 +344,6 @@ private:
   }
 
   //===--- Few rows -------------------------------------------------------===//
-
-  /// Three tiles and more share a unit: two are as fast with codes that both
-  /// take apart.
-  bool sharesParts() const override { return dividesEvenly() && mostTiles > 2; }
 
   /// There is code for tiles of every height, of which sums wait in memory for
   /// what is done with them: once for all heights, a group after the other.

@@ -8,8 +8,6 @@
 
 #include "VectorMatmulEmitter.h"
 
-#include "kf/Conversion/VectorSchedule.h"
-
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -19,17 +17,16 @@ using namespace mlir::kf;
 /// Bytes of a line of the caches.
 static constexpr int64_t lineBytes = 64;
 
-bool VectorMatmulEmitter::hasFewRows() const {
-  return kf::hasFewRows(e.schedule.getDot(), tileRows, mostTiles * tileRows);
-}
+/// Rows of a workgroup with fewer of which memory is waited for.
+static constexpr int64_t fewestRowsOfCompute = 32;
 
-bool VectorMatmulEmitter::unpacks() const {
-  return mostTiles >= fewestUnpackedTiles && !hasFewRows() && canUnpack();
-}
+/// Register tiles of a workgroup from which on what each writes is prefetched.
+static constexpr int64_t fewestPrefetchedTiles = 4;
 
-bool VectorMatmulEmitter::takesGroupsInTurn() const {
-  return (tileRows == 1 && mostTiles <= 1) || dividesEvenly() ||
-         !holdsSums(getMachine(op).vectorRegisters, tileRows * vectorsPerRow());
+bool VectorMatmulEmitter::prefetchesMeanwhile() const {
+  if (isLeftToHardware() && mostTiles * tileRows < fewestRowsOfCompute)
+    return false;
+  return mostTiles > 1;
 }
 
 ArrayRef<WeightPrefetch> VectorMatmulEmitter::prefetches() const {
@@ -59,7 +56,7 @@ void VectorMatmulEmitter::computePanels(Value firstPanel, Value panels) {
   std::optional<int64_t> count = getConstantIntValue(rows);
   if (sharesParts())
     tiles = e.index(1);
-  else if (tileRows == 2 && (!count || *count > 1))
+  else if (tileRows == 2 && !dividesEvenly() && (!count || *count > 1))
     tiles = count ? e.index(*count / 2)
                   : Value(arith::DivUIOp::create(b, loc, rows, e.index(2)));
   if (dividesEvenly())
@@ -74,7 +71,7 @@ void VectorMatmulEmitter::computePanel(Value weightPanel, Value p) {
   if (unpacks())
     unpackPanel(weightPanel);
   forTiles([&](RegisterTile tile) {
-    if (mostTiles >= fewestUnpackedTiles && !hasExperts() &&
+    if (mostTiles >= fewestPrefetchedTiles && !hasExperts() &&
         !prefetchesTileByTheWay())
       prefetchTile(tile, e.index(0), 1);
     storeTile(tile, p, sumTile(weightPanel, tile));
@@ -114,10 +111,9 @@ void VectorMatmulEmitter::forEvenTiles(const TileCounts &counts, Value first,
   }
 }
 
-/// Few rows are divided evenly. Many make tiles of as many rows as the schedule
-/// says, and of smaller powers of two for those that are left, which is less
-/// code. One that is left of pairs joins the last of them, for alone it would
-/// take as long.
+/// Whole tiles have as many rows as the schedule says, and those that are left
+/// make tiles of smaller powers of two, which is less code. One that is left of
+/// pairs joins the last of them, for alone it would take as long.
 void VectorMatmulEmitter::forTiles(function_ref<void(RegisterTile)> body) {
   if (dividesEvenly())
     return forEvenTiles(evenTiles, e.index(0), 1, body);
@@ -177,7 +173,7 @@ SmallVector<Value> VectorMatmulEmitter::sumInTurn(
 void VectorMatmulEmitter::prefetchMeanwhile(Value p, RegisterTile tile,
                                             Value step, int64_t steps) {
   prefetchNext(p, tile, step, steps);
-  if (mostTiles >= fewestUnpackedTiles && !sharesParts() && !hasExperts() &&
+  if (mostTiles >= fewestPrefetchedTiles && !sharesParts() && !hasExperts() &&
       prefetchesTileByTheWay())
     prefetchTile(tile, step, steps);
 }

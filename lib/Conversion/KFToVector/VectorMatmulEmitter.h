@@ -6,9 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// Where many register tiles share a panel that has to be converted, that is
-// done once, into scratch. A register tile holds rows x panel of the result
-// while it runs over all of K (Goto and van de Geijn, "Anatomy of
+// `panels = unpacked` converts a panel once for all register tiles, into
+// scratch. A register tile holds rows x panel of the result while it runs over
+// all of K (Goto and van de Geijn, "Anatomy of
 // High-Performance Matrix Multiplication", 2008).
 //
 //===----------------------------------------------------------------------===//
@@ -33,10 +33,8 @@ protected:
     Value number; // of the workgroup's, in their order
   };
 
-  /// Whether unpackPanel() converts anything.
-  virtual bool canUnpack() const = 0;
-  /// Converts panel `p` for the calls of sumTile() that follow; where unpacks()
-  /// alone.
+  /// Converts panel `p`, which is not of f32, for the calls of sumTile() that
+  /// follow; where unpacks() alone.
   virtual void unpackPanel(Value p) = 0;
   /// Sums over K of the rows of `tile` and panel `p` of the weight: vectors of
   /// `lanes` columns, by row, group and column.
@@ -45,22 +43,21 @@ protected:
   /// weight.
   virtual void computePanel(Value weightPanel, Value p);
 
-  /// Whether rows are too few for unpacking to pay.
-  bool hasFewRows() const;
   /// Whether panels are converted, once for many register tiles.
-  bool unpacks() const;
-  /// Whether computePanel() multiplies all register tiles with a part of the
-  /// panel before it reads the next part.
-  virtual bool sharesParts() const { return false; }
+  bool unpacks() const { return e.schedule.getPanels() == PanelUse::Unpacked; }
+  /// Whether all register tiles are multiplied with a part of the panel before
+  /// the next part is read.
+  bool sharesParts() const {
+    return e.schedule.getPanels() == PanelUse::Shared;
+  }
   /// Whether a workgroup reads what is packed once, from memory.
   bool readsOnce() const {
     return unpacks() || sharesParts() || mostTiles <= 1;
   }
-  /// Whether groups are summed up one after the other: of one row, memory is
-  /// read from one end to the other then; of few rows, and where registers do
-  /// not hold the sums of all groups, they hold those of more rows. Other tiles
-  /// share what is loaded of x.
-  bool takesGroupsInTurn() const;
+  /// Whether groups of floats are summed up one after the other.
+  bool takesGroupsInTurn() const {
+    return e.schedule.getGroups() == GroupOrder::InTurn;
+  }
   /// The sums of `tile`, by row, of which `sumsOf` has those of a group, by
   /// row.
   SmallVector<Value>
@@ -68,9 +65,7 @@ protected:
             function_ref<SmallVector<Value>(int64_t group)> sumsOf);
   /// Whether prefetchMeanwhile() is called: where a panel is read for several
   /// tiles.
-  virtual bool prefetchesMeanwhile() const {
-    return mostTiles > 1 && !(isLeftToHardware() && hasFewRows());
-  }
+  virtual bool prefetchesMeanwhile() const;
   /// Whether the CPU's prefetchers are faster alone where memory is waited for.
   bool isLeftToHardware() const {
     return e.schedule.getPrefetch() == PrefetchKind::Hardware;
@@ -88,10 +83,9 @@ protected:
   /// of a register tile do not share sets of the nearest one.
   int64_t rowStride(int64_t perLine) const;
 
-  /// Whether rows are so few, and their number so unknown, that forEvenTiles()
-  /// has to divide them.
+  /// Whether forEvenTiles() divides rows.
   bool dividesEvenly() const {
-    return tileRows > 2 && hasFewRows() && !getConstantIntValue(rows);
+    return e.schedule.getRowTiles() == RowDivision::Even;
   }
   /// How many register tiles have 1, 2, ... rows, in the order of these.
   using TileCounts = SmallVector<Value>;

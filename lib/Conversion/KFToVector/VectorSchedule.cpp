@@ -39,6 +39,10 @@ public:
       return fail("unroll is for matmuls");
     if (schedule.getPrefetch() != PrefetchKind::Twice)
       return fail("prefetch is for matmuls");
+    if (schedule.getPanels() != PanelUse::Apart ||
+        schedule.getRowTiles() != RowDivision::Whole ||
+        schedule.getGroups() != GroupOrder::Together)
+      return fail("panels, row_tiles and groups are for matmuls");
     if (auto attention = find<CacheAttentionInterface>())
       return verifyAttention(attention);
     if (!schedule.getTile().empty() || schedule.getReduction() != 0)
@@ -121,7 +125,7 @@ private:
                   "are unrolled whole");
     if (schedule.getReduction() != 0)
       return fail("a matmul's reduction is not tiled; reduction must be 0");
-    if (failed(verifySizes(op, weight)))
+    if (failed(verifySizes(op, weight)) || failed(verifySharing(op, weight)))
       return failure();
     ArrayRef<int64_t> tile = schedule.getTile();
     int64_t vectors = tile[0] * tile[1] / lanes * (op.getGlu() ? 2 : 1);
@@ -134,6 +138,37 @@ private:
       return fail("tile and unroll make " + Twine(products) +
                   " products of vectors a step; at most " +
                   Twine(maxUnrolledProducts) + " are accepted");
+    if (schedule.getRowTiles() == RowDivision::Even)
+      return verifyEvenTiles(products);
+    return success();
+  }
+
+  /// There is code for tiles of every height up to the tile's.
+  LogicalResult verifyEvenTiles(int64_t products) {
+    const int64_t all = products * (schedule.getTile()[0] + 1) / 2;
+    if (all <= maxEvenProducts)
+      return success();
+    return fail("row_tiles = even makes tiles of all heights, with " +
+                Twine(all) + " products of vectors a step; at most " +
+                Twine(maxEvenProducts) + " are accepted");
+  }
+
+  LogicalResult verifySharing(ProductOpInterface op, RankedTensorType weight) {
+    if (schedule.getGroups() == GroupOrder::InTurn && !op.getGlu())
+      return fail("groups = in_turn is for matmuls with glu");
+    if (schedule.getPanels() == PanelUse::Unpacked &&
+        weight.getElementType().isF32())
+      return fail("panels = unpacked is not for weights of f32, which are read "
+                  "as they are");
+    const bool hasExperts = isa<ExpertMatmulOp>(op.getOperation());
+    const int64_t tileRows = schedule.getTile()[0];
+    int64_t rows = hasExperts ? schedule.getTile()[2] : workgroup(0);
+    if (rows == 0)
+      rows = cast<RankedTensorType>(op.getX().getType()).getDimSize(0);
+    if (schedule.getPanels() == PanelUse::Shared && rows <= tileRows)
+      return fail("panels = shared needs more rows of a workgroup than of a "
+                  "tile, found " +
+                  Twine(rows) + " and " + Twine(tileRows));
     return success();
   }
 

@@ -149,12 +149,10 @@ public:
     int8 = multipliesBytes(schedule.getDot());
     inTiles = schedule.getDot() == DotKind::BF16;
     inPairs = schedule.getDot() == DotKind::BF16Pairs;
-    // As the emitters decide it.
-    const bool few = dividesEvenly(x, schedule.getDot(), tileRows, groupRows);
-    if (op.getGlu() && (int8 || few || (tileRows == 1 && groupRows == 1) ||
-                        !holdsSums(core.registers, tileRows * vectors)))
+    if (op.getGlu() && (int8 || schedule.getGroups() == GroupOrder::InTurn))
       turns = 2;
-    shares = int8 && few && groupRows > 2 * tileRows;
+    unpacks = schedule.getPanels() == PanelUse::Unpacked;
+    shares = schedule.getPanels() == PanelUse::Shared;
   }
 
   double seconds() {
@@ -164,11 +162,6 @@ public:
       return size ? std::min(size, whole) : whole;
     };
     Parts rowGroups(rows, std::min(groupRows, rows));
-    // As MatmulEmitter decides it.
-    const int64_t mostTiles = llvm::divideCeil(rowGroups.size, tileRows);
-    unpacks = mostTiles >= fewestUnpackedTiles &&
-              !hasFewRows(schedule.getDot(), tileRows, mostTiles * tileRows) &&
-              (quant || weight.getElementTypeBitWidth() < 32);
     Parts columnGroups(columns,
                        sizeOf(experts ? 2 : 1, llvm::alignTo(columns, panel)));
     // The first group of rows has panels from memory, others from where the
@@ -419,8 +412,8 @@ private:
   double tileRows, panel, vectors; // of a row of the tile
   double turns = 1;     // in which groups, as gate and up, are summed up
   double freshRate = 1; // bytes a slot, of panels that come from afar
-  bool int8, inTiles, inPairs, unpacks = false;
-  bool shares = false; // units, among register tiles
+  bool int8, inTiles, inPairs;
+  bool unpacks, shares; // panels, and units of them, among register tiles
 };
 
 //===----------------------------------------------------------------------===//

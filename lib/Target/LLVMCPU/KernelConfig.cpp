@@ -12,7 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "KernelConfig.h"
-#include "VectorDraft.h"
+#include "ProductTiles.h"
 #include "Workers.h"
 
 #include "kf/Conversion/KernelSupport.h"
@@ -211,7 +211,7 @@ private:
     int64_t panel = panelOfWeight(w);
     if (usesTiles(target, w, rows))
       return selectTiles(op, rows, panel);
-    Draft draft = draftTile(op, rows, hasAnyFewRows(x, rows));
+    Draft draft = draftTile(op, rows, x.isDynamicDim(0) && areFewRows(rows));
     const int64_t tileRows = draft.tile[0];
 
     int64_t rowTiles = llvm::divideCeil(rows, tileRows);
@@ -240,6 +240,12 @@ private:
     if (sharesUnits(op, draft, rows))
       groupRows = std::min(groupRows, mostSharingRows / tileRows * tileRows);
     draft.workgroup = {groupRows, panels * panel};
+    return get(draft, op);
+  }
+
+  /// The schedule of a product whose tile and workgroup are chosen.
+  VectorScheduleAttr get(Draft &draft, ProductOpInterface op) {
+    setSharing(draft, op, target.countRegisters());
     return draft.get(context);
   }
 
@@ -259,8 +265,7 @@ private:
         chosen.isDynamicDim(0) ? tokens : chosen.getDimSize(0), expertTokens);
     const int64_t each = llvm::divideCeil(rows * top, op.countExperts());
     const int64_t most = rows == 1 ? 1 : std::min(4 * each, rows);
-    Draft draft =
-        draftTile(op, most, /*few=*/most > 1 && most < fewestUnpackedRows);
+    Draft draft = draftTile(op, most, areFewRows(most));
     const int64_t tileRows = draft.tile[0], panel = draft.tile[1];
     const int64_t ready =
         std::clamp<int64_t>(rowsOfCaches(draft, extent), 1, most);
@@ -277,7 +282,7 @@ private:
     const int64_t ofGroup = llvm::divideCeil(panels, columnGroups) * panel;
     if (rows == 1) {
       draft.workgroup = {1, 1, ofGroup};
-      return draft.get(context);
+      return get(draft, op);
     }
     const int64_t worthwhile =
         llvm::divideCeil(extent * ofGroup * groups * rows * top, workPerGroup);
@@ -289,7 +294,7 @@ private:
     draft.workgroup = {groupRows, 0, ofGroup};
     draft.tile[2] = std::min(draft.tile[2], static_cast<int64_t>(llvm::alignTo(
                                                 groupRows * top, tileRows)));
-    return draft.get(context);
+    return get(draft, op);
   }
 
   bool staysInCaches(RankedTensorType w) const {

@@ -15,7 +15,7 @@
 
 #include "ScheduleCandidates.h"
 #include "KernelConfig.h"
-#include "VectorDraft.h"
+#include "ProductTiles.h"
 #include "VerifySchedule.h"
 #include "Workers.h"
 
@@ -76,6 +76,12 @@ private:
     return ops.empty() ? OpTy() : *ops.begin();
   }
 
+  /// A product's, whose tile and workgroup say what register tiles share.
+  void add(VectorDraft draft, ProductOpInterface op) {
+    setSharing(draft, op, target.countRegisters());
+    add(draft);
+  }
+
   /// What does not verify is left out.
   void add(const VectorDraft &draft) {
     VectorScheduleAttr schedule = draft.get(kernel.getContext());
@@ -97,7 +103,8 @@ private:
     int64_t rows = rowsOf(op.getX()), extent = x.getDimSize(1);
     // Of a row, at a time: groups of one row and of few are summed up in turn,
     // and all where registers are few.
-    bool inTurn = rows == 1 || hasAnyFewRows(x, rows) || !manyRegisters;
+    bool inTurn =
+        rows == 1 || (x.isDynamicDim(0) && areFewRows(rows)) || !manyRegisters;
     int64_t vectors =
         (op.getGlu() && !inTurn ? 2 : 1) * first.tile[1] / first.lanes;
     int64_t panels = llvm::divideCeil(w.getShape().end()[-2], first.tile[1]);
@@ -116,13 +123,47 @@ private:
         for (int64_t groupPanels :
              panelsOfGroups(panels, first.workgroup[1] / first.tile[1])) {
           draft.workgroup[1] = groupPanels * draft.tile[1];
-          add(draft);
+          add(draft, op);
         }
       }
       if (!quantized)
-        addUnrolled(draft, rows,
+        addUnrolled(op, draft, rows,
                     first.dot == DotKind::BF16Pairs ? extent / 2 : extent,
                     vectors);
+    }
+    addSharing(op);
+  }
+
+  /// The default, but that its groups are summed up in another order, and that
+  /// register tiles share more of a panel, or less: of a few rows of any
+  /// number. Many unpack panels that can be, and few are left of them.
+  void addSharing(ProductOpInterface op) {
+    const bool isOfBytes = multipliesBytes(first.dot);
+    const bool hasExperts = first.tile.size() == 3;
+    const int64_t rows = hasExperts ? first.tile[2] : first.workgroup[0];
+    SmallVector<std::pair<PanelUse, RowDivision>> ways = {
+        {first.panels, first.rowTiles}};
+    const bool isDynamic =
+        cast<RankedTensorType>(op.getX().getType()).isDynamicDim(0);
+    if (first.tile[0] > 1 && rows <= mostSharingRows &&
+        (isDynamic || hasExperts)) {
+      ways.push_back({PanelUse::Apart, RowDivision::Whole});
+      ways.push_back({PanelUse::Apart, RowDivision::Even});
+      if (rows > first.tile[0])
+        ways.push_back({PanelUse::Unpacked, RowDivision::Whole});
+      if (isOfBytes)
+        ways.push_back({PanelUse::Shared, RowDivision::Even});
+    }
+    for (auto [panels, rowTiles] : ways) {
+      VectorDraft draft = first;
+      draft.panels = panels;
+      draft.rowTiles = rowTiles;
+      draft.groups = GroupOrder::Together;
+      add(draft);
+      if (isOfBytes)
+        continue;
+      draft.groups = GroupOrder::InTurn;
+      add(draft);
     }
   }
 
@@ -152,9 +193,10 @@ private:
         for (int64_t ofGroup :
              panelsOfGroups(panels, first.workgroup[2] / first.tile[1])) {
           draft.workgroup[2] = ofGroup * draft.tile[1];
-          add(draft);
+          add(draft, op);
         }
       }
+    addSharing(op);
   }
 
   /// Parts of K, and workgroups of as many rows as share a panel.
@@ -221,8 +263,8 @@ private:
 
   /// Other unrolling and sums, with the default's workgroup as nearly as the
   /// tile divides it.
-  void addUnrolled(VectorDraft draft, int64_t rows, int64_t extent,
-                   int64_t vectors) {
+  void addUnrolled(ProductOpInterface op, VectorDraft draft, int64_t rows,
+                   int64_t extent, int64_t vectors) {
     int64_t tileRows = draft.tile[0];
     draft.workgroup = first.workgroup;
     draft.workgroup[0] =
@@ -237,7 +279,7 @@ private:
         if (unroll % sums != 0 || (sums > 1 && sums * tileRows * vectors > 16))
           continue;
         draft.accumulators = sums;
-        add(draft);
+        add(draft, op);
       }
     }
   }

@@ -19,17 +19,23 @@ struct VectorDraft {
   int64_t reduction = 0, lanes = 1, unroll = 1, accumulators = 1;
   DotKind dot = DotKind::F32;
   PrefetchKind prefetch = PrefetchKind::Twice;
+  PanelUse panels = PanelUse::Apart;
+  RowDivision rowTiles = RowDivision::Whole;
+  GroupOrder groups = GroupOrder::Together;
 
   VectorDraft() = default;
   explicit VectorDraft(VectorScheduleAttr schedule)
       : workgroup(schedule.getWorkgroup()), tile(schedule.getTile()),
         reduction(schedule.getReduction()), lanes(schedule.getLanes()),
         unroll(schedule.getUnroll()), accumulators(schedule.getAccumulators()),
-        dot(schedule.getDot()), prefetch(schedule.getPrefetch()) {}
+        dot(schedule.getDot()), prefetch(schedule.getPrefetch()),
+        panels(schedule.getPanels()), rowTiles(schedule.getRowTiles()),
+        groups(schedule.getGroups()) {}
 
   VectorScheduleAttr get(MLIRContext *context) const {
     return VectorScheduleAttr::get(context, workgroup, tile, reduction, lanes,
-                                   unroll, accumulators, dot, prefetch);
+                                   unroll, accumulators, dot, prefetch, panels,
+                                   rowTiles, groups);
   }
 };
 

@@ -92,7 +92,7 @@ kf.kernel @hardware(%x: tensor<1x1024xf32>, %w: tensor<2x2048x1024x!kf.quant<q4_
 // CHECK:           memref.prefetch %[[W]]
 kf.kernel @hardware_rows(%x: tensor<?x1024xf32>, %w: tensor<2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
     -> tensor<?x2048xf32>
-    attributes {max_tokens = 4 : i64, schedule = #kf.vector<workgroup = [4, 2048], tile = [3, 32], lanes = 16, dot = i8, prefetch = hardware>} {
+    attributes {max_tokens = 4 : i64, schedule = #kf.vector<workgroup = [4, 2048], tile = [3, 32], lanes = 16, dot = i8, prefetch = hardware, row_tiles = even>} {
   %0 = kf.matmul %x, %w : tensor<?x1024xf32>, tensor<2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x2048xf32>
 }
@@ -189,7 +189,7 @@ kf.kernel @int8_rows(%x: tensor<2x64xf32>, %w: tensor<2x96x64x!kf.quant<q4_0>, #
 // CHECK:             scf.yield
 kf.kernel @unpacked(%x: tensor<32x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
     -> tensor<32x96xf32>
-    attributes {schedule = #kf.vector<workgroup = [32, 96], tile = [2, 32], lanes = 16, dot = i8>} {
+    attributes {schedule = #kf.vector<workgroup = [32, 96], tile = [2, 32], lanes = 16, dot = i8, panels = unpacked>} {
   %0 = kf.matmul %x, %w : tensor<32x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<32x96xf32>
 }
@@ -214,7 +214,7 @@ kf.kernel @unpacked(%x: tensor<32x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf
 // CHECK-NOT:       kf.dp4a
 kf.kernel @unpacked_mins(%x: tensor<32x256xf32>, %w: tensor<2x96x256x!kf.quant<q4_k>, #kf.layout<panel = 32>>)
     -> tensor<32x96xf32>
-    attributes {schedule = #kf.vector<workgroup = [32, 96], tile = [2, 32], lanes = 16, dot = i8>} {
+    attributes {schedule = #kf.vector<workgroup = [32, 96], tile = [2, 32], lanes = 16, dot = i8, panels = unpacked>} {
   %0 = kf.matmul %x, %w glu(silu) : tensor<32x256xf32>, tensor<2x96x256x!kf.quant<q4_k>, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<32x96xf32>
 }
@@ -256,16 +256,16 @@ kf.kernel @unpacked_mins(%x: tensor<32x256xf32>, %w: tensor<2x96x256x!kf.quant<q
 // CHECK:         return
 kf.kernel @left_rows(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
     -> tensor<?x96xf32>
-    attributes {schedule = #kf.vector<workgroup = [64, 96], tile = [8, 32], lanes = 16, dot = i8>} {
+    attributes {schedule = #kf.vector<workgroup = [64, 96], tile = [8, 32], lanes = 16, dot = i8, panels = unpacked>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
 }
 
 // -----
 
-// A few: tiles of any height, as many as there are and as even as possible, of
-// which some have a row more. Two tiles take the panel apart each. Sums wait
-// until they are stored, a row at a time.
+// Even ones: tiles of any height, as few as there can be, of which some have a
+// row more. Each takes the panel apart. Sums wait until they are stored, a row at
+// a time.
 // CHECK-LABEL: func.func @two_tiles(
 // CHECK-SAME:    %{{.*}}: memref<?x64xf32>, %[[W:.*]]: memref<3x1x2x576xi8>, %[[R:.*]]: memref<?x96xf32>
 // CHECK-DAG:     %[[SUMS:.*]] = memref.view {{.*}} to memref<1x6x2x16xf32>
@@ -291,16 +291,16 @@ kf.kernel @left_rows(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf
 // CHECK:         return
 kf.kernel @two_tiles(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
     -> tensor<?x96xf32>
-    attributes {schedule = #kf.vector<workgroup = [6, 96], tile = [3, 32], lanes = 16, dot = i8>} {
+    attributes {schedule = #kf.vector<workgroup = [6, 96], tile = [3, 32], lanes = 16, dot = i8, row_tiles = even>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
 }
 
 // -----
 
-// Where there may be more than two tiles, rows that are more than one share what
-// the first tile, of a row here, takes apart of a unit: 16 vectors of codes. The
-// others, of 3 or 2 rows, find them in scratch, and read nothing of the weight.
+// Tiles that are more than one share what the first of them, of a row here, takes
+// apart of a unit: 16 vectors of codes. The others, of 3 or 2 rows, find them in
+// scratch, and read nothing of the weight.
 // CHECK-LABEL: func.func @shared_units(
 // CHECK-SAME:    %{{.*}}: memref<?x64xf32>, %[[W:.*]]: memref<3x2x2x576xi8>, %[[R:.*]]: memref<?x96xf32>
 // CHECK-DAG:     %[[CODES:.*]] = memref.view {{.*}} to memref<8x2x64xi8>
@@ -334,40 +334,8 @@ kf.kernel @two_tiles(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf
 // CHECK:         return
 kf.kernel @shared_units(%x: tensor<?x64xf32>, %w: tensor<2x96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
     -> tensor<?x96xf32>
-    attributes {schedule = #kf.vector<workgroup = [16, 96], tile = [3, 32], lanes = 16, dot = i8>} {
+    attributes {schedule = #kf.vector<workgroup = [16, 96], tile = [3, 32], lanes = 16, dot = i8, panels = shared, row_tiles = even>} {
   %0 = kf.matmul %x, %w glu(silu) : tensor<?x64xf32>, tensor<2x96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
-  kf.yield %0 : tensor<?x96xf32>
-}
-
-// -----
-
-// Tiles of at most 5 rows share units up to 64 rows; of more rows, and where tiles
-// have more, a panel is unpacked once.
-// CHECK-LABEL: func.func @many_share(
-// CHECK-DAG:     memref.view {{.*}} to memref<8x2x64xi8>
-// CHECK-DAG:     memref.view {{.*}} to memref<1x60x2x16xf32>
-// CHECK-LABEL: func.func @too_many_to_share(
-// CHECK-DAG:     memref.view {{.*}} to memref<16x2x64xi8>
-// CHECK-NOT:     memref<1x65x2x16xf32>
-// CHECK-LABEL: func.func @high_tiles(
-// CHECK-DAG:     memref.view {{.*}} to memref<16x2x64xi8>
-// CHECK-NOT:     memref<1x48x2x16xf32>
-kf.kernel @many_share(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
-    -> tensor<?x96xf32>
-    attributes {schedule = #kf.vector<workgroup = [60, 96], tile = [5, 32], lanes = 16, dot = i8>} {
-  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
-  kf.yield %0 : tensor<?x96xf32>
-}
-kf.kernel @too_many_to_share(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
-    -> tensor<?x96xf32>
-    attributes {schedule = #kf.vector<workgroup = [65, 96], tile = [5, 32], lanes = 16, dot = i8>} {
-  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
-  kf.yield %0 : tensor<?x96xf32>
-}
-kf.kernel @high_tiles(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
-    -> tensor<?x96xf32>
-    attributes {schedule = #kf.vector<workgroup = [48, 96], tile = [8, 32], lanes = 16, dot = i8>} {
-  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
 }
 
@@ -414,6 +382,23 @@ kf.kernel @three_left(%x: tensor<7x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #k
 
 // -----
 
+// Evenly, five of them are tiles of 3 and of 2.
+// CHECK-LABEL: func.func @five_even(
+// CHECK:         scf.for %{{.*}} = %c0 to %c3
+// CHECK-COUNT-48:  kf.dp4a
+// CHECK-NOT:       kf.dp4a
+// CHECK-COUNT-6:   vector.store
+// CHECK-COUNT-32:  kf.dp4a
+// CHECK-NOT:       kf.dp4a
+kf.kernel @five_even(%x: tensor<5x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<5x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [5, 96], tile = [4, 32], lanes = 16, dot = i8, row_tiles = even>} {
+  %0 = kf.matmul %x, %w : tensor<5x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<5x96xf32>
+}
+
+// -----
+
 // Without an instruction that multiplies, adds and rounds once, 1.5 * 2^23 is
 // taken off a sum before it is multiplied by the scale.
 module attributes {kf.target = #kf.cpu_target<cpu = "x86-64-v2", lanes = 4, int8_dot = true, byte_dot = pmaddubsw>} {
@@ -428,7 +413,7 @@ module attributes {kf.target = #kf.cpu_target<cpu = "x86-64-v2", lanes = 4, int8
 // CHECK-NEXT:      vector.fma %[[SCALED]]
 kf.kernel @unfused(%x: tensor<32x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 8>>)
     -> tensor<32x96xf32>
-    attributes {schedule = #kf.vector<workgroup = [32, 96], tile = [2, 8], lanes = 4, dot = i8>} {
+    attributes {schedule = #kf.vector<workgroup = [32, 96], tile = [2, 8], lanes = 4, dot = i8, panels = unpacked>} {
   %0 = kf.matmul %x, %w : tensor<32x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 8>>
   kf.yield %0 : tensor<32x96xf32>
 }

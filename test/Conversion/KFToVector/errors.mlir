@@ -148,6 +148,51 @@ kf.kernel @registers(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<pane
 
 // -----
 
+// expected-error @+1 {{convert-kf-to-vector: row_tiles = even makes tiles of all heights, with 66048 products of vectors a step; at most 16384 are accepted}}
+kf.kernel @even_products(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [128, 32], tile = [128, 32], lanes = 16, unroll = 4, row_tiles = even>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: panels = unpacked is not for weights of f32, which are read as they are}}
+kf.kernel @unpacked_floats(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [32, 32], tile = [4, 32], lanes = 16, panels = unpacked>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: panels = shared needs more rows of a workgroup than of a tile, found 4 and 4}}
+kf.kernel @shared_by_one(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16, dot = i8, panels = shared, row_tiles = even>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: groups = in_turn is for matmuls with glu}}
+kf.kernel @one_group(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16, groups = in_turn>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: panels, row_tiles and groups are for matmuls}}
+kf.kernel @rows_in_turn(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [4], lanes = 16, groups = in_turn>} {
+  %0 = kf.softmax %x : tensor<4x64xf32>
+  kf.yield %0 : tensor<4x64xf32>
+}
+
+// -----
+
 // expected-error @+1 {{convert-kf-to-vector: tile and unroll make 16384 products of vectors a step; at most 4096 are accepted}}
 kf.kernel @products(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.vector<workgroup = [128, 32], tile = [128, 32], lanes = 16, unroll = 64>} {

@@ -82,8 +82,8 @@ kf.kernel @bf16(%x: tensor<1x64xf32>, %w: tensor<16384x64xbf16, #kf.layout<panel
 
 // -----
 
-// 32 rows to a workgroup: a panel of f16 becomes f32 in scratch once. What is left of K comes one by one. A line of the result is prefetched
-// in each step, of 4 of a tile.
+// Unpacked, a panel of f16 becomes f32 in scratch once. What is left of K comes
+// one by one. A line of the result is prefetched in each step, of 4 of a tile.
 // CHECK-LABEL: func.func @unpacked(
 // CHECK-SAME:    %[[X:.*]]: memref<32x38xf32>, %[[W:.*]]: memref<3x1x38x32xf16>, %[[R:.*]]: memref<32x96xf32>
 // CHECK-DAG:     %[[PANEL:.*]] = memref.view {{.*}} to memref<38x2x16xf32>
@@ -105,6 +105,26 @@ kf.kernel @bf16(%x: tensor<1x64xf32>, %w: tensor<16384x64xbf16, #kf.layout<panel
 // CHECK:             scf.for %{{.*}} = %c36 to %c38 step %c1 iter_args
 // CHECK-COUNT-4:       vector.fma
 kf.kernel @unpacked(%x: tensor<32x38xf32>, %w: tensor<96x38xf16, #kf.layout<panel = 32>>)
+    -> tensor<32x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [32, 96], tile = [2, 32], lanes = 16, unroll = 4, panels = unpacked>} {
+  %0 = kf.matmul %x, %w : tensor<32x38xf32>, tensor<96x38xf16, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<32x96xf32>
+}
+
+// -----
+
+// Apart, each tile widens what it multiplies, and there is no such scratch.
+// CHECK-LABEL: func.func @apart(
+// CHECK-SAME:    %{{.*}}: memref<32x38xf32>, %[[W:.*]]: memref<3x1x38x32xf16>
+// CHECK-NOT:     memref<38x2x16xf32>
+// CHECK:         scf.for %{{.*}} = %c0 to %c3
+// CHECK-NOT:       arith.extf
+// CHECK:           scf.for %{{.*}} = %c0 to %c16
+// CHECK:             scf.for %{{.*}} = %c0 to %c36 step %c4 iter_args{{.*}}
+// CHECK:               vector.load %[[W]]
+// CHECK:               arith.extf
+// CHECK:               vector.fma
+kf.kernel @apart(%x: tensor<32x38xf32>, %w: tensor<96x38xf16, #kf.layout<panel = 32>>)
     -> tensor<32x96xf32>
     attributes {schedule = #kf.vector<workgroup = [32, 96], tile = [2, 32], lanes = 16, unroll = 4>} {
   %0 = kf.matmul %x, %w : tensor<32x38xf32>, tensor<96x38xf16, #kf.layout<panel = 32>>
@@ -138,8 +158,8 @@ kf.kernel @fused(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<40x64xf32,
 
 // -----
 
-// A gated product has two sums for each output, of one row one after the other,
-// and one result.
+// A gated product has two sums for each output, here one after the other, and one
+// result.
 // CHECK-LABEL: func.func @gated(
 // CHECK-SAME:    memref<2x2x64x16xf32>
 // CHECK:         iter_args({{.*}}) -> (vector<16xf32>) {
@@ -148,6 +168,20 @@ kf.kernel @fused(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<40x64xf32,
 // CHECK:         arith.mulf
 // CHECK:         vector.store
 kf.kernel @gated(%x: tensor<1x64xf32>, %w: tensor<2x32x64xf32, #kf.layout<panel = 16>>)
+    -> tensor<1x32xf32>
+    attributes {schedule = #kf.vector<workgroup = [1, 32], tile = [1, 16], lanes = 16, groups = in_turn>} {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<1x64xf32>, tensor<2x32x64xf32, #kf.layout<panel = 16>>
+  kf.yield %0 : tensor<1x32xf32>
+}
+
+// -----
+
+// Together, both are summed up in one loop, which reads x once.
+// CHECK-LABEL: func.func @gated_together(
+// CHECK:         iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>) {
+// CHECK-COUNT-2:   vector.fma
+// CHECK-NOT:     vector.fma
+kf.kernel @gated_together(%x: tensor<1x64xf32>, %w: tensor<2x32x64xf32, #kf.layout<panel = 16>>)
     -> tensor<1x32xf32>
     attributes {schedule = #kf.vector<workgroup = [1, 32], tile = [1, 16], lanes = 16>} {
   %0 = kf.matmul %x, %w glu(silu) : tensor<1x64xf32>, tensor<2x32x64xf32, #kf.layout<panel = 16>>
@@ -184,10 +218,9 @@ kf.kernel @float8(%x: tensor<1x64xf32>, %w: tensor<96x64xf8E4M3FN, #kf.layout<pa
 
 // -----
 
-// A few rows of a number that changes: tiles of 3, 2 and 1 rows, each of which
-// sums up a group after the other, so that registers hold more rows; a step
-// prefetches its share of a panel of both groups. The lower ones have as many
-// sums as the highest.
+// Even tiles of 3, 2 and 1 rows, each of which sums up a group after the other,
+// so that registers hold more rows; a step prefetches its share of a panel of
+// both groups. The lower ones have as many sums as the highest.
 // CHECK-LABEL: func.func @few_gated(
 // CHECK-SAME:    %{{.*}}: memref<?x64xf32>, %[[W:.*]]: memref<3x2x64x16xf32>, %[[R:.*]]: memref<?x48xf32>
 // CHECK:         %[[LARGER:.*]] = arith.remui %[[ROWS:.*]], %[[TILES:.*]] :
@@ -217,6 +250,25 @@ kf.kernel @float8(%x: tensor<1x64xf32>, %w: tensor<96x64xf8E4M3FN, #kf.layout<pa
 // CHECK-NOT:         vector.store
 // CHECK:         return
 kf.kernel @few_gated(%x: tensor<?x64xf32>, %w: tensor<2x48x64xf32, #kf.layout<panel = 16>>)
+    -> tensor<?x48xf32>
+    attributes {schedule = #kf.vector<workgroup = [16, 48], tile = [3, 16], lanes = 8, row_tiles = even, groups = in_turn>} {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<?x64xf32>, tensor<2x48x64xf32, #kf.layout<panel = 16>>
+  kf.yield %0 : tensor<?x48xf32>
+}
+
+// -----
+
+// Whole tiles of the same rows: those that are left make tiles of 2 and 1.
+// CHECK-LABEL: func.func @few_whole(
+// CHECK:         scf.for %{{.*}} = %c0 to %c3
+// CHECK:           %[[WHOLE:.*]] = arith.divui %[[ROWS:.*]], %c3
+// CHECK:           scf.for %{{.*}} = %c0 to %[[WHOLE]]
+// CHECK:           %[[FIRST:.*]] = arith.muli %[[WHOLE]], %c3
+// CHECK:           %[[LEFT:.*]] = arith.subi %[[ROWS]], %[[FIRST]]
+// CHECK:           arith.andi %[[LEFT]], %c2
+// CHECK:           arith.andi %[[LEFT]], %c1
+// CHECK:         return
+kf.kernel @few_whole(%x: tensor<?x64xf32>, %w: tensor<2x48x64xf32, #kf.layout<panel = 16>>)
     -> tensor<?x48xf32>
     attributes {schedule = #kf.vector<workgroup = [16, 48], tile = [3, 16], lanes = 8>} {
   %0 = kf.matmul %x, %w glu(silu) : tensor<?x64xf32>, tensor<2x48x64xf32, #kf.layout<panel = 16>>

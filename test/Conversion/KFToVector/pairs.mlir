@@ -58,7 +58,7 @@ kf.kernel @few(%x: tensor<4x38xf32>, %w: tensor<64x38xbf16, #kf.layout<panel = 3
 // CHECK:             scf.yield
 kf.kernel @unpacked(%x: tensor<?x64xbf16>, %w: tensor<64x64xbf16, #kf.layout<panel = 32, interleave = 16>>)
     -> tensor<?x64xf32>
-    attributes {schedule = #kf.vector<workgroup = [32, 64], tile = [2, 32], lanes = 16, unroll = 2, dot = bf16_pairs>} {
+    attributes {schedule = #kf.vector<workgroup = [32, 64], tile = [2, 32], lanes = 16, unroll = 2, dot = bf16_pairs, panels = unpacked>} {
   %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<64x64xbf16, #kf.layout<panel = 32, interleave = 16>>
   kf.yield %0 : tensor<?x64xf32>
 }

@@ -20,7 +20,7 @@
 // LONG:   schedule = #kf.vector<workgroup = [96, 32], tile = [32, 32], reduction = 2048, lanes = 16, dot = bf16>
 // The same layout of the weight.
 // FEW:    !kf.quant<q4_0>, #kf.layout<panel = 32>>
-// FEW:    schedule = #kf.vector<{{.*}}dot = i8>
+// FEW:    schedule = #kf.vector<{{.*}}dot = i8, row_tiles = even>
 
 // CODE:         ldtilecfg
 // CODE:         tilezero

@@ -9,7 +9,7 @@
 
 // 32 registers hold the sums of both groups, of 7 rows. 16 hold those of 6 rows of
 // one group: gate first, and then up.
-// FEW:   kf.kernel @gated({{.*}} tile = [6, 16], lanes = 8, unroll = 8>
+// FEW:   kf.kernel @gated({{.*}} tile = [6, 16], lanes = 8, unroll = 8, panels = unpacked, groups = in_turn>
 // TURNS: func.func @gated
 // TURNS:   scf.for {{.*}} iter_args(
 // TURNS-COUNT-96: vector.fma
@@ -18,7 +18,7 @@
 // TURNS-COUNT-96: vector.fma
 // TURNS-NOT:      vector.fma
 // TURNS:   scf.yield
-// MANY:  kf.kernel @gated({{.*}} tile = [7, 32], lanes = 16, unroll = 8>
+// MANY:  kf.kernel @gated({{.*}} tile = [7, 32], lanes = 16, unroll = 8, panels = unpacked>
 // ONCE:  func.func @gated
 // ONCE:    scf.for {{.*}} iter_args(
 // ONCE-COUNT-224: vector.fma

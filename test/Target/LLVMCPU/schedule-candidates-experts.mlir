@@ -3,10 +3,10 @@
 // Rows of an expert at a time (32 of each, if all are chosen alike), heights of
 // tiles, and columns; a workgroup has all experts.
 // CHECK:     kernel @many, up to 512 rows: {{[0-9]+}} candidates
-// CHECK-DAG: #kf.vector<workgroup = [512, 0, 96], tile = [7, 32, 133], lanes = 16, unroll = 8> (default)
-// CHECK-DAG: #kf.vector<workgroup = [512, 0, 96], tile = [7, 32, 70], lanes = 16, unroll = 8>
-// CHECK-DAG: #kf.vector<workgroup = [512, 0, 96], tile = [7, 32, 266], lanes = 16, unroll = 8>
-// CHECK-DAG: #kf.vector<workgroup = [512, 0, 384], tile = [4, 32, 136], lanes = 16, unroll = 8>
+// CHECK-DAG: #kf.vector<workgroup = [512, 0, 96], tile = [7, 32, 133], lanes = 16, unroll = 8, panels = unpacked> (default)
+// CHECK-DAG: #kf.vector<workgroup = [512, 0, 96], tile = [7, 32, 70], lanes = 16, unroll = 8, panels = unpacked>
+// CHECK-DAG: #kf.vector<workgroup = [512, 0, 96], tile = [7, 32, 266], lanes = 16, unroll = 8, panels = unpacked>
+// CHECK-DAG: #kf.vector<workgroup = [512, 0, 384], tile = [4, 32, 136], lanes = 16, unroll = 8, panels = unpacked>
 // CHECK-NOT: workgroup = [{{[0-9]+}}, 1,
 kf.kernel @many(%x: tensor<?x2048xf32>, %e: tensor<?x8xi32>, %w: tensor<2x128x768x2048xbf16>) -> tensor<?x8x768xf32> {
   %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<?x2048xf32>, tensor<?x8xi32>, tensor<2x128x768x2048xbf16>

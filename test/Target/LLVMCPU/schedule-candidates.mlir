@@ -31,13 +31,49 @@ kf.kernel @decode(%x: tensor<1x256xf32>, %w: tensor<768x256xbf16>) -> tensor<1x7
 // The same of gate and up, which are summed up in turn; with 16 registers, too,
 // nothing is predicted to be much faster than the default.
 // CHECK-LABEL: kernel @gated
-// CHECK-DAG:     s #kf.vector<{{.*}}tile = [1, 32], lanes = 16, unroll = 8, accumulators = 8>
+// CHECK-DAG:     s #kf.vector<{{.*}}tile = [1, 32], lanes = 16, unroll = 8, accumulators = 8, groups = in_turn>
 // FEW-REGISTERS-LABEL: kernel @gated
 // FEW-REGISTERS-NEXT:    s #kf.vector<
-// FEW-REGISTERS-NEXT:    s #kf.vector<{{.*}}unroll = 4, accumulators = 4> (default)
+// FEW-REGISTERS-NEXT:    s #kf.vector<{{.*}}unroll = 4, accumulators = 4, groups = in_turn> (default)
 kf.kernel @gated(%x: tensor<1x2048xf32>, %w: tensor<2x5632x2048xbf16>) -> tensor<1x5632xf32> {
   %0 = kf.matmul %x, %w glu(silu) : tensor<1x2048xf32>, tensor<2x5632x2048xbf16>
   kf.yield %0 : tensor<1x5632xf32>
+}
+
+// -----
+
+// Both orders of groups; of a few rows of any number, all that tiles can share.
+// CHECK-LABEL: kernel @few
+// CHECK-DAG:     s #kf.vector<workgroup = [24, {{[0-9]+}}], tile = [12, 32], lanes = 16, unroll = 8, row_tiles = even, groups = in_turn> (default)
+// CHECK-DAG:     s #kf.vector<workgroup = [24, {{[0-9]+}}], tile = [12, 32], lanes = 16, unroll = 8, row_tiles = even>
+// CHECK-DAG:     s #kf.vector<workgroup = [24, {{[0-9]+}}], tile = [12, 32], lanes = 16, unroll = 8>
+// CHECK-DAG:     s #kf.vector<workgroup = [24, {{[0-9]+}}], tile = [12, 32], lanes = 16, unroll = 8, panels = unpacked>
+// CHECK-DAG:     s #kf.vector<workgroup = [24, {{[0-9]+}}], tile = [12, 32], lanes = 16, unroll = 8, panels = unpacked, groups = in_turn>
+kf.program @few_rows(%x: tensor<?x256xf32>) -> tensor<?x768xf32> attributes {max_tokens = 24 : i64} {
+  %w = kf.weight ["a", "b"] : tensor<2x768x256xbf16>
+  %0 = kf.dispatch @few(%x, %w) : (tensor<?x256xf32>, tensor<2x768x256xbf16>) -> tensor<?x768xf32>
+  kf.yield %0 : tensor<?x768xf32>
+}
+kf.kernel @few(%x: tensor<?x256xf32>, %w: tensor<2x768x256xbf16>) -> tensor<?x768xf32> {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<?x256xf32>, tensor<2x768x256xbf16>
+  kf.yield %0 : tensor<?x768xf32>
+}
+
+// -----
+
+// VNNI-LABEL: kernel @few_blocks
+// VNNI-DAG:     tile = [8, 32], lanes = 16, dot = i8, panels = shared, row_tiles = even> (default)
+// VNNI-DAG:     tile = [8, 32], lanes = 16, dot = i8, row_tiles = even>
+// VNNI-DAG:     tile = [8, 32], lanes = 16, dot = i8>
+// VNNI-DAG:     tile = [8, 32], lanes = 16, dot = i8, panels = unpacked>
+kf.program @few_rows(%x: tensor<?x512xf32>) -> tensor<?x512xf32> attributes {max_tokens = 24 : i64} {
+  %w = kf.weight ["w"] : tensor<512x512x!kf.quant<q4_0>>
+  %0 = kf.dispatch @few_blocks(%x, %w) : (tensor<?x512xf32>, tensor<512x512x!kf.quant<q4_0>>) -> tensor<?x512xf32>
+  kf.yield %0 : tensor<?x512xf32>
+}
+kf.kernel @few_blocks(%x: tensor<?x512xf32>, %w: tensor<512x512x!kf.quant<q4_0>>) -> tensor<?x512xf32> {
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<512x512x!kf.quant<q4_0>>
+  kf.yield %0 : tensor<?x512xf32>
 }
 
 // -----

@@ -13,26 +13,26 @@
 // With products of bytes rows of x are rounded to 8 bits; sums of integers take registers
 // beside those of floats, so the register tile has fewer rows.
 // CHECK-LABEL: kf.kernel @many(
-// CHECK-SAME:    tile = [8, 32], lanes = 16, dot = i8>
+// CHECK-SAME:    workgroup = [32, 192], tile = [8, 32], lanes = 16, dot = i8, panels = unpacked>
 // AVX2-LABEL:  kf.kernel @many(
-// AVX2-SAME:     tile = [2, 16], lanes = 8, dot = i8>
+// AVX2-SAME:     workgroup = [8, 512], tile = [2, 16], lanes = 8, dot = i8>
 // FLOAT-LABEL: kf.kernel @many(
-// FLOAT-SAME:    tile = [10, 32], lanes = 16>
+// FLOAT-SAME:    tile = [10, 32], lanes = 16, panels = unpacked>
 // NEON-LABEL:  kf.kernel @many(
-// NEON-SAME:     tile = [8, 8], lanes = 4, dot = i8>
+// NEON-SAME:     tile = [8, 8], lanes = 4, dot = i8, panels = unpacked>
 kf.kernel @many(%x: tensor<96x512xf32>, %w: tensor<512x512x!kf.quant<q4_0>>) -> tensor<96x512xf32> {
   %0 = kf.matmul %x, %w : tensor<96x512xf32>, tensor<512x512x!kf.quant<q4_0>>
   kf.yield %0 : tensor<96x512xf32>
 }
 
-// A few rows, of any number: with 16 registers tiles share what is taken apart of
-// a panel, and have 5 rows, for the sums of blocks wait in memory.
+// A few rows, of any number, are divided evenly: with 16 registers tiles share what
+// is taken apart of a panel, and have 5 rows, for the sums of blocks wait in memory.
 // CHECK-LABEL: kf.kernel @any_few(
-// CHECK-SAME:    tile = [8, 32], lanes = 16, dot = i8>
+// CHECK-SAME:    tile = [8, 32], lanes = 16, dot = i8, row_tiles = even>
 // AVX2-LABEL:  kf.kernel @any_few(
-// AVX2-SAME:     workgroup = [20, {{[0-9]+}}], tile = [5, 16], lanes = 8, dot = i8>
+// AVX2-SAME:     workgroup = [20, {{[0-9]+}}], tile = [5, 16], lanes = 8, dot = i8, panels = shared, row_tiles = even>
 // NEON-LABEL:  kf.kernel @any_few(
-// NEON-SAME:     tile = [8, 8], lanes = 4, dot = i8>
+// NEON-SAME:     tile = [8, 8], lanes = 4, dot = i8, row_tiles = even>
 kf.program @few(%x: tensor<?x512xf32>) -> tensor<?x512xf32> attributes {max_tokens = 16 : i64} {
   %w = kf.weight ["w"] : tensor<512x512x!kf.quant<q4_0>>
   %0 = kf.dispatch @any_few(%x, %w) : (tensor<?x512xf32>, tensor<512x512x!kf.quant<q4_0>>) -> tensor<?x512xf32>
@@ -43,15 +43,16 @@ kf.kernel @any_few(%x: tensor<?x512xf32>, %w: tensor<512x512x!kf.quant<q4_0>>) -
   kf.yield %0 : tensor<?x512xf32>
 }
 
-// Of many rows of any number, workgroups have as many as share it: 12 tiles.
+// Of many rows of any number, workgroups have as many as share it: 12 tiles. Higher
+// ones, and those of more rows, find it unpacked.
 // CHECK-LABEL: kf.kernel @any_many(
-// CHECK-SAME:    tile = [8, 32], lanes = 16, dot = i8>
+// CHECK-SAME:    tile = [8, 32], lanes = 16, dot = i8, panels = unpacked>
 // ALONE-LABEL: kf.kernel @any_many(
-// ALONE-SAME:    workgroup = [512, 512], tile = [8, 32], lanes = 16, dot = i8>
+// ALONE-SAME:    workgroup = [512, 512], tile = [8, 32], lanes = 16, dot = i8, panels = unpacked>
 // AVX2-ALONE-LABEL: kf.kernel @any_many(
-// AVX2-ALONE-SAME:    workgroup = [60, 512], tile = [5, 16], lanes = 8, dot = i8>
+// AVX2-ALONE-SAME:    workgroup = [60, 512], tile = [5, 16], lanes = 8, dot = i8, panels = shared, row_tiles = even>
 // NEON-LABEL:  kf.kernel @any_many(
-// NEON-SAME:     tile = [8, 8], lanes = 4, dot = i8>
+// NEON-SAME:     tile = [8, 8], lanes = 4, dot = i8, panels = unpacked>
 kf.program @many_rows(%x: tensor<?x512xf32>) -> tensor<?x512xf32> attributes {max_tokens = 512 : i64} {
   %w = kf.weight ["w"] : tensor<512x512x!kf.quant<q4_0>>
   %0 = kf.dispatch @any_many(%x, %w) : (tensor<?x512xf32>, tensor<512x512x!kf.quant<q4_0>>) -> tensor<?x512xf32>
@@ -66,11 +67,11 @@ kf.kernel @any_many(%x: tensor<?x512xf32>, %w: tensor<512x512x!kf.quant<q4_0>>) 
 // of few rows is little beside the others. Alone, a worker takes 128 rows of 1 MiB
 // together with the last tile.
 // CHECK-LABEL: kf.kernel @short_blocks(
-// CHECK-SAME:    tile = [7, 32], lanes = 16, dot = i8>
+// CHECK-SAME:    workgroup = [28, 256], tile = [7, 32], lanes = 16, dot = i8>
 // ALONE-LABEL: kf.kernel @short_blocks(
 // ALONE-SAME:    workgroup = [133, 512], tile = [7, 32]
 // CHECK-LABEL: kf.kernel @short_blocks_of_few(
-// CHECK-SAME:    tile = [8, 32], lanes = 16, dot = i8>
+// CHECK-SAME:    tile = [8, 32], lanes = 16, dot = i8, panels = unpacked>
 kf.kernel @short_blocks(%x: tensor<128x8192xf32>, %w: tensor<512x8192x!kf.quant<q6_k>>) -> tensor<128x512xf32> {
   %0 = kf.matmul %x, %w : tensor<128x8192xf32>, tensor<512x8192x!kf.quant<q6_k>>
   kf.yield %0 : tensor<128x512xf32>

@@ -4,7 +4,7 @@
 
 // Of one token, a workgroup has columns of one expert.
 // CHECK-LABEL: kf.kernel @one(
-// CHECK-SAME:    schedule = #kf.vector<workgroup = [1, 1, 192], tile = [1, 32, 1], lanes = 16, unroll = 4, accumulators = 4>
+// CHECK-SAME:    schedule = #kf.vector<workgroup = [1, 1, 192], tile = [1, 32, 1], lanes = 16, unroll = 4, accumulators = 4, groups = in_turn>
 kf.kernel @one(%x: tensor<1x2048xf32>, %e: tensor<1x8xi32>, %w: tensor<2x128x768x2048xf32>) -> tensor<1x8x768xf32> {
   %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<1x2048xf32>, tensor<1x8xi32>, tensor<2x128x768x2048xf32>
   kf.yield %0 : tensor<1x8x768xf32>
@@ -23,7 +23,7 @@ kf.kernel @many(%x: tensor<?x2048xf32>, %e: tensor<?x8xi32>, %w: tensor<2x128x76
 }
 
 // CHECK-LABEL: kf.kernel @blocks(
-// CHECK-SAME:    schedule = #kf.vector<workgroup = [512, 0, 64], tile = [8, 32, 128], lanes = 16, dot = i8>
+// CHECK-SAME:    schedule = #kf.vector<workgroup = [512, 0, 64], tile = [8, 32, 128], lanes = 16, dot = i8, panels = unpacked>
 kf.kernel @blocks(%x: tensor<?x8x768xf32>, %e: tensor<?x8xi32>, %w: tensor<1x128x2048x768x!kf.quant<q4_0>>) -> tensor<?x8x2048xf32> {
   %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x8x768xf32>, tensor<?x8xi32>, tensor<1x128x2048x768x!kf.quant<q4_0>>
   kf.yield %0 : tensor<?x8x2048xf32>
@@ -39,9 +39,9 @@ kf.kernel @tokens(%x: tensor<1000000x8xf32>, %e: tensor<1000000x17xi32>, %w: ten
 
 // Where columns are few, as the lines of an adapter are, workers share the tokens.
 // WIDE-LABEL: kf.kernel @adapters(
-// WIDE-SAME:    schedule = #kf.vector<workgroup = [2, 0, 32], tile = [14, 32, 14]
+// WIDE-SAME:    schedule = #kf.vector<workgroup = [2, 0, 32], tile = [14, 32, 14], lanes = 16, unroll = 8, row_tiles = even>
 // CHECK-LABEL: kf.kernel @adapters(
-// CHECK-SAME:    schedule = #kf.vector<workgroup = [16, 0, 32], tile = [14, 32, 28]
+// CHECK-SAME:    schedule = #kf.vector<workgroup = [16, 0, 32], tile = [14, 32, 28], lanes = 16, unroll = 8, row_tiles = even>
 kf.kernel @adapters(%x: tensor<?x2048xf32>, %e: tensor<?x1xi32>, %w: tensor<1x9x16x2048xbf16>) -> tensor<?x1x16xf32> {
   %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x2048xf32>, tensor<?x1xi32>, tensor<1x9x16x2048xbf16>
   kf.yield %0 : tensor<?x1x16xf32>

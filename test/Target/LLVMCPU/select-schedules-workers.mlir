@@ -40,7 +40,7 @@ kf.kernel @few_rows(%x: tensor<16x2048xf32>, %w: tensor<2048x2048x!kf.quant<q4_0
 
 // Fewer rows, where columns are few: each group makes its rows ready.
 // CHECK-LABEL:   kf.kernel @few_columns(
-// CHECK-SAME:      workgroup = [518, 768], tile = [14, 32], lanes = 16, unroll = 8>
+// CHECK-SAME:      workgroup = [518, 768], tile = [14, 32], lanes = 16, unroll = 8, panels = unpacked>
 // UNKNOWN-LABEL: kf.kernel @few_columns(
 // UNKNOWN-SAME:    workgroup = [56, 192], tile = [14, 32]
 kf.kernel @few_columns(%x: tensor<512x256xf32>, %w: tensor<768x256xbf16>) -> tensor<512x768xf32> {

@@ -12,11 +12,12 @@ kf.kernel @given(%x: tensor<?x256xf32>, %w: tensor<768x256xbf16>) -> tensor<?x76
   kf.yield %0 : tensor<?x768xf32>
 }
 
-// Many rows: the register tile fills the registers.
+// Many rows: the register tile fills the registers, and four of them share what a
+// panel is unpacked to.
 // CHECK-LABEL: kf.kernel @prefill(
-// CHECK-SAME:    tile = [14, 32], lanes = 16, unroll = 8>
+// CHECK-SAME:    workgroup = [56, 192], tile = [14, 32], lanes = 16, unroll = 8, panels = unpacked>
 // AVX2-LABEL:  kf.kernel @prefill(
-// AVX2-SAME:     tile = [6, 16], lanes = 8, unroll = 8>
+// AVX2-SAME:     tile = [6, 16], lanes = 8, unroll = 8, panels = unpacked>
 kf.kernel @prefill(%x: tensor<?x256xf32>, %w: tensor<768x256xbf16>) -> tensor<?x768xf32> {
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<768x256xbf16>
   kf.yield %0 : tensor<?x768xf32>
@@ -30,9 +31,10 @@ kf.kernel @decode(%x: tensor<1x256xf32>, %w: tensor<768x256xbf16>) -> tensor<1x7
   kf.yield %0 : tensor<1x768xf32>
 }
 
-// The rows of a dynamic x are those of the programs that dispatch the kernel.
+// The rows of a dynamic x are those of the programs that dispatch the kernel, or
+// fewer, which are divided evenly.
 // CHECK-LABEL: kf.kernel @three_rows(
-// CHECK-SAME:    tile = [3, 32]
+// CHECK-SAME:    tile = [3, 32], lanes = 16, unroll = 4, row_tiles = even>
 kf.kernel @three_rows(%x: tensor<?x256xf32>, %w: tensor<768x256xbf16>) -> tensor<?x768xf32> {
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<768x256xbf16>
   kf.yield %0 : tensor<?x768xf32>
@@ -44,15 +46,18 @@ kf.program @three_tokens(%x: tensor<?x256xf32>) -> tensor<?x768xf32>
   kf.yield %0 : tensor<?x768xf32>
 }
 
-// A gated product has two sums for each output.
+// A gated product has two sums for each output, which 16 registers hold one after
+// the other.
 // CHECK-LABEL: kf.kernel @gated(
-// CHECK-SAME:    tile = [7, 32], lanes = 16
+// CHECK-SAME:    tile = [7, 32], lanes = 16, unroll = 8, panels = unpacked>
+// AVX2-LABEL:  kf.kernel @gated(
+// AVX2-SAME:     tile = [6, 16], lanes = 8, unroll = 8, panels = unpacked, groups = in_turn>
 kf.kernel @gated(%x: tensor<?x256xf32>, %w: tensor<2x704x256xbf16>) -> tensor<?x704xf32> {
   %0 = kf.matmul %x, %w glu(silu) : tensor<?x256xf32>, tensor<2x704x256xbf16>
   kf.yield %0 : tensor<?x704xf32>
 }
 
-// A short odd reduction is not unrolled.
+// A short odd reduction is not unrolled, and f32 not unpacked.
 // CHECK-LABEL: kf.kernel @odd(
 // CHECK-SAME:    tile = [14, 32], lanes = 16>
 kf.kernel @odd(%x: tensor<?x37xf32>, %w: tensor<45x37xf32>) -> tensor<?x45xf32> {
@@ -144,9 +149,9 @@ kf.kernel @number(%x: tensor<f32>) -> tensor<f32> {
 
 // A packed weight has its panels, and a panel is packed by one workgroup.
 // CHECK-LABEL: kf.kernel @packed(
-// CHECK-SAME:    tile = [9, 48], lanes = 16, unroll = 8>
+// CHECK-SAME:    tile = [9, 48], lanes = 16, unroll = 8, panels = unpacked>
 // AVX2-LABEL:  kf.kernel @packed(
-// AVX2-SAME:     tile = [2, 48], lanes = 8, unroll = 8>
+// AVX2-SAME:     tile = [2, 48], lanes = 8, unroll = 8, panels = unpacked>
 kf.kernel @packed(%x: tensor<?x256xf32>, %w: tensor<768x256xbf16, #kf.layout<panel = 48>>) -> tensor<?x768xf32> {
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<768x256xbf16, #kf.layout<panel = 48>>
   kf.yield %0 : tensor<?x768xf32>

@@ -56,11 +56,11 @@ static void checkThreads(FieldChecks &checks, ArrayRef<int64_t> threads) {
   checks.inRange("threads", threads, 1, maxTile);
 }
 
-LogicalResult
-VectorScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                           ArrayRef<int64_t> workgroup, ArrayRef<int64_t> tile,
-                           int64_t reduction, int64_t lanes, int64_t unroll,
-                           int64_t accumulators, DotKind, PrefetchKind) {
+LogicalResult VectorScheduleAttr::verify(
+    function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> workgroup,
+    ArrayRef<int64_t> tile, int64_t reduction, int64_t lanes, int64_t unroll,
+    int64_t accumulators, DotKind dot, PrefetchKind, PanelUse panels,
+    RowDivision rowTiles, GroupOrder groups) {
   FieldChecks checks(emitError);
   checks.inRange("workgroup", workgroup, 0, maxSize);
   checks.inRange("tile", tile, 1, maxTile);
@@ -71,6 +71,21 @@ VectorScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                    accumulators <= unroll,
                "needs 1 <= accumulators <= unroll <= 64, found accumulators " +
                    Twine(accumulators) + ", unroll " + Twine(unroll));
+  const bool isOfBytes = dot == DotKind::I8 || dot == DotKind::S8;
+  const bool isEven = rowTiles == RowDivision::Even;
+  checks.check(dot != DotKind::BF16 || (panels == PanelUse::Apart && !isEven),
+               "panels and row_tiles are not for dot = bf16, which unpacks "
+               "panels for whole tiles");
+  checks.check(!isEven || tile.empty() || tile[0] > 1,
+               "row_tiles = even needs a tile of two rows or more, found 1");
+  checks.check(panels != PanelUse::Shared || (isOfBytes && isEven),
+               "panels = shared needs dot = i8 or s8 and row_tiles = even");
+  checks.check(panels != PanelUse::Unpacked || !isEven,
+               "panels = unpacked needs row_tiles = whole");
+  checks.check(groups == GroupOrder::Together || dot == DotKind::F32 ||
+                   dot == DotKind::BF16Pairs,
+               "groups is for dot = f32 and bf16_pairs; dot = " +
+                   stringifyDotKind(dot) + " takes them in turn");
   return checks.result();
 }
 

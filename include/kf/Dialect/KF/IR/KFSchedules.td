@@ -8,7 +8,8 @@
 //
 // One attribute for each algorithm, with the fields that its emitter obeys and
 // no others. Policy writes it (a target, the tuner, a person), passes obey it,
-// and the target's check rejects what it cannot run.
+// and the target's check rejects what it cannot run. Where a text that was
+// measured would mean other code, kScheduleVersion (KernelKey.h) is raised.
 //
 //===----------------------------------------------------------------------===//
 
@@ -50,6 +51,20 @@ def KF_PrefetchKind : KF_I32Enum<"PrefetchKind", "how lines are prefetched",
                                   I32EnumAttrCase<"Once", 1, "once">,
                                   I32EnumAttrCase<"Hardware", 2, "hardware">]>;
 
+def KF_PanelUse : KF_I32Enum<"PanelUse", "how register tiles take a panel",
+                             [I32EnumAttrCase<"Apart", 0, "apart">,
+                              I32EnumAttrCase<"Unpacked", 1, "unpacked">,
+                              I32EnumAttrCase<"Shared", 2, "shared">]>;
+
+def KF_RowDivision
+    : KF_I32Enum<"RowDivision", "how rows become register tiles",
+                 [I32EnumAttrCase<"Whole", 0, "whole">,
+                  I32EnumAttrCase<"Even", 1, "even">]>;
+
+def KF_GroupOrder : KF_I32Enum<"GroupOrder", "when groups are summed up",
+                               [I32EnumAttrCase<"Together", 0, "together">,
+                                I32EnumAttrCase<"InTurn", 1, "in_turn">]>;
+
 def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
   let summary = "vector code for one thread a workgroup (CPUs)";
   let description = [{
@@ -78,11 +93,25 @@ def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
       `twice`, early into the second-level cache and later into the nearest,
       `once`, into the nearest, or by the CPU's own prefetchers alone
       (`hardware`).
+    - `panels`: how register tiles of a matmul take a panel of the weight.
+      `apart`, each converts what it multiplies for itself; `unpacked`, the panel
+      is converted once for all of them, into scratch, where the weight is not
+      f32; `shared`, of 8-bit products with `row_tiles = even`, all of them are
+      multiplied with 32 elements of K, which the first one takes apart, before
+      the next are read.
+    - `row_tiles`: how a matmul's rows become register tiles. `whole`, of as many
+      rows as `tile` says, and those that are left make smaller ones; `even`, as
+      few tiles as there can be, of which some have one row more than the others.
+    - `groups`: of a matmul with `glu` in `f32` or `bf16_pairs`: whether a
+      register tile has the sums of gate and up `together`, and reads x once, or
+      `in_turn`, with registers for one at a time. Other products take them in
+      turn.
 
     Register tiles are at most 65536, other sizes 2^31 - 1.
 
     ```mlir
-    #kf.vector<workgroup = [56, 128], tile = [14, 32], lanes = 16, unroll = 4>
+    #kf.vector<workgroup = [56, 128], tile = [14, 32], lanes = 16, unroll = 4, panels = unpacked>
+    #kf.vector<workgroup = [16, 128], tile = [5, 32], lanes = 16, dot = i8, panels = shared, row_tiles = even>
     ```
   }];
   let parameters = (ins KF_Sizes:$workgroup, KF_Sizes:$tile,
@@ -93,7 +122,13 @@ def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
       DefaultValuedParameter<"::mlir::kf::DotKind",
                              "::mlir::kf::DotKind::F32">:$dot,
       DefaultValuedParameter<"::mlir::kf::PrefetchKind",
-                             "::mlir::kf::PrefetchKind::Twice">:$prefetch);
+                             "::mlir::kf::PrefetchKind::Twice">:$prefetch,
+      DefaultValuedParameter<"::mlir::kf::PanelUse",
+                             "::mlir::kf::PanelUse::Apart">:$panels,
+      DefaultValuedParameter<"::mlir::kf::RowDivision",
+                             "::mlir::kf::RowDivision::Whole">:$row_tiles,
+      DefaultValuedParameter<"::mlir::kf::GroupOrder",
+                             "::mlir::kf::GroupOrder::Together">:$groups);
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{
     ::llvm::ArrayRef<int64_t> getThreads() const { return {}; }
