@@ -21,9 +21,6 @@ Result<CompilerOptions> kf::compilerOptionsFor(const CompileChoice &choice,
                                                Observer *observer) try {
   CompilerOptions compiler;
   compiler.target = targetFor(device, choice.targetCpu);
-  compiler.cacheType = choice.cacheType.empty()
-                           ? defaultCacheType(device.name())
-                           : choice.cacheType;
   compiler.activationType = choice.activationType;
   compiler.targetCpu = choice.targetCpu;
   compiler.workers = device.workers();
@@ -34,6 +31,10 @@ Result<CompilerOptions> kf::compilerOptionsFor(const CompileChoice &choice,
       observer->onWarning(line);
     };
   KF_RETURN_IF_ERROR(checkRunsOnHost(compiler));
+  compiler.cacheType = choice.cacheType;
+  if (choice.cacheType.empty()) {
+    KF_ASSIGN_OR_RETURN(compiler.cacheType, defaultCacheType(compiler));
+  }
   KF_RETURN_IF_ERROR(loadMeasuredSchedules(choice.tuningFile, compiler));
   return compiler;
 } catch (...) {

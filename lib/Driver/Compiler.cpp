@@ -189,6 +189,19 @@ Result<TuningScope> kf::tuningScopeOf(const CompilerOptions &options) {
   return std::move(*scope);
 }
 
+Result<bool> kf::isInterpreted(const CompilerOptions &options) {
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
+  llvm::Expected<bool> found = mlir::kf::isInterpreted(convert(options));
+  if (!found)
+    return statusOf(found.takeError());
+  return *found;
+}
+
+Result<std::string> kf::defaultCacheType(const CompilerOptions &options) {
+  KF_ASSIGN_OR_RETURN(const bool interprets, isInterpreted(options));
+  return std::string(interprets ? "f32" : "f16");
+}
+
 Result<std::string> kf::measuredMachineOf(const std::string &target) {
   const NoBadAlloc guard(errorHandlers.onOutOfMemory);
   mlir::DialectRegistry registry;

@@ -82,27 +82,25 @@ Status warnOfOtherThreads(const CompilerOptions &options) {
 
 Status kf::loadMeasuredSchedules(const std::optional<std::string> &file,
                                  CompilerOptions &options) {
-  // The reference has no schedules.
-  if (file == "none" || options.target == "reference")
+  if (file == "none")
     return Status();
-  if (file) {
-    Result<TuningDatabase> database = TuningDatabase::loadExisting(*file);
-    if (!database.ok())
-      return database.status().in("--tuning-db");
-    options.tuning = std::make_shared<const TuningDatabase>(database.take());
-    options.tuningFile = *file;
-    return warnOfOtherThreads(options);
-  }
-  const Result<std::string> path = TuningDatabase::defaultPath();
+  const Result<std::string> path =
+      file ? Result<std::string>(*file) : TuningDatabase::defaultPath();
   if (!path.ok()) // nor is there a cache, which is warned of
     return Status();
-  Result<TuningDatabase> database = TuningDatabase::load(*path);
+  Result<TuningDatabase> database =
+      file ? TuningDatabase::loadExisting(*path) : TuningDatabase::load(*path);
+  if (!file && database.ok() && database->size() == 0)
+    return Status();
+  KF_ASSIGN_OR_RETURN(const bool hasNoSchedules, isInterpreted(options));
+  if (hasNoSchedules)
+    return Status();
+  if (!database.ok() && file)
+    return database.status().in("--tuning-db");
   if (!database.ok()) {
     warn(options, database.message() + "; going on without measured schedules");
     return Status();
   }
-  if (database->size() == 0)
-    return Status();
   options.tuning = std::make_shared<const TuningDatabase>(database.take());
   options.tuningFile = *path;
   return warnOfOtherThreads(options);

@@ -172,6 +172,13 @@ mlir::kf::tuningScopeOf(const CompileOptions &options) {
       });
 }
 
+llvm::Expected<bool> mlir::kf::isInterpreted(const CompileOptions &options) {
+  return withTarget(options,
+                    [](TargetAttrInterface target) -> llvm::Expected<bool> {
+                      return target.isInterpreted();
+                    });
+}
+
 llvm::Error mlir::kf::checkRunsOnHost(const CompileOptions &options) {
   return withTarget(options, [](TargetAttrInterface target) {
     return target.checkRunsOnHost();

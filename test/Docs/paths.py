@@ -11,8 +11,8 @@ have braces (`a.{h,cpp}`) and stars. One with <...> is a pattern.
 
 Also: no two files of lib/Conversion have one name, for what two back ends do is
 not the same, each folder of KFToGPU has a first page, and nothing in
-Conversion and Transforms of lib and include/kf names a target: targets answer
-by TargetAttrInterface.
+Conversion and Transforms of lib and include/kf names a target, nor does anything
+in Driver compare one with a name: targets answer by TargetAttrInterface.
 """
 
 import fnmatch
@@ -31,6 +31,8 @@ TARGET = re.compile(
     r"\b(?:Cpu|Cuda|Reference|Vulkan)TargetAttr\b"
     r'|"(?:cpu|cuda|reference|vulkan)(?:_target)?"'
 )
+COMPARED = re.compile(r'[!=]= "(?:cpu|cuda|reference|vulkan)"')
+NAMES = {"Conversion": TARGET, "Transforms": TARGET, "Driver": COMPARED}
 SHARED = {"CMakeLists.txt", "README.md"}  # names that every folder may have
 
 
@@ -113,10 +115,10 @@ def check_conversion(source):
 def check_targets(source):
     problems = []
     for root in "lib", "include/kf":
-        for folder in "Conversion", "Transforms":
+        for folder, name in NAMES.items():
             for path in sorted((source / root / folder).rglob("*.*")):
                 for number, line in enumerate(path.read_text().splitlines(), 1):
-                    if found := TARGET.search(line):
+                    if found := name.search(line):
                         at = f"{path.relative_to(source).as_posix()}:{number}"
                         problems.append(f"{at}: it names a target: {found[0]}")
     return problems

@@ -177,9 +177,11 @@ Result<CompilerModule> openSource(const EmitOptions &options,
 }
 
 Status emit(EmitOptions &options) {
-  options.compiler.cacheType = options.cacheType.empty()
-                                   ? defaultCacheType(options.compiler.target)
-                                   : options.cacheType;
+  options.compiler.cacheType = options.cacheType;
+  if (options.cacheType.empty()) {
+    KF_ASSIGN_OR_RETURN(options.compiler.cacheType,
+                        defaultCacheType(options.compiler));
+  }
   if (options.maxTokens)
     options.compiler.maxTokens = options.maxTokens;
   options.compiler.onWarning = [](const std::string &line) {

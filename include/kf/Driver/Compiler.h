@@ -43,12 +43,6 @@ namespace kf {
 /// CompilerOptions::target.
 std::string targetFor(const Device &device, const std::string &targetCpu);
 
-/// Elements of a model's KV cache where nobody says: f16, half of f32's memory,
-/// and f32 on the reference, which rounds nothing.
-inline std::string defaultCacheType(std::string_view target) {
-  return target == "reference" ? "f32" : "f16";
-}
-
 struct CompilerOptions {
   /// A device's name, or what one reports (Device::target()).
   std::string target = "cpu";
@@ -85,6 +79,15 @@ void installCompilerErrorHandlers(const CompilerErrorHandlers &handlers);
 /// What distinguishes the programs of this compiler and `options` from others,
 /// but for measured schedules.
 Result<std::string> compilerFingerprint(const CompilerOptions &options);
+
+/// Whether what `options` are for runs ops as they are written, one by one,
+/// without schedules. Errors: a target that there is not.
+Result<bool> isInterpreted(const CompilerOptions &options);
+
+/// Elements of a model's KV cache where nobody says: f16, half of f32's memory,
+/// and f32 where ops are interpreted, which rounds nothing. Errors: as of
+/// isInterpreted().
+Result<std::string> defaultCacheType(const CompilerOptions &options);
 
 /// An error if this machine lacks what `options.targetCpu` asks for.
 Status checkRunsOnHost(const CompilerOptions &options);

@@ -66,6 +66,10 @@ llvm::Expected<std::string> fingerprint(const CompileOptions &options);
 /// database need not be there.
 llvm::Expected<::kf::TuningScope> tuningScopeOf(const CompileOptions &options);
 
+/// Whether what `options` are for runs ops as they are written, without
+/// schedules.
+llvm::Expected<bool> isInterpreted(const CompileOptions &options);
+
 /// Whether this host can run what `options` compile to; an error says what it
 /// lacks. Code for another machine can still be compiled.
 llvm::Error checkRunsOnHost(const CompileOptions &options);
