@@ -34,6 +34,14 @@ bool mlir::kf::areFewRows(int64_t rows) {
   return rows > 1 && rows < fewestUnpackedRows;
 }
 
+bool mlir::kf::hasUnknownRows(ProductOpInterface op, int64_t groupRows) {
+  auto x = cast<RankedTensorType>(op.getX().getType());
+  if (isa<ExpertMatmulOp>(op.getOperation()) || x.isDynamicDim(0))
+    return true;
+  const int64_t rows = x.getDimSize(0);
+  return groupRows != 0 && rows > groupRows && rows % groupRows != 0;
+}
+
 void mlir::kf::setSharing(VectorDraft &draft, ProductOpInterface op,
                           int64_t registers) {
   draft.panels = PanelUse::Apart;
@@ -58,7 +66,7 @@ void mlir::kf::setSharing(VectorDraft &draft, ProductOpInterface op,
   // Of many rows, the smaller tiles of those that are left are little; of a
   // number that is known, the tile's height fits them.
   const bool isEven = hasFewRows && tileRows >= fewestRowsOfEvenTile &&
-                      (hasExperts || x.isDynamicDim(0));
+                      hasUnknownRows(op, draft.workgroup[0]);
   if (isEven)
     draft.rowTiles = RowDivision::Even;
   if (isEven && isOfBytes && tiles >= fewestSharingTiles)

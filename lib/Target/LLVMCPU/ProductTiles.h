@@ -26,6 +26,11 @@ inline constexpr int64_t mostRowsOfSharingTile = 5, mostSharingRows = 64;
 /// Whether `rows` are more than one, and too few for unpacking a panel to pay.
 bool areFewRows(int64_t rows);
 
+/// Whether some number of rows that a workgroup of `op` multiplies is unknown
+/// before it runs: of experts, of a dynamic x, and of the rows that workgroups
+/// of `groupRows` (0: all) leave to the last one.
+bool hasUnknownRows(ProductOpInterface op, int64_t groupRows);
+
 /// Sets the three fields of `draft`, whose other fields are those of `op`, on a
 /// CPU with so many vector registers.
 void setSharing(VectorDraft &draft, ProductOpInterface op, int64_t registers);

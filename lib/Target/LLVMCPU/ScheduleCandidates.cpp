@@ -135,18 +135,19 @@ private:
   }
 
   /// The default, but that its groups are summed up in another order, and that
-  /// register tiles share more of a panel, or less: of a few rows of any
-  /// number. Many unpack panels that can be, and few are left of them.
+  /// register tiles share more of a panel, or less: of workgroups of at most
+  /// `mostSharingRows`, whose number is unknown. Of more, apart is not tried,
+  /// nor an unpacked panel where the default has none: where one can be, it is
+  /// unpacked by default, which pays for so many rows, and few of them are left
+  /// to smaller tiles.
   void addSharing(ProductOpInterface op) {
     const bool isOfBytes = multipliesBytes(first.dot);
     const bool hasExperts = first.tile.size() == 3;
     const int64_t rows = hasExperts ? first.tile[2] : first.workgroup[0];
     SmallVector<std::pair<PanelUse, RowDivision>> ways = {
         {first.panels, first.rowTiles}};
-    const bool isDynamic =
-        cast<RankedTensorType>(op.getX().getType()).isDynamicDim(0);
     if (first.tile[0] > 1 && rows <= mostSharingRows &&
-        (isDynamic || hasExperts)) {
+        hasUnknownRows(op, first.workgroup[0])) {
       ways.push_back({PanelUse::Apart, RowDivision::Whole});
       ways.push_back({PanelUse::Apart, RowDivision::Even});
       if (rows > first.tile[0])

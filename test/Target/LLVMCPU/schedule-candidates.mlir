@@ -5,9 +5,10 @@
 // RUN: kf-opt %s -split-input-file --kf-set-target="target=#kf.cpu_target<cpu=\"x86-64-v3\",lanes=8,workers=1>" --kf-set-layouts --kf-print-schedule-candidates -o /dev/null \
 // RUN:   | FileCheck %s --check-prefix=FEW-REGISTERS
 
-// Workgroups and register tiles of many rows; unrolling for each tile.
+// Workgroups and register tiles of many rows; unrolling for each tile. The last of
+// workgroups of 14 rows has 12.
 // CHECK-LABEL: kernel @prefill
-// CHECK-DAG:     s #kf.vector<workgroup = [14, 32], tile = [14, 32], lanes = 16, unroll = 8>
+// CHECK-DAG:     s #kf.vector<workgroup = [14, 32], tile = [14, 32], lanes = 16, unroll = 8, row_tiles = even>
 // CHECK-DAG:     s #kf.vector<workgroup = [96, 768], tile = [12, 32], lanes = 16, unroll = 2>
 // CHECK-NOT:     tile = [16, 32]
 kf.kernel @prefill(%x: tensor<96x256xf32>, %w: tensor<768x256xf32>) -> tensor<96x768xf32> {

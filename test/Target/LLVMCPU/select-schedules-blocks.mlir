@@ -64,12 +64,13 @@ kf.kernel @any_many(%x: tensor<?x512xf32>, %w: tensor<512x512x!kf.quant<q4_0>>) 
 }
 
 // Scales of sub-blocks of 16 come twice as often: a row less, where a last tile
-// of few rows is little beside the others. Alone, a worker takes 128 rows of 1 MiB
-// together with the last tile.
+// of few rows is little beside the others. Workgroups of 28 rows leave the last one
+// 16, so that all divide what they have evenly. Alone, a worker takes 128 rows of
+// 1 MiB together with the last tile.
 // CHECK-LABEL: kf.kernel @short_blocks(
-// CHECK-SAME:    workgroup = [28, 256], tile = [7, 32], lanes = 16, dot = i8>
+// CHECK-SAME:    workgroup = [28, 256], tile = [7, 32], lanes = 16, dot = i8, panels = shared, row_tiles = even>
 // ALONE-LABEL: kf.kernel @short_blocks(
-// ALONE-SAME:    workgroup = [133, 512], tile = [7, 32]
+// ALONE-SAME:    workgroup = [133, 512], tile = [7, 32], lanes = 16, dot = i8, panels = unpacked>
 // CHECK-LABEL: kf.kernel @short_blocks_of_few(
 // CHECK-SAME:    tile = [8, 32], lanes = 16, dot = i8, panels = unpacked>
 kf.kernel @short_blocks(%x: tensor<128x8192xf32>, %w: tensor<512x8192x!kf.quant<q6_k>>) -> tensor<128x512xf32> {
