@@ -22,8 +22,9 @@ inline constexpr int64_t maxTileVectors = 256;
 inline constexpr int64_t maxUnrolledProducts = 4096;
 
 /// The same of register tiles of all heights together, where rows are divided
-/// evenly. Each tile is code of its own.
-inline constexpr int64_t maxEvenProducts = 4 * maxUnrolledProducts;
+/// evenly, each of which is code of its own: tiles of five rows that share a
+/// panel, which CPUs with 16 registers have, with `maxUnrolledProducts` each.
+inline constexpr int64_t maxEvenProducts = 6 * maxUnrolledProducts;
 
 /// Bytes of scratch memory that one workgroup may take; every thread has them.
 inline constexpr int64_t maxScratchBytes = int64_t(1) << 30;

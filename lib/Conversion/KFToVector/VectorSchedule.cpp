@@ -143,12 +143,16 @@ private:
     return success();
   }
 
-  /// There is code for tiles of every height up to the tile's.
+  /// There is code for tiles of every height up to the tile's; where they share
+  /// a panel nearly as much again, for workgroups of more rows than a tile.
   LogicalResult verifyEvenTiles(int64_t products) {
-    const int64_t all = products * (schedule.getTile()[0] + 1) / 2;
+    const bool shares = schedule.getPanels() == PanelUse::Shared;
+    const int64_t all =
+        (shares ? 2 : 1) * products * (schedule.getTile()[0] + 1) / 2;
     if (all <= maxEvenProducts)
       return success();
-    return fail("row_tiles = even makes tiles of all heights, with " +
+    return fail("row_tiles = even makes tiles of all heights" +
+                Twine(shares ? ", panels = shared twice" : "") + ", with " +
                 Twine(all) + " products of vectors a step; at most " +
                 Twine(maxEvenProducts) + " are accepted");
   }
@@ -160,16 +164,35 @@ private:
         weight.getElementType().isF32())
       return fail("panels = unpacked is not for weights of f32, which are read "
                   "as they are");
-    const bool hasExperts = isa<ExpertMatmulOp>(op.getOperation());
-    const int64_t tileRows = schedule.getTile()[0];
-    int64_t rows = hasExperts ? schedule.getTile()[2] : workgroup(0);
-    if (rows == 0)
-      rows = cast<RankedTensorType>(op.getX().getType()).getDimSize(0);
+    const int64_t rows = mostRowsAtOnce(op), tileRows = schedule.getTile()[0];
     if (schedule.getPanels() == PanelUse::Shared && rows <= tileRows)
       return fail("panels = shared needs more rows of a workgroup than of a "
                   "tile, found " +
                   Twine(rows) + " and " + Twine(tileRows));
     return success();
+  }
+
+  /// Of loop `dim`, whose extent is `size`, in a workgroup.
+  int64_t mostOf(size_t dim, int64_t size) {
+    const int64_t tile = workgroup(dim);
+    if (tile == 0)
+      return size;
+    return ShapedType::isDynamic(size) ? tile : std::min(tile, size);
+  }
+
+  /// The most rows that a workgroup multiplies at a time: of one expert, or all
+  /// that it has. verifyRows() has seen that they are known.
+  int64_t mostRowsAtOnce(ProductOpInterface op) {
+    auto x = cast<RankedTensorType>(op.getX().getType());
+    const int64_t rows = mostOf(0, x.getDimSize(0));
+    if (!isa<ExpertMatmulOp>(op.getOperation()))
+      return rows;
+    auto result = cast<RankedTensorType>(op.getResult().getType());
+    const int64_t most = schedule.getTile()[2];
+    int64_t all;
+    if (llvm::MulOverflow(rows, mostOf(1, result.getDimSize(1)), all))
+      return most;
+    return std::min(most, all);
   }
 
   /// Tiles of AMX: a step of K is 32 elements, two of which share 32 bits.

@@ -148,11 +148,21 @@ kf.kernel @registers(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<pane
 
 // -----
 
-// expected-error @+1 {{convert-kf-to-vector: row_tiles = even makes tiles of all heights, with 66048 products of vectors a step; at most 16384 are accepted}}
+// expected-error @+1 {{convert-kf-to-vector: row_tiles = even makes tiles of all heights, with 66048 products of vectors a step; at most 24576 are accepted}}
 kf.kernel @even_products(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.vector<workgroup = [128, 32], tile = [128, 32], lanes = 16, unroll = 4, row_tiles = even>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// Of tiles that share a panel, there is code for workgroups of few rows and of more.
+// expected-error @+1 {{convert-kf-to-vector: row_tiles = even makes tiles of all heights, panels = shared twice, with 36864 products of vectors a step; at most 24576 are accepted}}
+kf.kernel @shared_products(%x: tensor<?x64xf32>, %w: tensor<2x128x64x!kf.quant<q4_0>, #kf.layout<panel = 128>>) -> tensor<?x128xf32>
+    attributes {schedule = #kf.vector<workgroup = [16, 128], tile = [8, 128], lanes = 16, dot = i8, panels = shared, row_tiles = even>} {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<?x64xf32>, tensor<2x128x64x!kf.quant<q4_0>, #kf.layout<panel = 128>>
+  kf.yield %0 : tensor<?x128xf32>
 }
 
 // -----
@@ -171,6 +181,25 @@ kf.kernel @shared_by_one(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>,
     attributes {schedule = #kf.vector<workgroup = [4, 32], tile = [4, 32], lanes = 16, dot = i8, panels = shared, row_tiles = even>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: panels = shared needs more rows of a workgroup than of a tile, found 4 and 4}}
+kf.kernel @shared_by_all(%x: tensor<4x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>) -> tensor<4x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [16, 32], tile = [4, 32], lanes = 16, dot = i8, panels = shared, row_tiles = even>} {
+  %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<4x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: panels = shared needs more rows of a workgroup than of a tile, found 4 and 4}}
+kf.kernel @shared_by_experts(%x: tensor<2x64xf32>, %e: tensor<2x2xi32>, %w: tensor<1x4x32x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<2x2x32xf32>
+    attributes {schedule = #kf.vector<workgroup = [8, 0, 32], tile = [4, 32, 16], lanes = 16, dot = i8, panels = shared, row_tiles = even>} {
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<2x64xf32>, tensor<2x2xi32>, tensor<1x4x32x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<2x2x32xf32>
 }
 
 // -----
