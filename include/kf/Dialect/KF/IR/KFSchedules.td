@@ -92,7 +92,10 @@ def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
     - `prefetch`: how lines of a weight that a matmul reads once are asked for:
       `twice`, early into the second-level cache and later into the nearest,
       `once`, into the nearest, or by the CPU's own prefetchers alone
-      (`hardware`).
+      (`hardware`). It does not say so where memory is not waited for: of a
+      weight that the second-level cache holds, and of workgroups with several
+      register tiles, which with `hardware` have 32 rows or more. Their lines are
+      prefetched into the nearest cache, by `hardware`, too.
     - `panels`: how register tiles of a matmul take a panel of the weight.
       `apart`, each converts what it multiplies for itself; `unpacked`, the panel
       is converted once for all of them, into scratch, where the weight is not
