@@ -94,8 +94,19 @@ template <size_t Index> SubScaleBytes readSubScales(const uint8_t *block) {
     const Words high = {top << 4, top << 2, top, top >> 2};
     sub.scales = (Bytes)((low & 0x0f0f0f0f) | (high & 0x30303030)) - 32;
   } else if constexpr (format.subScales == SubScales::TopsFirst6) {
-    for (int i = 0; i < format.subBlocks(); ++i)
-      sub.scales[i] = static_cast<uint8_t>(format.subScaleAt(block, i).scale);
+    uint16_t tops;
+    std::memcpy(&tops, bytes, 2);
+    // Two bits to a byte.
+    uint64_t high = tops;
+    high = (high | high << 24) & UINT64_C(0x000000ff000000ff);
+    high = (high | high << 12) & UINT64_C(0x000f000f000f000f);
+    high = (high | high << 6) & UINT64_C(0x0303030303030303);
+    // Halves of bytes in turn.
+    uint64_t low = word(2);
+    low = (low | low << 16) & UINT64_C(0x0000ffff0000ffff);
+    low = (low | low << 8) & UINT64_C(0x00ff00ff00ff00ff);
+    low = (low | low << 4) & UINT64_C(0x0f0f0f0f0f0f0f0f);
+    sub.scales = (Bytes)Longs{low | high << 4, 0} - 32;
   } else {
     std::memcpy(&sub.scales, bytes, format.subBlocks());
   }

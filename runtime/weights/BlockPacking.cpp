@@ -9,46 +9,24 @@
 #include "runtime/weights/BlockPacking.h"
 
 #include "runtime/weights/BlockFields.h"
+#include "runtime/weights/ReadAhead.h"
 #include "runtime/weights/StreamingCopy.h"
 
 #include <algorithm>
 #include <cassert>
 #include <cstring>
+#include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 namespace kf {
 namespace {
 
-/// Rows that are packed together: their words make whole vectors.
+/// Rows that are packed together: a vector has a word of 4 bytes of each. Twice
+/// as many, in vectors of AVX2, take as long: memory is what packing waits for.
 constexpr size_t rowsAtOnce = 4;
-
-/// The bytes that chunks of a unit hold of one row: `fields` of `bits` bits,
-/// which four bytes make a word of, in turn from the word's lowest bits up.
-/// There are `bits` words, 4 to a vector.
-template <int bits>
-std::array<Words, (bits + 3) / 4> wordsOf(const uint8_t *fields) {
-  std::array<Words, 2> in;
-  std::memcpy(in.data(), fields, PackedBlock::unit);
-  if constexpr (bits == 8) {
-    return in;
-  } else {
-    // Each word goes above the fields of the one before it.
-    auto join = [](Words words, int above) {
-      Longs pairs = (Longs)words;
-      return (Words)(pairs | pairs >> (32 - above));
-    };
-    Words words = __builtin_shufflevector(join(in[0], bits), join(in[1], bits),
-                                          0, 2, 4, 6);
-    if constexpr (bits <= 2) {
-      words = join(words, 2 * bits);
-      words = __builtin_shufflevector(words, words, 0, 2, 0, 2);
-    }
-    if constexpr (bits == 1)
-      words = join(words, 4);
-    return {words};
-  }
-}
+using RowBlocks = std::array<const uint8_t *, rowsAtOnce>;
 
 /// Rows that are packed together, among those of the panel: `rowsAtOnce`, or,
 /// unless it is full, the fewer at the panel's end.
@@ -65,28 +43,97 @@ template <bool isFull> struct RowGroup {
   size_t rows; ///< of the panel
 };
 
-/// Writes `fields` of `bits` bits of one unit of each row to chunks at `dst`.
-/// The fields of a row are `stride` after those of the row before.
-template <int bits, bool isFull>
-void writePlane(const uint8_t *fields, size_t stride, RowGroup<isFull> group,
-                std::byte *dst) {
-  std::array<std::array<Words, (bits + 3) / 4>, rowsAtOnce> words;
-  for (size_t r = 0; r < rowsAtOnce; ++r)
-    words[r] = wordsOf<bits>(fields + r * stride);
-  for (int chunk = 0; chunk < bits; chunk += 4) {
-    // A 4x4 transposition: from words of a row to rows of a word.
-    auto at = [&](size_t r) { return words[r][chunk / 4]; };
-    Longs low01 = (Longs)__builtin_shufflevector(at(0), at(1), 0, 4, 1, 5);
-    Longs low23 = (Longs)__builtin_shufflevector(at(2), at(3), 0, 4, 1, 5);
-    Longs high01 = (Longs)__builtin_shufflevector(at(0), at(1), 2, 6, 3, 7);
-    Longs high23 = (Longs)__builtin_shufflevector(at(2), at(3), 2, 6, 3, 7);
-    const Longs columns[4] = {__builtin_shufflevector(low01, low23, 0, 2),
-                              __builtin_shufflevector(low01, low23, 1, 3),
-                              __builtin_shufflevector(high01, high23, 0, 2),
-                              __builtin_shufflevector(high01, high23, 1, 3)};
-    for (int i = 0; i < 4 && chunk + i < bits; ++i)
-      group.template put<4>(&columns[i], dst + (chunk + i) * 4 * group.rows);
+/// The `count` words of 4 bytes from `offset` on in a block of each row, a
+/// vector for each: what is done with it is done with all rows at once.
+template <size_t count>
+std::array<Words, count> readWords(const RowBlocks &blocks, int offset) {
+  std::array<Words, count> words;
+  if constexpr (count % 4 != 0) {
+    for (size_t i = 0; i < count; ++i)
+      for (size_t r = 0; r < rowsAtOnce; ++r) {
+        uint32_t word;
+        std::memcpy(&word, blocks[r] + offset + 4 * i, sizeof(word));
+        words[i][r] = word;
+      }
+    return words;
   }
+  for (size_t i = 0; i + 4 <= count; i += 4) {
+    // A transposition of 4x4 words.
+    std::array<Words, rowsAtOnce> in;
+    for (size_t r = 0; r < rowsAtOnce; ++r)
+      std::memcpy(&in[r], blocks[r] + offset + 4 * i, sizeof(Words));
+    Longs low01 = (Longs)__builtin_shufflevector(in[0], in[1], 0, 4, 1, 5);
+    Longs low23 = (Longs)__builtin_shufflevector(in[2], in[3], 0, 4, 1, 5);
+    Longs high01 = (Longs)__builtin_shufflevector(in[0], in[1], 2, 6, 3, 7);
+    Longs high23 = (Longs)__builtin_shufflevector(in[2], in[3], 2, 6, 3, 7);
+    words[i] = (Words)__builtin_shufflevector(low01, low23, 0, 2);
+    words[i + 1] = (Words)__builtin_shufflevector(low01, low23, 1, 3);
+    words[i + 2] = (Words)__builtin_shufflevector(high01, high23, 0, 2);
+    words[i + 3] = (Words)__builtin_shufflevector(high01, high23, 1, 3);
+  }
+  return words;
+}
+
+/// Exchanges the bits whose numbers differ in that one has digit `high` and
+/// the other digit `low`.
+template <int high, int low> Words swapDigits(Words bits) {
+  constexpr int distance = (1 << high) - (1 << low);
+  constexpr uint32_t mask = [] {
+    uint32_t result = 0;
+    for (int bit = 0; bit < 32; ++bit)
+      if ((bit >> high & 1) == 0 && (bit >> low & 1) == 1)
+        result |= UINT32_C(1) << bit;
+    return result;
+  }();
+  const Words differing = (bits >> distance ^ bits) & mask;
+  return bits ^ differing ^ differing << distance;
+}
+
+/// Writes the fields of a plane of unit `unit` of each row to chunks at `dst`:
+/// four fields, which are in as many bytes, go to the same bits of a word.
+/// `flipped` are bits of each byte that change.
+template <BitPlane plane, uint8_t flipped, size_t count, bool isFull>
+void writePlane(const std::array<Words, count> &words, int unit,
+                RowGroup<isFull> group, std::byte *dst) {
+  constexpr int bits = plane.bits;
+  constexpr uint32_t bytes = 0x01010101;
+#pragma clang loop unroll(full)
+  for (int chunk = 0; chunk < bits; ++chunk) {
+    Words out = {};
+    if constexpr (plane.run == 1 && bits == 1) {
+      // Bit 4 t + j goes to bit 8 j + t.
+      out = swapDigits<4, 1>(words[unit]);
+      out = swapDigits<3, 1>(out);
+      out = swapDigits<3, 0>(out);
+      out = swapDigits<2, 0>(out);
+    } else {
+#pragma clang loop unroll(full)
+      for (int t = 0; t < 8 / bits; ++t) {
+        const int first = unit * PackedBlock::unit + chunk * 32 / bits + 4 * t;
+        const int from = plane.bitOf(first), to = bits * t;
+        Words word = words[(plane.byteOf(first) - plane.offset) / 4];
+        word = from > to ? word >> (from - to) : word << (to - from);
+        out |= word & (((1u << bits) - 1) << to) * bytes;
+      }
+      out ^= flipped * bytes;
+    }
+    group.template put<4>(&out, dst + chunk * 4 * group.rows);
+  }
+}
+
+/// Writes the `bytes` bytes at `offset` of each row's block, a scale, to
+/// `field`.
+template <size_t bytes, bool isFull>
+void putScale(const RowBlocks &blocks, int offset, RowGroup<isFull> group,
+              std::byte *field) {
+  // Joined in a register: a load of what several stores wrote waits for them.
+  uint64_t joined = 0;
+  for (size_t r = 0; r < rowsAtOnce; ++r) {
+    std::conditional_t<bytes == 1, uint8_t, uint16_t> one;
+    std::memcpy(&one, blocks[r] + offset, bytes);
+    joined |= static_cast<uint64_t>(one) << (8 * bytes * r);
+  }
+  group.template put<bytes>(&joined, field);
 }
 
 /// Bytes of each row to a word of all rows for each of them.
@@ -114,31 +161,15 @@ std::array<uint32_t, 16> transposeBytes(const std::array<Bytes, 4> &rows) {
 
 /// Packs one block of each row.
 template <size_t Index, bool isFull>
-void packBlocks(std::array<const uint8_t *, rowsAtOnce> blocks,
-                RowGroup<isFull> group, std::byte *dst) {
+void packBlocks(const RowBlocks &blocks, RowGroup<isFull> group,
+                std::byte *dst) {
   constexpr BlockFormat format = kBlockFormats[Index];
   constexpr PackedBlock packed(format);
-  auto putField = [&]<size_t bytes>(int field, int offset) {
-    uint8_t fields[rowsAtOnce][bytes];
-    for (size_t r = 0; r < rowsAtOnce; ++r)
-      std::memcpy(fields[r], blocks[r] + offset, bytes);
-    group.template put<bytes>(fields, dst + field * group.rows);
-  };
-  putField.template operator()<format.scaleBytes()>(packed.scale,
-                                                    format.scaleOffset);
+  putScale<format.scaleBytes()>(blocks, format.scaleOffset, group,
+                                dst + packed.scale * group.rows);
   if constexpr (format.minOffset >= 0)
-    putField.template operator()<2>(packed.min, format.minOffset);
+    putScale<2>(blocks, format.minOffset, group, dst + packed.min * group.rows);
 
-  uint8_t low[rowsAtOnce][format.elements];
-  uint8_t high[rowsAtOnce][format.high.bits != 0 ? format.elements : 1];
-  for (size_t r = 0; r < rowsAtOnce; ++r) {
-    readPlane<Index, false>(blocks[r], low[r]);
-    if (format.isSigned)
-      for (uint8_t &field : low[r])
-        field ^= 0x80;
-    if constexpr (format.high.bits != 0)
-      readPlane<Index, true>(blocks[r], high[r]);
-  }
   std::array<uint32_t, 16> scales, mins;
   if constexpr (format.subScales != SubScales::None) {
     std::array<Bytes, rowsAtOnce> ofScales, ofMins;
@@ -151,7 +182,13 @@ void packBlocks(std::array<const uint8_t *, rowsAtOnce> blocks,
     mins = transposeBytes(ofMins);
   }
 
+  constexpr BitPlane low = format.low, high = format.high;
+  const auto wordsOfLow =
+      readWords<format.elements * low.bits / 32>(blocks, low.offset);
+  const auto wordsOfHigh =
+      readWords<format.elements * high.bits / 32>(blocks, high.offset);
   constexpr int subBlocks = PackedBlock::unit / format.subBlock;
+#pragma clang loop unroll(full)
   for (int unit = 0; unit < format.elements / PackedBlock::unit; ++unit) {
     const int base = packed.firstUnit + unit * packed.unitBytes;
     for (int i = 0; i < subBlocks; ++i) {
@@ -164,69 +201,70 @@ void packBlocks(std::array<const uint8_t *, rowsAtOnce> blocks,
       if constexpr (format.subScales == SubScales::Packed6)
         group.template put<1>(&mins[number], at(packed.subMins));
     }
-    const int first = unit * PackedBlock::unit;
-    writePlane<format.low.bits>(low[0] + first, sizeof(low[0]), group,
-                                dst + (base + packed.low) * group.rows);
-    if constexpr (format.high.bits != 0)
-      writePlane<format.high.bits>(high[0] + first, sizeof(high[0]), group,
-                                   dst + (base + packed.high) * group.rows);
+    writePlane<low, format.isSigned ? 0x80 : 0>(
+        wordsOfLow, unit, group, dst + (base + packed.low) * group.rows);
+    if constexpr (high.bits != 0)
+      writePlane<high, 0>(wordsOfHigh, unit, group,
+                          dst + (base + packed.high) * group.rows);
   }
 }
 
-/// Asks for blocks [begin, end) of the first rows.
-template <size_t Index>
-void fetch(std::span<const std::byte *const> rows, int64_t begin, int64_t end) {
-  constexpr int64_t bytes = kBlockFormats[Index].bytes;
-  for (const std::byte *row : rows.first(std::min(rowsAtOnce, rows.size())))
-    for (int64_t at = begin * bytes; row && at < end * bytes; at += 64)
-      __builtin_prefetch(row + at);
+/// Packs `blocks` blocks of each row, the first of which are at `rows`.
+template <size_t Index, bool isFull>
+void packGroup(RowBlocks rows, RowGroup<isFull> group, int64_t blocks,
+               std::byte *dst, ReadAhead &ahead) {
+  constexpr BlockFormat format = kBlockFormats[Index];
+  for (int64_t i = 0; i < blocks; ++i) {
+    packBlocks<Index>(rows, group, dst);
+    for (const uint8_t *&row : rows)
+      row += format.bytes;
+    dst += PackedBlock(format).bytes * group.rows;
+    ahead.step(static_cast<int64_t>(group.count) * format.bytes);
+  }
 }
 
 template <size_t Index>
-void packPanel(std::span<const std::byte *const> rows, int64_t blocks,
+void packPanel(std::span<const std::byte *const> rows,
+               std::span<const std::byte *const> next, int64_t blocks,
                std::byte *dst) {
   constexpr BlockFormat format = kBlockFormats[Index];
   const size_t count = rows.size(), step = PackedBlock(format).bytes * count;
-  // Some blocks at a time, which the nearest cache holds on their way out.
-  constexpr size_t nearest = 16 * 1024;
+  // Some blocks at a time, which the nearest cache holds on their way out: few,
+  // so that reading and writing go on together.
+  constexpr size_t nearest = 4 * 1024;
   constexpr int64_t most = 512 / format.bytes + 1;
   static constexpr uint8_t zeros[most * format.bytes] = {};
   const int64_t tile =
       std::clamp<int64_t>(nearest / std::max<size_t>(step, 1), 1, most);
-  std::vector<std::byte> packed(static_cast<size_t>(tile) * step);
+  const auto packed = std::make_unique_for_overwrite<std::byte[]>(
+      static_cast<size_t>(tile) * step);
+  ReadAhead ahead(rows, next, blocks * format.bytes);
   for (int64_t begin = 0; begin < blocks; begin += tile) {
-    const int64_t end = std::min(begin + tile, blocks);
+    const int64_t tileBlocks = std::min(tile, blocks - begin);
     for (size_t first = 0; first < count; first += rowsAtOnce) {
       const size_t valid = std::min(rowsAtOnce, count - first);
-      std::array<const uint8_t *, rowsAtOnce> at;
+      RowBlocks at;
       for (size_t r = 0; r < rowsAtOnce; ++r) {
         const std::byte *row = r < valid ? rows[first + r] : nullptr;
         at[r] =
             row ? reinterpret_cast<const uint8_t *>(row) + begin * format.bytes
                 : zeros;
       }
-      // What comes next: too many rows for the hardware to follow.
-      if (first + rowsAtOnce < count)
-        fetch<Index>(rows.subspan(first + rowsAtOnce), begin, end);
+      if (valid == rowsAtOnce)
+        packGroup<Index>(at, RowGroup<true>{first, valid, count}, tileBlocks,
+                         packed.get(), ahead);
       else
-        fetch<Index>(rows, end, std::min(end + tile, blocks));
-      std::byte *to = packed.data();
-      for (int64_t i = begin; i < end; ++i, to += step) {
-        if (valid == rowsAtOnce)
-          packBlocks<Index>(at, RowGroup<true>{first, valid, count}, to);
-        else
-          packBlocks<Index>(at, RowGroup<false>{first, valid, count}, to);
-        for (const uint8_t *&block : at)
-          block += format.bytes;
-      }
+        packGroup<Index>(at, RowGroup<false>{first, valid, count}, tileBlocks,
+                         packed.get(), ahead);
     }
-    streamingCopy(dst + static_cast<size_t>(begin) * step, packed.data(),
-                  static_cast<size_t>(end - begin) * step);
+    streamingCopy(dst + static_cast<size_t>(begin) * step, packed.get(),
+                  static_cast<size_t>(tileBlocks) * step);
   }
   endStreaming();
 }
 
-using PanelFn = void (*)(std::span<const std::byte *const>, int64_t,
+using PanelFn = void (*)(std::span<const std::byte *const>,
+                         std::span<const std::byte *const>, int64_t,
                          std::byte *);
 template <size_t... Indices>
 constexpr std::array<PanelFn, sizeof...(Indices)>
@@ -239,10 +277,11 @@ constexpr auto kPackPanel =
 } // namespace
 
 void packBlockPanel(DataType type, std::span<const std::byte *const> rows,
-                    int64_t blocks, std::byte *dst) {
+                    std::span<const std::byte *const> next, int64_t blocks,
+                    std::byte *dst) {
   const BlockFormat *format = findBlockFormat(type);
   assert(format && "only block types have blocks");
-  kPackPanel[format - kBlockFormats.data()](rows, blocks, dst);
+  kPackPanel[format - kBlockFormats.data()](rows, next, blocks, dst);
 }
 
 } // namespace kf

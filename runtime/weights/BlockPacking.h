@@ -18,9 +18,12 @@ namespace kf {
 
 /// Brings `blocks` consecutive blocks of each row into the form of PackedBlock:
 /// rows.size() * blocks * PackedBlock::bytes bytes at `dst`. A null row packs
-/// as blocks of zero bytes. `type` is a block type. Any alignment.
+/// as blocks of zero bytes. `type` is a block type. Any alignment. `next` are
+/// rows as long that are likely to be packed next, or none: they are asked for
+/// while these are packed.
 void packBlockPanel(DataType type, std::span<const std::byte *const> rows,
-                    int64_t blocks, std::byte *dst);
+                    std::span<const std::byte *const> next, int64_t blocks,
+                    std::byte *dst);
 
 } // namespace kf
 

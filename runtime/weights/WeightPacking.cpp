@@ -12,6 +12,7 @@
 #include "runtime/core/ShapeText.h"
 #include "runtime/weights/BlockPacking.h"
 #include "runtime/weights/FragmentPacking.h"
+#include "runtime/weights/ReadAhead.h"
 #include "runtime/weights/StreamingCopy.h"
 #include "runtime/weights/Transpose.h"
 
@@ -166,6 +167,24 @@ const std::byte *storedRow(std::span<const Piece> pieces, int64_t row,
   return piece.data + bytesOf(piece.type, within * columns);
 }
 
+/// The rows of panel `unit`, counted over groups and panels, as they are
+/// stored; null where it has fewer than `width`. None behind the last panel.
+std::vector<const std::byte *> storedPanel(std::span<const Piece> pieces,
+                                           const Extents &extents,
+                                           int64_t width, int64_t unit) {
+  std::vector<const std::byte *> rows;
+  const int64_t panel = unit / extents.groups;
+  if (panel >= extents.experts * ((extents.rows - 1) / width + 1))
+    return rows;
+  rows.resize(static_cast<size_t>(width));
+  int64_t valid = 0;
+  const int64_t first =
+      extents.firstRow(unit % extents.groups, panel, width, valid);
+  for (int64_t r = 0; r < valid; ++r)
+    rows[r] = storedRow(pieces, first + r, extents.columns);
+  return rows;
+}
+
 /// Runs fn(i) for i below `count`.
 Status forEach(const PackOptions &options, int64_t count,
                const std::function<void(int64_t)> &fn) {
@@ -188,12 +207,22 @@ struct Part {
   std::span<std::byte> dst;
 
   int64_t end() const { return first + static_cast<int64_t>(dst.size()); }
-  /// Calls pack(i, to) for each unit of `bytes` bytes in the part.
+  /// Calls pack(i, to) for each unit of `bytes` bytes in the part, mostly in
+  /// order.
   Status forUnits(const PackOptions &options, int64_t bytes,
                   const std::function<void(int64_t, std::byte *)> &pack) const {
-    const int64_t begin = first / bytes;
-    return forEach(options, end() / bytes - begin,
-                   [&](int64_t i) { pack(begin + i, dst.data() + i * bytes); });
+    const int64_t begin = first / bytes, count = end() / bytes - begin;
+    // Several in a row for a thread, which asks for the next one meanwhile, but
+    // few enough for all threads to end at about the same time.
+    constexpr int64_t most = int64_t(1) << 20; // bytes
+    const int64_t threads = options.pool ? options.pool->size() : 1;
+    const int64_t run =
+        std::max<int64_t>(std::min(most / bytes, count / (8 * threads)), 1);
+    return forEach(options, (count + run - 1) / run, [&](int64_t number) {
+      for (int64_t i = number * run; i < std::min(count, (number + 1) * run);
+           ++i)
+        pack(begin + i, dst.data() + i * bytes);
+    });
   }
 };
 
@@ -300,15 +329,21 @@ void packPanel(const RowReader<T> &reader, std::span<const int64_t> order,
     return;
   }
 
-  // Columns at a time: enough to convert in long runs, few enough for the
-  // panel's rows to stay in the cache.
-  constexpr int64_t step = 256;
+  // Columns at a time: few, so that reading and writing go on together, or
+  // enough to convert in long runs.
+  const bool converts = std::ranges::any_of(reader.pieces, [&](auto &piece) {
+    return piece.type != reader.spec.type;
+  });
+  const int64_t step = converts ? 256 : 64;
   std::vector<T> zeros(step, T(0));
-  std::vector<T> scratch;
-  int64_t within = 0;
-  for (int64_t i = 0; i < valid && scratch.empty(); ++i)
-    if (reader.pieceOf(base + i, within).type != reader.spec.type)
-      scratch.resize(width * step);
+  std::vector<T> scratch(converts ? width * step : 0);
+  std::vector<const std::byte *> stored, next;
+  if (!converts) {
+    const int64_t unit = panel * extents.groups + group;
+    stored = storedPanel(reader.pieces, extents, width, unit);
+    next = storedPanel(reader.pieces, extents, width, unit + 1);
+  }
+  ReadAhead ahead(stored, next, extents.columns * sizeof(T));
   std::vector<const std::byte *> rows(width);
   std::vector<T> packed(width * step);
   for (int64_t first = 0; first < extents.columns; first += step) {
@@ -320,6 +355,7 @@ void packPanel(const RowReader<T> &reader, std::span<const int64_t> order,
                                 scratch.empty() ? nullptr : &scratch[s * step])
               : reinterpret_cast<const std::byte *>(zeros.data());
     transpose(rows.data(), width, count, packed.data(), width);
+    ahead.step(valid * count * static_cast<int64_t>(sizeof(T)));
     streamingCopy(reinterpret_cast<std::byte *>(dst + first * width),
                   reinterpret_cast<const std::byte *>(packed.data()),
                   static_cast<size_t>(count * width) * sizeof(T));
@@ -348,13 +384,8 @@ Status packBlockPanels(const WeightSpec &spec, std::span<const Piece> pieces,
   const int64_t blocks = extents.columns / elementsPerBlock(spec.type);
   return part.forUnits(
       options, packedUnit(spec), [&](int64_t i, std::byte *to) {
-        int64_t group = i % extents.groups, panel = i / extents.groups;
-        std::vector<const std::byte *> rows(width);
-        int64_t valid = 0;
-        const int64_t first = extents.firstRow(group, panel, width, valid);
-        for (int64_t r = 0; r < valid; ++r)
-          rows[r] = storedRow(pieces, first + r, extents.columns);
-        packBlockPanel(spec.type, rows, blocks, to);
+        packBlockPanel(spec.type, storedPanel(pieces, extents, width, i),
+                       storedPanel(pieces, extents, width, i + 1), blocks, to);
       });
 }
 

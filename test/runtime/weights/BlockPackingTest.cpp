@@ -43,7 +43,7 @@ void expectEveryField(const BlockFormat &format, size_t rows, size_t blocks,
         row == absent ? nullptr : &source[row * blocks * format.bytes]));
   const size_t bytes = rows * blocks * packed.bytes;
   std::vector<uint8_t> result(bytes + 1, 0xcc);
-  packBlockPanel(format.type, pointers, blocks,
+  packBlockPanel(format.type, pointers, /*next=*/{}, blocks,
                  reinterpret_cast<std::byte *>(result.data()));
   EXPECT_EQ(result[bytes], 0xcc) << "nothing behind the panel is written";
 
@@ -100,7 +100,7 @@ TEST_P(BlockPacking, KeepsEveryField) { expectEveryField(GetParam(), 8, 3, 5); }
 
 /// Rows are packed by fours, and blocks in runs that stay in a cache.
 TEST_P(BlockPacking, KeepsEveryFieldOfAnyNumberOfRowsAndBlocks) {
-  for (size_t rows : {1, 3, 6, 32})
+  for (size_t rows : {1, 3, 6, 13, 32, 47})
     expectEveryField(GetParam(), rows, 61, 2);
 }
 

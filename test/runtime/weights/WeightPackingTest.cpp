@@ -375,6 +375,23 @@ TEST(WeightPacking, FragmentsOfJoinedBlocks) {
     }
 }
 
+/// A thread packs several panels in a row, of which the last run has fewer.
+TEST(WeightPacking, RunsOfPanels) {
+  RandomSource source;
+  std::unique_ptr<ThreadPool> pool = ThreadPool::create(2).take();
+  for (DataType type : {DataType::F32, DataType::F16, DataType::BF16})
+    for (int64_t rows : {645, 1, 260}) {
+      WeightSpec spec;
+      spec.names = {std::string(nameOf(type)) + std::to_string(rows)};
+      source.add(spec.names.front(), type, {rows, 70});
+      spec.type = type;
+      spec.shape = {rows, 70};
+      spec.layout = {WeightLayout::Kind::Panels, 8, 0};
+      expectPacked(spec, source, nullptr, spec.names.front() + " alone");
+      expectPacked(spec, source, pool.get(), spec.names.front());
+    }
+}
+
 TEST(WeightPacking, PiecesOfDifferentTypes) {
   RandomSource source;
   source.add("a", DataType::F32, {20, 33});
