@@ -31,7 +31,8 @@ public:
         stretch(std::max<int64_t>(
             held / std::max<int64_t>(std::ssize(rows), 1) / line * line,
             line)) {
-    turn(); // the first stretch was the last one that the panel before asked for
+    turn(); // the first stretch was the last one that the panel before asked
+            // for
   }
 
   /// `bytes` more bytes of rows have been packed.
