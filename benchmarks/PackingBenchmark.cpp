@@ -28,9 +28,8 @@ namespace {
 /// One tensor of random bytes.
 class RandomTensor final : public WeightSource {
 public:
-  static Result<std::shared_ptr<RandomTensor>> create(DataType type,
-                                                      int64_t rows,
-                                                      int64_t columns) {
+  static Result<std::shared_ptr<RandomTensor>>
+  create(DataType type, int64_t rows, int64_t columns) {
     auto made = std::make_shared<RandomTensor>();
     made->view = {.type = type, .shape = {rows, columns}};
     KF_ASSIGN_OR_RETURN(const int64_t bytes,
@@ -133,13 +132,15 @@ Result<std::vector<Entry>> contenders(const WeightSpec &spec, int threads) {
 
 int main(int argc, char **argv) {
   // Rows and columns that are whole panels and vectors, and some that are not.
-  for (auto [rows, blocks] : {std::pair<int64_t, int64_t>(32000, 8), {31987, 9}})
+  for (auto [rows, blocks] :
+       {std::pair<int64_t, int64_t>(32000, 8), {31987, 9}})
     for (int threads : {1, 2})
       for (DataType type :
-           {DataType::Q4_0, DataType::Q4_1, DataType::Q5_0, DataType::Q5_1, DataType::Q8_0,
-            DataType::Q2_K, DataType::Q3_K, DataType::Q4_K, DataType::Q5_K,
-            DataType::Q6_K, DataType::IQ4_NL, DataType::IQ4_XS, DataType::MXFP4,
-            DataType::F8E4M3, DataType::BF16, DataType::F16, DataType::F32}) {
+           {DataType::Q4_0, DataType::Q4_1, DataType::Q5_0, DataType::Q5_1,
+            DataType::Q8_0, DataType::Q2_K, DataType::Q3_K, DataType::Q4_K,
+            DataType::Q5_K, DataType::Q6_K, DataType::IQ4_NL, DataType::IQ4_XS,
+            DataType::MXFP4, DataType::F8E4M3, DataType::BF16, DataType::F16,
+            DataType::F32}) {
         // Of numbers that are no blocks, one column more than blocks have.
         const int64_t columns = blocks * 256 + (!isBlock(type) && blocks == 9);
         addCase({.name = "pack/" + std::string(nameOf(type)) + "/" +

@@ -180,8 +180,15 @@ std::vector<const std::byte *> storedPanel(std::span<const Piece> pieces,
   int64_t valid = 0;
   const int64_t first =
       extents.firstRow(unit % extents.groups, panel, width, valid);
-  for (int64_t r = 0; r < valid; ++r)
-    rows[r] = storedRow(pieces, first + r, extents.columns);
+  for (int64_t r = 0; r < valid;) {
+    int64_t within = 0;
+    const Piece &piece = pieceOf(pieces, first + r, within);
+    const int64_t rowBytes = bytesOf(piece.type, extents.columns);
+    const std::byte *row = piece.data + within * rowBytes;
+    for (const int64_t end = std::min(valid, r + piece.rows - within); r < end;
+         row += rowBytes)
+      rows[r++] = row;
+  }
   return rows;
 }
 
@@ -349,11 +356,13 @@ void packPanel(const RowReader<T> &reader, std::span<const int64_t> order,
   for (int64_t first = 0; first < extents.columns; first += step) {
     int64_t count = std::min(step, extents.columns - first);
     for (int64_t s = 0; s < width; ++s)
-      rows[s] =
-          order[s] < valid
-              ? reader.rowBytes(base + order[s], first, count,
-                                scratch.empty() ? nullptr : &scratch[s * step])
-              : reinterpret_cast<const std::byte *>(zeros.data());
+      if (order[s] >= valid)
+        rows[s] = reinterpret_cast<const std::byte *>(zeros.data());
+      else if (converts)
+        rows[s] =
+            reader.rowBytes(base + order[s], first, count, &scratch[s * step]);
+      else
+        rows[s] = stored[order[s]] + first * static_cast<int64_t>(sizeof(T));
     transpose(rows.data(), width, count, packed.data(), width);
     ahead.step(valid * count * static_cast<int64_t>(sizeof(T)));
     streamingCopy(reinterpret_cast<std::byte *>(dst + first * width),
