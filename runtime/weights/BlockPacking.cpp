@@ -9,7 +9,6 @@
 #include "runtime/weights/BlockPacking.h"
 
 #include "runtime/weights/BlockFields.h"
-#include "runtime/weights/ReadAhead.h"
 #include "runtime/weights/StreamingCopy.h"
 
 #include <algorithm>
@@ -18,7 +17,6 @@
 #include <memory>
 #include <type_traits>
 #include <utility>
-#include <vector>
 
 namespace kf {
 namespace {
@@ -212,7 +210,7 @@ void packBlocks(const RowBlocks &blocks, RowGroup<isFull> group,
 /// Packs `blocks` blocks of each row, the first of which are at `rows`.
 template <size_t Index, bool isFull>
 void packGroup(RowBlocks rows, RowGroup<isFull> group, int64_t blocks,
-               std::byte *dst, ReadAhead &ahead) {
+               std::byte *dst, ReadAhead<> &ahead) {
   constexpr BlockFormat format = kBlockFormats[Index];
   for (int64_t i = 0; i < blocks; ++i) {
     packBlocks<Index>(rows, group, dst);
@@ -224,10 +222,9 @@ void packGroup(RowBlocks rows, RowGroup<isFull> group, int64_t blocks,
 }
 
 template <size_t Index>
-void packPanel(std::span<const std::byte *const> rows,
-               std::span<const std::byte *const> next, int64_t blocks,
-               std::byte *dst) {
+void packPanel(const PanelRows &panel, int64_t blocks, std::byte *dst) {
   constexpr BlockFormat format = kBlockFormats[Index];
+  const std::span<const std::byte *const> rows = panel.rows;
   const size_t count = rows.size(), step = PackedBlock(format).bytes * count;
   // Some blocks at a time, which the nearest cache holds on their way out: few,
   // so that reading and writing go on together.
@@ -238,7 +235,7 @@ void packPanel(std::span<const std::byte *const> rows,
       std::clamp<int64_t>(nearest / std::max<size_t>(step, 1), 1, most);
   const auto packed = std::make_unique_for_overwrite<std::byte[]>(
       static_cast<size_t>(tile) * step);
-  ReadAhead ahead(rows, next, blocks * format.bytes);
+  ReadAhead ahead(panel, blocks * format.bytes);
   for (int64_t begin = 0; begin < blocks; begin += tile) {
     const int64_t tileBlocks = std::min(tile, blocks - begin);
     for (size_t first = 0; first < count; first += rowsAtOnce) {
@@ -263,9 +260,7 @@ void packPanel(std::span<const std::byte *const> rows,
   endStreaming();
 }
 
-using PanelFn = void (*)(std::span<const std::byte *const>,
-                         std::span<const std::byte *const>, int64_t,
-                         std::byte *);
+using PanelFn = void (*)(const PanelRows &, int64_t, std::byte *);
 template <size_t... Indices>
 constexpr std::array<PanelFn, sizeof...(Indices)>
 makeTable(std::index_sequence<Indices...>) {
@@ -276,12 +271,11 @@ constexpr auto kPackPanel =
 
 } // namespace
 
-void packBlockPanel(DataType type, std::span<const std::byte *const> rows,
-                    std::span<const std::byte *const> next, int64_t blocks,
+void packBlockPanel(DataType type, const PanelRows &panel, int64_t blocks,
                     std::byte *dst) {
   const BlockFormat *format = findBlockFormat(type);
   assert(format && "only block types have blocks");
-  kPackPanel[format - kBlockFormats.data()](rows, next, blocks, dst);
+  kPackPanel[format - kBlockFormats.data()](panel, blocks, dst);
 }
 
 } // namespace kf

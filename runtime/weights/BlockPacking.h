@@ -10,19 +10,17 @@
 #define KF_RUNTIME_WEIGHTS_BLOCKPACKING_H
 
 #include "runtime/core/BlockFormat.h"
+#include "runtime/weights/ReadAhead.h"
 
 #include <cstddef>
-#include <span>
+#include <cstdint>
 
 namespace kf {
 
 /// Brings `blocks` consecutive blocks of each row into the form of PackedBlock:
-/// rows.size() * blocks * PackedBlock::bytes bytes at `dst`. A null row packs
-/// as blocks of zero bytes. `type` is a block type. Any alignment. `next` are
-/// rows as long that are likely to be packed next, or none: they are asked for
-/// while these are packed.
-void packBlockPanel(DataType type, std::span<const std::byte *const> rows,
-                    std::span<const std::byte *const> next, int64_t blocks,
+/// panel.rows.size() * blocks * PackedBlock::bytes bytes at `dst`. A null row
+/// packs as blocks of zero bytes. `type` is a block type. Any alignment.
+void packBlockPanel(DataType type, const PanelRows &panel, int64_t blocks,
                     std::byte *dst);
 
 } // namespace kf

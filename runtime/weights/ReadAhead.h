@@ -16,30 +16,50 @@
 
 namespace kf {
 
+/// Rows of a panel, null where it has none, and what the thread that packs them
+/// has packed and will pack. Nothing is owned.
+struct PanelRows {
+  std::span<const std::byte *const> rows;
+  /// As long ones, which the thread packs next; none where it does not know.
+  std::span<const std::byte *const> next = {};
+  /// Whether `rows` were `next` of the panel that it packed last.
+  bool wereNext = false;
+};
+
+/// Has the cache line of an address read into the second-level cache.
+struct Prefetch {
+  void operator()(const std::byte *at) const {
+    __builtin_prefetch(at, /*rw=*/0, /*locality=*/2);
+  }
+};
+
 /// Asks for the rows of a panel while those before them are packed, at the same
 /// pace and row by row: a processor follows neither many rows at once nor one
 /// to its next page. As much is asked for as a second-level cache holds: of
-/// wide rows a stretch of each, then the next one. What the rows are is not
-/// owned. One thread.
-class ReadAhead {
+/// wide rows a stretch of each, then the next one. `Ask` is called with an
+/// address of each cache line. One thread.
+template <typename Ask = Prefetch> class ReadAhead {
 public:
-  /// `rows` are being packed, of `rowBytes` bytes each, and then `next`, which
-  /// may be none. Null rows are passed over.
-  ReadAhead(std::span<const std::byte *const> rows,
-            std::span<const std::byte *const> next, int64_t rowBytes)
-      : rows(rows), next(next), rowBytes(rowBytes),
+  /// Panels of `rowBytes` bytes a row. The first stretch is asked for at once,
+  /// unless the panel before has done so.
+  ReadAhead(const PanelRows &panel, int64_t rowBytes, Ask ask = {})
+      : rows(panel.rows), next(panel.next), rowBytes(rowBytes),
         stretch(std::max<int64_t>(
-            held / std::max<int64_t>(std::ssize(rows), 1) / line * line,
-            line)) {
-    turn(); // the first stretch was the last one that the panel before asked
-            // for
+            held / std::max<int64_t>(std::ssize(rows), 1) / line * line, line)),
+        ask(ask) {
+    if (!panel.wereNext)
+      for (const std::byte *from : rows)
+        for (int64_t i = 0; from && i < std::min(stretch, rowBytes); i += line)
+          ask(from + i);
+    turn();
   }
 
-  /// `bytes` more bytes of rows have been packed.
+  /// `bytes` more bytes of rows have been packed; those of null rows count, and
+  /// are passed over.
   void step(int64_t bytes) {
     for (due += bytes; due >= line && row < rows.size(); due -= line) {
       if (rows[row])
-        __builtin_prefetch(rows[row] + at, /*rw=*/0, /*locality=*/2);
+        ask(rows[row] + at);
       at += line;
       if (at >= std::min(begin + stretch, rowBytes)) {
         at = begin;
@@ -69,6 +89,7 @@ private:
 
   std::span<const std::byte *const> rows, next;
   int64_t rowBytes, stretch;
+  Ask ask;
   int64_t begin = 0; ///< of the stretch, in each row
   int64_t at = 0;    ///< in row `row`
   size_t row = 0;

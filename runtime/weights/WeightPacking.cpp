@@ -208,27 +208,37 @@ Status forEach(const PackOptions &options, int64_t count,
   return Status();
 }
 
+/// A unit of a packed weight, and where it goes.
+struct Unit {
+  int64_t number;
+  std::byte *dst;
+  bool isFirst, isLast; ///< of those that a thread packs in a row
+};
+
 /// A part of a packed weight, and where it goes.
 struct Part {
   int64_t first = 0; ///< byte of the weight
   std::span<std::byte> dst;
 
   int64_t end() const { return first + static_cast<int64_t>(dst.size()); }
-  /// Calls pack(i, to) for each unit of `bytes` bytes in the part, mostly in
+  /// Calls pack(unit) for each unit of `bytes` bytes in the part, mostly in
   /// order.
   Status forUnits(const PackOptions &options, int64_t bytes,
-                  const std::function<void(int64_t, std::byte *)> &pack) const {
+                  const std::function<void(const Unit &)> &pack) const {
     const int64_t begin = first / bytes, count = end() / bytes - begin;
-    // Several in a row for a thread, which asks for the next one meanwhile, but
+    // Several in a row for a thread, so that it knows which one comes next, but
     // few enough for all threads to end at about the same time.
     constexpr int64_t most = int64_t(1) << 20; // bytes
     const int64_t threads = options.pool ? options.pool->size() : 1;
     const int64_t run =
         std::max<int64_t>(std::min(most / bytes, count / (8 * threads)), 1);
     return forEach(options, (count + run - 1) / run, [&](int64_t number) {
-      for (int64_t i = number * run; i < std::min(count, (number + 1) * run);
-           ++i)
-        pack(begin + i, dst.data() + i * bytes);
+      const int64_t from = number * run, to = std::min(count, from + run);
+      for (int64_t i = from; i < to; ++i)
+        pack({.number = begin + i,
+              .dst = dst.data() + i * bytes,
+              .isFirst = i == (threads == 1 ? 0 : from),
+              .isLast = i + 1 == (threads == 1 ? count : to)});
     });
   }
 };
@@ -310,14 +320,16 @@ public:
   const Extents extents;
 };
 
-/// Packs panel `panel` of group `group`: [columns][spec.layout.panel] at `dst`.
+/// Packs a panel: [columns][spec.layout.panel] at unit.dst.
 template <typename T>
 void packPanel(const RowReader<T> &reader, std::span<const int64_t> order,
-               int64_t group, int64_t panel, T *dst) {
+               const Unit &unit) {
   const Extents &extents = reader.extents;
+  T *dst = reinterpret_cast<T *>(unit.dst);
   int64_t width = static_cast<int64_t>(order.size());
   int64_t valid = 0;
-  const int64_t base = extents.firstRow(group, panel, width, valid);
+  const int64_t base = extents.firstRow(
+      unit.number % extents.groups, unit.number / extents.groups, width, valid);
 
   if (reader.spec.transposed) {
     // A panel row is a stretch of the checkpoint's row, but for its order.
@@ -346,11 +358,12 @@ void packPanel(const RowReader<T> &reader, std::span<const int64_t> order,
   std::vector<T> scratch(converts ? width * step : 0);
   std::vector<const std::byte *> stored, next;
   if (!converts) {
-    const int64_t unit = panel * extents.groups + group;
-    stored = storedPanel(reader.pieces, extents, width, unit);
-    next = storedPanel(reader.pieces, extents, width, unit + 1);
+    stored = storedPanel(reader.pieces, extents, width, unit.number);
+    if (!unit.isLast)
+      next = storedPanel(reader.pieces, extents, width, unit.number + 1);
   }
-  ReadAhead ahead(stored, next, extents.columns * sizeof(T));
+  ReadAhead ahead({stored, next, /*wereNext=*/!unit.isFirst},
+                  extents.columns * sizeof(T));
   std::vector<const std::byte *> rows(width);
   std::vector<T> packed(width * step);
   for (int64_t first = 0; first < extents.columns; first += step) {
@@ -364,7 +377,7 @@ void packPanel(const RowReader<T> &reader, std::span<const int64_t> order,
       else
         rows[s] = stored[order[s]] + first * static_cast<int64_t>(sizeof(T));
     transpose(rows.data(), width, count, packed.data(), width);
-    ahead.step(valid * count * static_cast<int64_t>(sizeof(T)));
+    ahead.step(width * count * static_cast<int64_t>(sizeof(T)));
     streamingCopy(reinterpret_cast<std::byte *>(dst + first * width),
                   reinterpret_cast<const std::byte *>(packed.data()),
                   static_cast<size_t>(count * width) * sizeof(T));
@@ -376,13 +389,10 @@ template <typename T>
 Status packPanels(const WeightSpec &spec, std::span<const Piece> pieces,
                   const Part &part, const PackOptions &options) {
   RowReader<T> reader(spec, pieces);
-  const Extents &extents = reader.extents;
   std::vector<int64_t> order = panelOrder(spec.layout);
-  return part.forUnits(
-      options, packedUnit(spec), [&](int64_t i, std::byte *to) {
-        packPanel(reader, order, i % extents.groups, i / extents.groups,
-                  reinterpret_cast<T *>(to));
-      });
+  return part.forUnits(options, packedUnit(spec), [&](const Unit &unit) {
+    packPanel(reader, order, unit);
+  });
 }
 
 /// Panels of a block type, from rows of the same type.
@@ -391,11 +401,15 @@ Status packBlockPanels(const WeightSpec &spec, std::span<const Piece> pieces,
   const Extents extents = extentsOf(spec.shape);
   const int64_t width = spec.layout.panel;
   const int64_t blocks = extents.columns / elementsPerBlock(spec.type);
-  return part.forUnits(
-      options, packedUnit(spec), [&](int64_t i, std::byte *to) {
-        packBlockPanel(spec.type, storedPanel(pieces, extents, width, i),
-                       storedPanel(pieces, extents, width, i + 1), blocks, to);
-      });
+  return part.forUnits(options, packedUnit(spec), [&](const Unit &unit) {
+    const std::vector<const std::byte *> rows =
+        storedPanel(pieces, extents, width, unit.number);
+    std::vector<const std::byte *> next;
+    if (!unit.isLast)
+      next = storedPanel(pieces, extents, width, unit.number + 1);
+    packBlockPanel(spec.type, {rows, next, /*wereNext=*/!unit.isFirst}, blocks,
+                   unit.dst);
+  });
 }
 
 /// Packs row block `block` into tiles for matrix units at `dst`.
@@ -450,28 +464,27 @@ Status packFragmentBlockTiles(const WeightSpec &spec,
                               const PackOptions &options) {
   const Extents extents = extentsOf(spec.shape);
   const int64_t groupRows = FragmentTile::rows / extents.groups;
-  return part.forUnits(
-      options, packedUnit(spec), [&](int64_t block, std::byte *to) {
-        std::array<const std::byte *, FragmentTile::rows> rows = {};
-        for (int64_t r = 0; r < FragmentTile::rows; ++r) {
-          const int64_t inGroup = block * groupRows + r % groupRows;
-          if (inGroup >= extents.rows)
-            continue;
-          const int64_t row = r / groupRows * extents.rows + inGroup;
-          rows[r] = storedRow(pieces, row, extents.columns);
-        }
-        packFragmentBlocks(spec.type, rows,
-                           extents.columns / elementsPerBlock(spec.type), to);
-      });
+  return part.forUnits(options, packedUnit(spec), [&](const Unit &unit) {
+    std::array<const std::byte *, FragmentTile::rows> rows = {};
+    for (int64_t r = 0; r < FragmentTile::rows; ++r) {
+      const int64_t inGroup = unit.number * groupRows + r % groupRows;
+      if (inGroup >= extents.rows)
+        continue;
+      const int64_t row = r / groupRows * extents.rows + inGroup;
+      rows[r] = storedRow(pieces, row, extents.columns);
+    }
+    packFragmentBlocks(spec.type, rows,
+                       extents.columns / elementsPerBlock(spec.type), unit.dst);
+  });
 }
 
 template <typename T>
 Status packFragmentTiles(const WeightSpec &spec, std::span<const Piece> pieces,
                          const Part &part, const PackOptions &options) {
   RowReader<T> reader(spec, pieces);
-  return part.forUnits(
-      options, packedUnit(spec),
-      [&](int64_t block, std::byte *to) { packRowBlock(reader, block, to); });
+  return part.forUnits(options, packedUnit(spec), [&](const Unit &unit) {
+    packRowBlock(reader, unit.number, unit.dst);
+  });
 }
 
 /// Row-major from tensors stored the same way: a conversion in long runs.

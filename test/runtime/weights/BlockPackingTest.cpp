@@ -43,7 +43,7 @@ void expectEveryField(const BlockFormat &format, size_t rows, size_t blocks,
         row == absent ? nullptr : &source[row * blocks * format.bytes]));
   const size_t bytes = rows * blocks * packed.bytes;
   std::vector<uint8_t> result(bytes + 1, 0xcc);
-  packBlockPanel(format.type, pointers, /*next=*/{}, blocks,
+  packBlockPanel(format.type, {.rows = pointers}, blocks,
                  reinterpret_cast<std::byte *>(result.data()));
   EXPECT_EQ(result[bytes], 0xcc) << "nothing behind the panel is written";
 
