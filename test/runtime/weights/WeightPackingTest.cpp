@@ -9,6 +9,7 @@
 #include "runtime/weights/WeightPacking.h"
 
 #include "runtime/core/Float8.h"
+#include "runtime/weights/BlockPacking.h"
 #include "runtime/weights/FragmentPacking.h"
 
 #include <gtest/gtest.h>
@@ -390,6 +391,44 @@ TEST(WeightPacking, RunsOfPanels) {
       expectPacked(spec, source, nullptr, spec.names.front() + " alone");
       expectPacked(spec, source, pool.get(), spec.names.front());
     }
+}
+
+/// Panel by panel, what packBlockPanel() makes of the tensor's rows.
+TEST(WeightPacking, RunsOfBlockPanels) {
+  constexpr int64_t blocks = 3, panel = 8;
+  std::unique_ptr<ThreadPool> two = ThreadPool::create(2).take();
+  for (DataType type : {DataType::Q8_0, DataType::Q4_K})
+    for (int64_t rows : {645, 3, 260})
+      for (ThreadPool *pool : {two.get(), static_cast<ThreadPool *>(nullptr)}) {
+        SCOPED_TRACE(std::string(nameOf(type)) + ", " + std::to_string(rows) +
+                     (pool ? " rows" : " rows, alone"));
+        const int64_t columns = blocks * elementsPerBlock(type);
+        RandomSource source;
+        source.add("a", type, {rows, columns});
+        WeightSpec spec;
+        spec.names = {"a"};
+        spec.type = type;
+        spec.shape = {rows, columns};
+        spec.layout = {WeightLayout::Kind::Panels, panel, 0};
+        Result<AlignedBuffer> packed = packWeight(spec, source, {pool});
+        ASSERT_TRUE(packed.ok()) << packed.message();
+        std::vector<std::byte> expected(packedUnit(spec));
+        ASSERT_EQ(packed->size(), (rows + panel - 1) / panel * expected.size());
+        const auto *data =
+            static_cast<const std::byte *>(source.view("a").data);
+        for (int64_t first = 0; first < rows; first += panel) {
+          std::array<const std::byte *, panel> panelRows = {};
+          for (int64_t r = 0; r < std::min(panel, rows - first); ++r)
+            panelRows[r] = data + (first + r) * blocks * bytesPerBlock(type);
+          packBlockPanel(type, {.rows = panelRows}, blocks, expected.data());
+          EXPECT_TRUE(std::ranges::equal(
+              packed->span().subspan(first / panel * expected.size(),
+                                     expected.size()),
+              expected))
+              << "panel from row " << first << " on";
+        }
+        expectParts(spec, source, pool, packed->span());
+      }
 }
 
 TEST(WeightPacking, PiecesOfDifferentTypes) {
