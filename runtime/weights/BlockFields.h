@@ -1,4 +1,4 @@
-//===- BlockFields.h - Fields of blocks, a byte each ------------*- C++ -*-===//
+//===- BlockFields.h - Fields of blocks in vectors --------------*- C++ -*-===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// What all packings of blocks begin with.
+// What packings of blocks share: vectors, and readers of fields and scales.
 //
 //===----------------------------------------------------------------------===//
 

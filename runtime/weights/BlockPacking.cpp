@@ -99,12 +99,15 @@ void writePlane(const std::array<Words, count> &words, int unit,
   for (int chunk = 0; chunk < bits; ++chunk) {
     Words out = {};
     if constexpr (plane.run == 1 && bits == 1) {
+      static_assert(flipped == 0);
       // Bit 4 t + j goes to bit 8 j + t.
       out = swapDigits<4, 1>(words[unit]);
       out = swapDigits<3, 1>(out);
       out = swapDigits<3, 0>(out);
       out = swapDigits<2, 0>(out);
     } else {
+      static_assert(bits == 8 || plane.run % 4 == 0,
+                    "four fields are in as many bytes");
 #pragma clang loop unroll(full)
       for (int t = 0; t < 8 / bits; ++t) {
         const int first = unit * PackedBlock::unit + chunk * 32 / bits + 4 * t;
