@@ -226,8 +226,9 @@ struct Part {
   Status forUnits(const PackOptions &options, int64_t bytes,
                   const std::function<void(const Unit &)> &pack) const {
     const int64_t begin = first / bytes, count = end() / bytes - begin;
-    // Several in a row for a thread, so that it knows which one comes next, but
-    // few enough for all threads to end at about the same time.
+    // Several in a row for a thread, so that it knows which one comes next (it
+    // asks for stored rows early), but few enough for all threads to end at
+    // about the same time.
     constexpr int64_t most = int64_t(1) << 20; // bytes
     const int64_t threads = options.pool ? options.pool->size() : 1;
     const int64_t run =
