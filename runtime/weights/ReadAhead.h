@@ -17,10 +17,11 @@
 namespace kf {
 
 /// Rows of a panel, null where it has none, and what the thread that packs them
-/// has packed and will pack. Nothing is owned.
+/// has packed and is likely to pack. Nothing is owned.
 struct PanelRows {
   std::span<const std::byte *const> rows;
-  /// As long ones, which the thread packs next; none where it does not know.
+  /// As long ones, which it or a thread that shares a cache with it packs next,
+  /// or none.
   std::span<const std::byte *const> next = {};
   /// Whether `rows` were `next` of the panel that it packed last.
   bool wereNext = false;

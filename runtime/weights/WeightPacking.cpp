@@ -212,7 +212,7 @@ Status forEach(const PackOptions &options, int64_t count,
 struct Unit {
   int64_t number;
   std::byte *dst;
-  bool isFirst, isLast; ///< of those that a thread packs in a row
+  bool isFirst; ///< of those that a thread packs in a row
 };
 
 /// A part of a packed weight, and where it goes.
@@ -238,8 +238,7 @@ struct Part {
       for (int64_t i = from; i < to; ++i)
         pack({.number = begin + i,
               .dst = dst.data() + i * bytes,
-              .isFirst = i == (threads == 1 ? 0 : from),
-              .isLast = i + 1 == (threads == 1 ? count : to)});
+              .isFirst = i == (threads == 1 ? 0 : from)});
     });
   }
 };
@@ -360,8 +359,7 @@ void packPanel(const RowReader<T> &reader, std::span<const int64_t> order,
   std::vector<const std::byte *> stored, next;
   if (!converts) {
     stored = storedPanel(reader.pieces, extents, width, unit.number);
-    if (!unit.isLast)
-      next = storedPanel(reader.pieces, extents, width, unit.number + 1);
+    next = storedPanel(reader.pieces, extents, width, unit.number + 1);
   }
   ReadAhead ahead({stored, next, /*wereNext=*/!unit.isFirst},
                   extents.columns * sizeof(T));
@@ -405,9 +403,8 @@ Status packBlockPanels(const WeightSpec &spec, std::span<const Piece> pieces,
   return part.forUnits(options, packedUnit(spec), [&](const Unit &unit) {
     const std::vector<const std::byte *> rows =
         storedPanel(pieces, extents, width, unit.number);
-    std::vector<const std::byte *> next;
-    if (!unit.isLast)
-      next = storedPanel(pieces, extents, width, unit.number + 1);
+    const std::vector<const std::byte *> next =
+        storedPanel(pieces, extents, width, unit.number + 1);
     packBlockPanel(spec.type, {rows, next, /*wereNext=*/!unit.isFirst}, blocks,
                    unit.dst);
   });
