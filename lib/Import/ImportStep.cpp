@@ -101,7 +101,9 @@ private:
   /// Ids -> hidden rows [T, D] of f32; null of a stage that sends them.
   Value buildBody(ValueRange arguments) {
     sequences = arguments[::kf::kStepSequences];
-    pageTable = arguments[::kf::kStepPageTable];
+    pageTables = {arguments[::kf::kStepPageTable]};
+    for (int64_t i = 1; i <= ::kf::cacheWindowsOf(config).tables; ++i)
+      pageTables.push_back(arguments[::kf::numberOfWindow(i, config)]);
     if (config.hasStates())
       states = arguments[::kf::kStepStates];
     if (config.adapters.count > 0)
@@ -138,7 +140,7 @@ private:
   void append(Value k, Value v, int64_t layer) override {
     const ::kf::LayerCaches::Place place = cachePlaces.of(layer);
     KVAppendOp::create(b, loc, caches[place.cache], k, v, positions, sequences,
-                       pageTable, /*kv_head=*/Value(),
+                       pageTables[place.table], /*kv_head=*/Value(),
                        b.getI64IntegerAttr(place.layer));
   }
 
@@ -146,7 +148,8 @@ private:
     const ::kf::LayerConfig own = config.layer(layer);
     const ::kf::LayerCaches::Place place = cachePlaces.of(layer);
     return AttentionOp::create(
-        b, loc, q, caches[place.cache], positions, sequences, pageTable, sinks,
+        b, loc, q, caches[place.cache], positions, sequences,
+        pageTables[place.table], sinks,
         /*kv_head=*/Value(), b.getI64IntegerAttr(place.layer),
         attentionScale(own, own.headDim),
         own.window ? b.getI64IntegerAttr(own.window) : IntegerAttr(),
@@ -266,9 +269,10 @@ private:
   ::kf::LayerCaches cachePlaces;
   Type cacheElement;
   Value sequences; ///< [T] of i32
-  Value pageTable; ///< [S, P] of i32
-  Value states;    ///< [S] of i32; null where no layer has any
-  Value adapters;  ///< [T, 1] of i32; null where there are none
+  /// [S, P] of i32 each, by LayerCaches::Place::table.
+  SmallVector<Value> pageTables;
+  Value states;   ///< [S] of i32; null where no layer has any
+  Value adapters; ///< [T, 1] of i32; null where there are none
   /// What adapters make of rows first, [T, ranks], by layer and group.
   llvm::StringMap<Value> adapterRows;
   llvm::StringSet<> adapted; ///< products that adapters have added to

@@ -35,7 +35,9 @@ static int64_t rowsOfBodies(const Model &model, const EngineOptions &options) {
 Engine::Engine(Model &model, const EngineOptions &options,
                std::unique_ptr<PagePool> pool)
     : decoder(model), options(options), pool(std::move(pool)),
-      cache(model.device(), options.pages),
+      cache(model.device(), options.pages,
+            positionsOf(model.config(), options.pages, options.contextLength)),
+      positions(positionsWithin(model.config(), options.pages)),
       executor(model, cache, rowsOfBodies(model, options), kMostChosenPerStep),
       scheduler(*this->pool, options.contextLength,
                 options.reusesPrefixes && !model.config().hasStates()),
@@ -132,7 +134,8 @@ Engine::create(Model &model, const EngineOptions &wanted) try {
   }
   KF_ASSIGN_OR_RETURN(std::unique_ptr<PagePool> pool,
                       PagePool::create(options.pages, slots,
-                                       model.config().adapters.count + 1));
+                                       model.config().adapters.count + 1,
+                                       cacheWindowsOf(model.config())));
   return std::unique_ptr<Engine>(new Engine(model, options, std::move(pool)));
 } catch (...) {
   return statusOfException();

@@ -45,9 +45,10 @@ struct EngineOptions {
   int64_t contextLength = 0;
   /// Sequences that read at once. There may be more; steps take turns then.
   int64_t parallel = 1;
-  /// Pages of the cache, kCachePage positions each; 0 for as many as
-  /// `parallel` sequences of whole contexts need, which with states are at
-  /// least those of a slot for each (pagesOfSequence()).
+  /// Pages of the cache, kCachePage positions each, of all layers or of a group
+  /// of them (LayerCaches.h); 0 for as many as `parallel` sequences of whole
+  /// contexts need, which with states are at least those of a slot for each
+  /// (pagesOfSequence()).
   int64_t pages = 0;
   /// The most rows of a step, at least 1: what is read of a prompt beside
   /// sequences that generate, and so how long those wait; none: the device's
@@ -179,7 +180,7 @@ public:
   }
   /// The same, or fewer where the cache has fewer positions.
   int64_t textLimit() const {
-    return std::min(options.contextLength, pool->total() * kCachePage);
+    return std::min(options.contextLength, positions);
   }
   /// EngineOptions::parallel.
   int64_t parallel() const { return options.parallel; }
@@ -341,6 +342,7 @@ private:
   EngineOptions options;
   std::unique_ptr<PagePool> pool;
   KVCache cache;
+  int64_t positions; ///< of a sequence that has all pages, at most
   StepExecutor executor;
   Scheduler scheduler; ///< of the sequences that read
   StepPace pace;

@@ -92,7 +92,7 @@ Status Engine::planAhead(Ahead &next, StepExecutor::Source &source) {
     next.plan.pieces.push_back({&sequence, 1, 0, /*isChosen=*/true});
     source.rows.push_back(read);
     KF_RETURN_IF_ERROR(sequence.pages.reserve(1, next.plan.batch.copies));
-    batch.pages.push_back(sequence.pages.pages());
+    batch.addSequence(sequence.pages);
     batch.addRow(/*id=*/0, position, sequence.adapter());
     batch.want();
     next.expected.push_back(std::move(expected));

@@ -143,7 +143,7 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
     plan.pieces.pop_back();
     return status;
   }
-  batch.pages.push_back(sequence.pages.pages());
+  batch.addSequence(sequence.pages);
   if (pool->slots() > 0) {
     assert(sequence.pages.slot() >= 0 && "who begins has been given a slot");
     batch.useSlot(sequence.pages.slot());

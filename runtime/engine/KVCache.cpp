@@ -16,9 +16,10 @@ using namespace kf;
 /// has.
 Status KVCache::explain(const Status &error, const CacheSpec &spec,
                         int64_t bytes) const {
+  const int64_t held = positions ? positions : poolPages * spec.page;
   const Status named =
-      error.in("the KV cache of " + std::to_string(poolPages * spec.page) +
-               " positions, " + std::to_string(bytes) + " bytes");
+      error.in("the KV cache of " + std::to_string(held) + " positions, " +
+               std::to_string(bytes) + " bytes");
   const Result<DeviceMemory> memory = device.memory();
   const Result<int64_t> page = spec.bytes(1);
   if (error.code() != StatusCode::OutOfMemory || !memory.ok() || !page.ok())
@@ -29,8 +30,10 @@ Status KVCache::explain(const Status &error, const CacheSpec &spec,
       static_cast<int64_t>(bytesFree / static_cast<uint64_t>(*page));
   return Status::error(
       named.message() + "; there is room for a context of " +
-          std::to_string(room * spec.page *
-                         std::max<int64_t>(spec.slotPages, 1)) +
+          std::to_string(static_cast<int64_t>(
+              static_cast<double>(room) *
+              static_cast<double>(std::max<int64_t>(spec.slotPages, 1)) *
+              static_cast<double>(held) / static_cast<double>(poolPages))) +
           " positions in all",
       StatusCode::OutOfMemory);
 }

@@ -22,8 +22,12 @@ namespace kf {
 /// Executable::caches. Owns them; `device` must outlive it. One thread.
 class KVCache {
 public:
-  /// `pages` is the number of pages of each pool; nothing is allocated yet.
-  KVCache(Device &device, int64_t pages) : device(device), poolPages(pages) {}
+  /// `pages` is the number of pages of each pool, which hold `positions`
+  /// positions in all; nothing is allocated yet.
+  KVCache(Device &device, int64_t pages, int64_t positions)
+      : device(device), poolPages(pages), positions(positions) {}
+  /// The same, where each page holds as many positions as a layer's has.
+  KVCache(Device &device, int64_t pages) : KVCache(device, pages, 0) {}
 
   /// Cache number `index`, zeros when it is first asked for. Errors: it was
   /// made with another `spec`; no memory, with the positions that there is room
@@ -47,6 +51,7 @@ private:
 
   Device &device;
   int64_t poolPages;
+  int64_t positions;          ///< 0: those of a page, for each
   std::vector<Entry> entries; ///< by index; `buffer` is null until asked for
 };
 

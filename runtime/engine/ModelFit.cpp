@@ -50,6 +50,13 @@ std::string smallerWeights(const ModelNeeds &needs, uint64_t free) {
          "cpu";
 }
 
+/// Of `positions` that `pages` pages hold, those that `some` of these do.
+int64_t positionsOfSome(int64_t positions, int64_t some, int64_t pages) {
+  return static_cast<int64_t>(static_cast<double>(positions) *
+                              static_cast<double>(some) /
+                              static_cast<double>(pages));
+}
+
 } // namespace
 
 int64_t kf::pagesWithin(uint64_t room, int64_t most,
@@ -74,16 +81,17 @@ Status kf::checkFits(const ModelNeeds &needs, const DeviceMemory &memory) {
   const uint64_t missing = cache > UINT64_MAX - needs.weights
                                ? UINT64_MAX
                                : needs.weights + cache - memory.free;
-  const int64_t positions = needs.pages * needs.pagePositions;
   const int64_t fitting =
-      needs.cache
-          ? pagesWithin(room, needs.pages, needs.cache) * needs.pagePositions
+      needs.cache && needs.pages
+          ? positionsOfSome(needs.positions,
+                            pagesWithin(room, needs.pages, needs.cache),
+                            needs.pages)
           : 0;
   const std::string weights =
       needs.weights ? "weights of " + gibibytes(needs.weights) + " and " : "";
   return Status::error(
       weights + "a KV cache of " + gibibytes(cache) + " (" +
-          std::to_string(positions) + " positions) " +
+          std::to_string(needs.positions) + " positions) " +
           (weights.empty() ? "is " : "are ") + gibibytes(missing) +
           " more than the " + gibibytes(memory.free) + " of " +
           gibibytes(memory.total) + " that the device has free; " +

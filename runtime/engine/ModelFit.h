@@ -30,7 +30,7 @@ struct ModelNeeds {
   uint64_t parameters = 0; ///< of all tensors
   CacheBytes cache{};      ///< in all layers; null: there is none
   int64_t pages = 0;
-  int64_t pagePositions = 0; ///< of one sequence
+  int64_t positions = 0; ///< that so many pages hold, of all sequences
 
   uint64_t cacheBytes() const { return cache && pages ? cache(pages) : 0; }
 };

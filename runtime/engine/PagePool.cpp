@@ -21,21 +21,25 @@ using namespace kf;
 // PagePool
 //===----------------------------------------------------------------------===//
 
-Result<std::unique_ptr<PagePool>> PagePool::create(int64_t pages, int64_t slots,
-                                                   int64_t kinds) {
+Result<std::unique_ptr<PagePool>>
+PagePool::create(int64_t pages, int64_t slots, int64_t kinds,
+                 const CacheWindows &windows) {
   constexpr int64_t most = std::numeric_limits<int32_t>::max() - 1;
   assert(kinds >= 1 && kinds <= most && "sequences are of some kind");
+  assert((slots == 0 || windows.tables == 0) && "windows beside states");
   if (pages < 1 || pages > most - kinds)
     return Status::error("a KV cache of " + std::to_string(pages) +
                          " pages; it has from 1 to " + std::to_string(most));
   return catchExceptions([&]() -> Result<std::unique_ptr<PagePool>> {
-    return std::unique_ptr<PagePool>(new PagePool(pages, slots, kinds));
+    return std::unique_ptr<PagePool>(
+        new PagePool(pages, slots, kinds, windows));
   });
 }
 
-PagePool::PagePool(int64_t count, int64_t slots, int64_t kinds)
+PagePool::PagePool(int64_t count, int64_t slots, int64_t kinds,
+                   const CacheWindows &windows)
     : pages(count + kinds), count(static_cast<int32_t>(count)),
-      allSlots(static_cast<size_t>(slots)) {
+      allSlots(static_cast<size_t>(slots)), ofWindows(windows) {
   for (int32_t page = this->count; page-- > 0;)
     makeFree(page);
   for (int32_t kind = 0; kind < kinds; ++kind) {
@@ -54,6 +58,11 @@ PagePool::Match PagePool::find(int32_t root, std::span<const int32_t> ids) {
   // go on from all of them.
   int32_t parents = root;
   pages[root].another = kNone;
+  // What goes on behind `tokens` tokens has to have what windows see of them.
+  auto isSeen = [&](const Page &page, int64_t index, int64_t tokens) {
+    return ofWindows.tables == 0 ||
+           page.seen > index - ofWindows.firstSeen(tokens);
+  };
   for (int64_t done = 0; parents != kNone; done += kCachePage) {
     const auto rest = ids.subspan(done);
     int32_t whole = kNone;
@@ -67,7 +76,9 @@ PagePool::Match PagePool::find(int32_t root, std::span<const int32_t> ids) {
             std::mismatch(rest.begin(), rest.begin() + most, page.ids.begin())
                 .first -
             rest.begin();
-        if (done + equal > best.tokens)
+        page.seen = hasWindows(number) ? pages[parent].seen + 1 : 0;
+        if (done + equal > best.tokens &&
+            isSeen(page, done / kCachePage, done + equal))
           best = {number, done + equal};
         if (equal == kCachePage) {
           page.another = whole;
@@ -82,7 +93,10 @@ PagePool::Match PagePool::find(int32_t root, std::span<const int32_t> ids) {
 int32_t PagePool::take() {
   if (firstFree == kNone) {
     assert(oldest != kNone && "no page is available");
-    unlist(oldest);
+    if (const int32_t owner = pages[oldest].owner; owner != kNone)
+      freeWindows(owner);
+    else
+      unlist(oldest);
   }
   const int32_t number = firstFree;
   Page &page = pages[number];
@@ -96,7 +110,7 @@ int32_t PagePool::take() {
 void PagePool::share(int32_t number) {
   Page &page = pages[number];
   if (page.users == 0) {
-    removeFromCached(number);
+    removeFromCached(number, 1);
     ++usedCount;
   }
   ++page.users;
@@ -109,10 +123,58 @@ void PagePool::release(int32_t number) {
   --usedCount;
   if (!page.listed)
     return makeFree(number);
-  page.older = newest;
+  keep(number, 1);
+}
+
+void PagePool::keep(int32_t number, int64_t size) {
+  pages[number].older = newest;
   (newest == kNone ? oldest : pages[newest].newer) = number;
   newest = number;
-  ++cachedCount;
+  cachedCount += size;
+}
+
+void PagePool::takeWindows(int32_t number) {
+  for (int64_t i = 0; i < ofWindows.tables; ++i) {
+    const int32_t window = take();
+    pages[window].owner = number;
+    pages[window].window = std::exchange(pages[number].window, window);
+  }
+}
+
+void PagePool::shareWindows(int32_t number) {
+  const int32_t first = pages[number].window;
+  if (pages[first].users == 0) {
+    removeFromCached(first, ofWindows.tables);
+    usedCount += ofWindows.tables;
+  }
+  for (int32_t each = first; each != kNone; each = pages[each].window)
+    ++pages[each].users;
+}
+
+void PagePool::releaseWindows(int32_t number) {
+  const int32_t first = pages[number].window;
+  for (int32_t each = first; each != kNone; each = pages[each].window)
+    --pages[each].users;
+  if (pages[first].users != 0)
+    return;
+  usedCount -= ofWindows.tables;
+  keep(first, ofWindows.tables);
+  if (!pages[number].listed)
+    freeWindows(number);
+}
+
+void PagePool::freeWindows(int32_t number) {
+  int32_t each = std::exchange(pages[number].window, kNone);
+  if (each == kNone)
+    return;
+  assert(pages[each].users == 0 && "a sequence sees them");
+  removeFromCached(each, ofWindows.tables);
+  while (each != kNone) {
+    const int32_t next = std::exchange(pages[each].window, kNone);
+    pages[each].owner = kNone;
+    makeFree(each);
+    each = next;
+  }
 }
 
 void PagePool::list(int32_t number, int32_t parent) {
@@ -157,21 +219,26 @@ void PagePool::removeFromTree(int32_t number) {
     pages[page.sibling].previousSibling = page.previousSibling;
   page.listed = false;
   page.parent = page.sibling = page.previousSibling = kNone;
-  if (page.users != 0)
+  if (page.users != 0) {
+    // Nobody finds what no window sees.
+    if (hasWindows(number) && pages[page.window].users == 0)
+      freeWindows(number);
     return;
-  removeFromCached(number);
+  }
+  removeFromCached(number, 1);
   makeFree(number);
 }
 
-void PagePool::removeFromCached(int32_t number) {
+void PagePool::removeFromCached(int32_t number, int64_t size) {
   Page &page = pages[number];
   (page.older == kNone ? oldest : pages[page.older].newer) = page.newer;
   (page.newer == kNone ? newest : pages[page.newer].older) = page.older;
   page.older = page.newer = kNone;
-  --cachedCount;
+  cachedCount -= size;
 }
 
 void PagePool::makeFree(int32_t number) {
+  freeWindows(number);
   Page &page = pages[number];
   page.filled = 0;
   page.newer = firstFree;
@@ -184,7 +251,8 @@ void PagePool::makeFree(int32_t number) {
 
 PagedSequence::PagedSequence(PagedSequence &&other) noexcept
     : pool(other.pool), ownKind(other.ownKind), tokens(std::move(other.tokens)),
-      held(std::move(other.held)), reserved(other.reserved), found(other.found),
+      held(std::move(other.held)), windows(std::move(other.windows)),
+      seen(other.seen), reserved(other.reserved), found(other.found),
       findable(other.findable) {
   takeSlotOf(other);
   other.tokens.clear();
@@ -200,6 +268,8 @@ PagedSequence &PagedSequence::operator=(PagedSequence &&other) noexcept {
   ownKind = other.ownKind;
   tokens = std::move(other.tokens);
   held = std::move(other.held);
+  windows = std::move(other.windows);
+  seen = other.seen;
   reserved = other.reserved;
   found = other.found;
   findable = other.findable;
@@ -272,9 +342,51 @@ void PagedSequence::useSlot() {
 
 /// Gives back all pages but the first `keep`, the last one first.
 void PagedSequence::giveBack(size_t keep) {
-  for (; held.size() > keep; held.pop_back())
+  for (; held.size() > keep; held.pop_back()) {
+    if (!windows.empty() && held.size() > seen)
+      pool->releaseWindows(held.back());
     pool->release(held.back());
+  }
   found = std::min(found, keep);
+  seen = std::min(seen, held.size());
+  for (std::vector<int32_t> &row : windows)
+    row.resize(held.size());
+}
+
+/// Writes down the windows' pages of page number `index`.
+void PagedSequence::setWindows(size_t index) {
+  int32_t page = pool->pages[held[index]].window;
+  for (std::vector<int32_t> &row : windows) {
+    row[index] = page;
+    page = pool->pages[page].window;
+  }
+}
+
+/// Has the windows' pages of its pages from number `first` on; false where
+/// there are none any more, which has it have fewer.
+bool PagedSequence::seeWindowsFrom(size_t first) {
+  for (; !windows.empty() && seen > first; --seen) {
+    if (!pool->hasWindows(held[seen - 1]))
+      return false;
+    pool->shareWindows(held[seen - 1]);
+    setWindows(seen - 1);
+  }
+  return true;
+}
+
+/// Gives back the windows' pages of those before number `first`.
+void PagedSequence::forgetWindowsBefore(size_t first) {
+  for (; !windows.empty() && seen < std::min(first, held.size()); ++seen)
+    pool->releaseWindows(held[seen]);
+}
+
+/// An empty page behind the others.
+void PagedSequence::takePage() {
+  held.push_back(pool->take());
+  pool->takeWindows(held.back());
+  for (std::vector<int32_t> &row : windows)
+    row.push_back(PagePool::kNone);
+  setWindows(held.size() - 1);
 }
 
 Result<int64_t> PagedSequence::reusePrefix(std::span<const int32_t> ids) {
@@ -287,6 +399,8 @@ Result<int64_t> PagedSequence::reusePrefix(std::span<const int32_t> ids) {
     const size_t count = cachePagesOf(match.tokens);
     std::vector<int32_t> path(count);
     tokens.reserve(count * kCachePage);
+    for (std::vector<int32_t> &row : windows)
+      row.reserve(count);
     truncate(0);
     int32_t page = match.page;
     for (size_t i = count; i-- > 0; page = pool->pages[page].parent) {
@@ -295,6 +409,14 @@ Result<int64_t> PagedSequence::reusePrefix(std::span<const int32_t> ids) {
     }
     held = std::move(path);
     found = count;
+    for (std::vector<int32_t> &row : windows)
+      row.assign(held.begin(), held.end());
+    seen = windows.empty() ? 0 : count;
+    [[maybe_unused]] const bool isSeen = seeWindowsFrom(
+        static_cast<size_t>(pool->ofWindows.firstSeen(match.tokens)));
+    assert(isSeen && "what was found cannot be gone on from");
+    seeWindowsFrom(
+        static_cast<size_t>(pool->ofWindows.firstKept(match.tokens)));
     tokens.assign(ids.begin(), ids.begin() + match.tokens);
     return match.tokens;
   });
@@ -306,13 +428,54 @@ static int64_t pagesBehind(int64_t room, int64_t count) {
   return over / kCachePage + (over % kCachePage != 0);
 }
 
+/// Those of the positions that it has pages for, behind length().
+int64_t PagedSequence::room() const {
+  return static_cast<int64_t>(held.size()) * kCachePage - length();
+}
+
+bool PagedSequence::isCopied(int64_t count) const {
+  return count > 0 && inPage() && pool->pages[lastPage()].users > 1;
+}
+
 int64_t PagedSequence::pagesFor(int64_t count) const {
   assert(count >= 0 && "a number of positions");
-  const int64_t room =
-      static_cast<int64_t>(held.size()) * kCachePage - length();
-  const bool shared =
-      count > 0 && inPage() && pool->pages[lastPage()].users > 1;
-  return pagesBehind(room, count) + shared;
+  return (pagesBehind(room(), count) + isCopied(count)) * pool->pagesOfEach();
+}
+
+int64_t PagedSequence::pagesToRead(int64_t count) const {
+  if (windows.empty())
+    return pagesFor(count);
+  const int64_t added = pagesBehind(room(), count);
+  // Windows' pages that it gives back are nobody's but for those of others.
+  const int64_t own =
+      std::count_if(held.begin() + static_cast<ptrdiff_t>(seen), held.end(),
+                    [&](int32_t page) {
+                      return pool->hasWindows(page) &&
+                             pool->users(pool->pages[page].window) == 1;
+                    });
+  const int64_t ofWindows = std::min(
+      added, std::max<int64_t>(pool->ofWindows.pagesKept() + 1 - own, 1));
+  return added + ofWindows * pool->ofWindows.tables +
+         isCopied(count) * pool->pagesOfEach();
+}
+
+void PagedSequence::forEachPage(
+    const std::function<void(int32_t)> &visit) const {
+  for (size_t i = 0; i < held.size(); ++i) {
+    visit(held[i]);
+    if (i >= seen)
+      for (const std::vector<int32_t> &row : windows)
+        visit(row[i]);
+  }
+}
+
+void PagedSequence::forEachLastPage(
+    const std::function<void(int32_t)> &visit) const {
+  if (!inPage() || held.empty())
+    return;
+  visit(lastPage());
+  for (const std::vector<int32_t> &row : windows)
+    visit(row[static_cast<size_t>(length() / kCachePage)]);
 }
 
 static Status full(const PagePool &pool, int64_t needed) {
@@ -346,6 +509,8 @@ Status PagedSequence::tryReserve(int64_t count, std::vector<PageCopy> &copies) {
   const size_t size =
       std::max<size_t>(cachePagesOf(length() + count), held.size());
   growTo(held, size);
+  for (std::vector<int32_t> &row : windows)
+    growTo(row, size);
   growTo(tokens, size * kCachePage);
   if (count > 0 && inPage()) {
     const int32_t number = lastPage();
@@ -353,15 +518,27 @@ Status PagedSequence::tryReserve(int64_t count, std::vector<PageCopy> &copies) {
     PagePool::Page &page = pool->pages[number];
     // What others computed is worth a page as long as there is one.
     const bool kept = page.listed && page.filled > filled &&
-                      held.size() == found && needed < available;
+                      held.size() == found &&
+                      needed + pool->pagesOfEach() <= available;
     if (page.users > 1 || kept) {
-      copies.emplace_back(); // nothing after this allocates
+      const size_t before = copies.size();
+      copies.resize(before + static_cast<size_t>(pool->pagesOfEach()));
+      // Nothing after this allocates.
       const int32_t target = pool->take();
-      copies.back() = {number, target};
+      pool->takeWindows(target);
+      int32_t from = number, to = target;
+      for (size_t i = before; i < copies.size(); ++i) {
+        copies[i] = {from, to};
+        from = pool->pages[from].window;
+        to = pool->pages[to].window;
+      }
       pool->pages[target].ids = page.ids;
       if (page.listed && findable)
         pool->list(target, page.parent);
       held[length() / kCachePage] = target;
+      setWindows(length() / kCachePage);
+      if (!windows.empty())
+        pool->releaseWindows(number);
       pool->release(number);
       pool->pages[target].filled = filled;
     } else {
@@ -375,7 +552,7 @@ Status PagedSequence::tryReserve(int64_t count, std::vector<PageCopy> &copies) {
     found = std::min<size_t>(found, length() / kCachePage);
   }
   while (held.size() < size)
-    held.push_back(pool->take());
+    takePage();
   reserved = count;
   useSlot();
   return Status();
@@ -400,6 +577,7 @@ void PagedSequence::commit(std::span<const int32_t> ids) {
     tokens.insert(tokens.end(), added.begin(), added.end());
     ids = ids.subspan(added.size());
   }
+  forgetWindowsBefore(static_cast<size_t>(pool->ofWindows.firstKept(length())));
 }
 
 void PagedSequence::truncate(int64_t length) {
@@ -410,6 +588,8 @@ void PagedSequence::truncate(int64_t length) {
   giveBack(cachePagesOf(length));
   tokens.resize(length);
   reserved = 0;
+  if (!seeWindowsFrom(static_cast<size_t>(pool->ofWindows.firstSeen(length))))
+    giveBack(0);
 }
 
 void PagedSequence::revoke(int64_t length) {
@@ -427,13 +607,17 @@ Result<PagedSequence> PagedSequence::fork() const {
   return catchExceptions([&]() -> Result<PagedSequence> {
     PagedSequence other(*pool, ownKind);
     other.tokens = tokens;
-    if (pool->slots() > 0)
+    if (pool->slots() > 0 || lacksState())
       return other;
-    std::vector<int32_t> pages(held.begin(),
-                               held.begin() + cachePagesOf(length()));
+    const size_t count = cachePagesOf(length());
+    std::vector<int32_t> pages(held.begin(), held.begin() + count);
+    for (size_t i = 0; i < windows.size(); ++i)
+      other.windows[i].assign(windows[i].begin(), windows[i].begin() + count);
     for (int32_t page : pages)
       pool->share(page);
     other.held = std::move(pages);
+    other.seen = windows.empty() ? 0 : count;
+    other.seeWindowsFrom(std::min(seen, count));
     other.found = found;
     other.findable = findable;
     return other;
@@ -453,6 +637,9 @@ void PagedSequence::forget() {
 Status PagePool::check(std::span<const PagedSequence *const> living) const {
   const auto wrong = [](int32_t page, const char *what) {
     return Status::error("page " + std::to_string(page) + ": " + what);
+  };
+  auto sizeOf = [&](int32_t page) {
+    return pages[page].owner == kNone ? 1 : ofWindows.tables;
   };
 
   std::vector<int64_t> users(count);
@@ -474,20 +661,41 @@ Status PagePool::check(std::span<const PagedSequence *const> living) const {
       if (page.listed && page.parent != before)
         return wrong(number, "listed behind what a sequence does not have");
       before = number;
+      int32_t window = page.window;
+      for (const std::vector<int32_t> &row : sequence->windows) {
+        if (i < sequence->seen)
+          break;
+        if (window == kNone || row[i] != window)
+          return wrong(number, "without the windows' pages of a sequence");
+        ++users[window];
+        window = pages[window].window;
+      }
     }
     if (sequence->found > sequence->held.size())
       return Status::error("more pages were found than are there");
+    if (!sequence->held.empty() &&
+        static_cast<int64_t>(sequence->seen) > ofWindows.firstSeen(length))
+      return Status::error("a sequence is without what windows see");
   }
 
   // Where a page is in the order of eviction; 0: nowhere.
   std::vector<int64_t> turn(count);
-  int64_t cachedPages = 0;
+  int64_t cachedPages = 0, turns = 0;
   int32_t older = kNone;
   for (int32_t number = oldest; number != kNone;
        older = number, number = pages[number].newer) {
     if (turn[number] != 0 || pages[number].older != older)
       return wrong(number, "links of cached pages are broken");
-    turn[number] = ++cachedPages;
+    ++turns;
+    cachedPages += sizeOf(number);
+    if (pages[number].owner != kNone &&
+        pages[pages[number].owner].window != number)
+      return wrong(number, "cached without the rest of its windows' pages");
+    for (int32_t each = number; each != kNone; each = pages[each].window) {
+      turn[each] = turns;
+      if (pages[number].owner == kNone)
+        break;
+    }
   }
   if (older != newest || cachedPages != cachedCount)
     return Status::error("cached pages are miscounted");
@@ -532,8 +740,12 @@ Status PagePool::check(std::span<const PagedSequence *const> living) const {
       return wrong(number, "its users are miscounted");
     if ((page.users != 0) + (turn[number] != 0) + isFree[number] != 1)
       return wrong(number, "neither used nor cached nor free, or two of these");
-    if (turn[number] != 0 && !page.listed)
+    if (turn[number] != 0 && !page.listed &&
+        (page.owner == kNone || !pages[page.owner].listed))
       return wrong(number, "cached, but cannot be found");
+    if (page.owner != kNone && (page.listed || page.filled != 0 ||
+                                isFree[number] || isFree[page.owner]))
+      return wrong(number, "a window's page, and something else");
     if (page.listed && page.filled < 1)
       return wrong(number, "listed, but empty");
     if (isFree[number] && (page.listed || page.filled != 0))

@@ -11,6 +11,13 @@
 // tokens begin alike share those of the common beginning. No device is known
 // here: what has to be copied is said, and whoever runs the steps does it.
 //
+// Where layers with windows have pages of their own (CacheWindows), kCachePage
+// positions have a page of the layers that attend to all, which stands for them
+// here, and one of each group of the others. The latter, its windows' pages,
+// are a sequence's as long as its next row may see them. Then they are kept, as
+// pages of ended sequences are, for others whose tokens begin alike and end
+// near there, until somebody needs the room.
+//
 //   PagedSequence sequence(pool);
 //   sequence.reusePrefix(prompt)      what other sequences have computed
 //   sequence.reserve(count, copies)   for each sequence of a step
@@ -38,6 +45,7 @@
 #define KF_RUNTIME_ENGINE_PAGEPOOL_H
 
 #include "runtime/core/Status.h"
+#include "runtime/model/LayerCaches.h"
 #include "runtime/model/Step.h"
 
 #include <array>
@@ -49,7 +57,7 @@
 
 namespace kf {
 
-/// A copy of a whole page, in every layer.
+/// A copy of a whole page, in every layer that it is of.
 struct PageCopy {
   int32_t from = 0;
   int32_t to = 0;
@@ -67,8 +75,10 @@ public:
   /// allocated here, about 300 bytes for each page.
   /// With `slots` for states, each sequence needs one (PagedSequence).
   /// Sequences are of `kinds` kinds, and share nothing with those of another.
+  /// With `windows`, there are no slots.
   static Result<std::unique_ptr<PagePool>>
-  create(int64_t pages, int64_t slots = 0, int64_t kinds = 1);
+  create(int64_t pages, int64_t slots = 0, int64_t kinds = 1,
+         const CacheWindows &windows = {});
   ~PagePool();
   PagePool(const PagePool &) = delete;
   PagePool &operator=(const PagePool &) = delete;
@@ -77,7 +87,8 @@ public:
   int64_t total() const { return count; }
   /// Pages that living sequences have; a shared one counts once.
   int64_t used() const { return usedCount; }
-  /// Pages that no sequence has, kept for those whose tokens begin alike.
+  /// Pages that no sequence has, kept for those whose tokens begin alike; and
+  /// windows' pages that no sequence sees.
   int64_t cached() const { return cachedCount; }
   int64_t free() const { return total() - used() - cached(); }
   /// Pages that sequences can be given: free ones, and cached ones, which are
@@ -85,6 +96,7 @@ public:
   int64_t available() const { return total() - used(); }
   /// Slots for states, those in use included; 0: sequences have none.
   int64_t slots() const { return static_cast<int64_t>(allSlots.size()); }
+  const CacheWindows &windows() const { return ofWindows; }
   /// Living sequences that have `page`.
   int64_t users(int32_t page) const { return pages[page].users; }
 
@@ -115,8 +127,13 @@ private:
     int32_t previousSibling = kNone;
     /// Cached: the next one to be used again or evicted. Free: the next one.
     int32_t newer = kNone;
-    int32_t older = kNone;   ///< cached
+    int32_t older = kNone; ///< cached
+    /// Its windows' pages, or all but the first of these behind it: the next.
+    int32_t window = kNone;
+    /// Of a window's page: whose it is. Of others, itself.
+    int32_t owner = kNone;
     int32_t another = kNone; ///< find(): the next page that matches as well
+    int32_t seen = 0; ///< find(): pages up to it that have windows' pages
   };
 
   /// A run of tokens that ends in `page`; kNone if there are none.
@@ -131,7 +148,8 @@ private:
     uint64_t used = 0;              ///< later ones are larger
   };
 
-  PagePool(int64_t count, int64_t slots, int64_t kinds);
+  PagePool(int64_t count, int64_t slots, int64_t kinds,
+           const CacheWindows &windows);
 
   int32_t rootOf(int32_t kind) const { return count + kind; }
   bool isRoot(int32_t page) const { return page >= count; }
@@ -142,6 +160,17 @@ private:
   int32_t take();
   void share(int32_t page);
   void release(int32_t page);
+  /// Pages that kCachePage positions have, those of windows included.
+  int64_t pagesOfEach() const { return 1 + ofWindows.tables; }
+  bool hasWindows(int32_t page) const { return pages[page].window != kNone; }
+  /// Gives `page` windows' pages; as many are available().
+  void takeWindows(int32_t page);
+  void shareWindows(int32_t page);
+  void releaseWindows(int32_t page);
+  /// Frees the windows' pages of `page`, if it has any. Nobody uses them.
+  void freeWindows(int32_t page);
+  /// Of `size` pages, which are cached as one.
+  void keep(int32_t page, int64_t size);
   /// Lets `page` be found behind `parent`, which is full and listed.
   void list(int32_t page, int32_t parent);
   /// Lets `page` and all that follows it not be found; frees what is cached.
@@ -149,7 +178,7 @@ private:
   /// unlist() of all that follows `page`.
   void unlistFollowing(int32_t page);
   void removeFromTree(int32_t page);
-  void removeFromCached(int32_t page);
+  void removeFromCached(int32_t page, int64_t size);
   void makeFree(int32_t page);
 
   std::vector<Page> pages; ///< and the roots of the trees behind them
@@ -157,12 +186,14 @@ private:
   int64_t usedCount = 0;
   int64_t cachedCount = 0;
   int32_t firstFree = kNone;
-  /// Cached pages, in the order in which they ceased to be used. A sequence
-  /// gives its last page back first, so none comes before one that follows it.
+  /// Cached pages, in the order in which they ceased to be used, and among them
+  /// the first one of windows' pages, for all of these. A sequence gives its
+  /// last page back first, so none comes before one that follows it.
   int32_t oldest = kNone;
   int32_t newest = kNone;
   std::vector<Slot> allSlots;
   uint64_t slotUses = 0;
+  CacheWindows ofWindows;
 };
 
 /// The tokens of a sequence whose keys and values are in the cache, and the
@@ -172,7 +203,8 @@ class PagedSequence {
 public:
   /// `kind` is from 0 to the pool's number of kinds, less 1.
   explicit PagedSequence(PagePool &pool, int32_t kind = 0)
-      : pool(&pool), ownKind(kind) {}
+      : pool(&pool), ownKind(kind),
+        windows(static_cast<size_t>(pool.windows().tables)) {}
   PagedSequence(PagedSequence &&other) noexcept;
   PagedSequence &operator=(PagedSequence &&other) noexcept;
   ~PagedSequence();
@@ -185,6 +217,9 @@ public:
   /// The row of a step's page table: page i of the sequence, for all that is
   /// committed or reserved.
   std::span<const int32_t> pages() const { return held; }
+  /// The rows of the page tables of windows, as long as pages(). Where its next
+  /// row, and those behind it, see nothing, they are any pages.
+  std::span<const std::vector<int32_t>> windowPages() const { return windows; }
 
   /// Takes over what others of its kind, living and ended, have computed of the
   /// beginning of `ids`: as much as there is, but not the last one of `ids`,
@@ -196,10 +231,11 @@ public:
   /// The slot of the cache of states that holds what layers keep of all tokens
   /// so far; -1: there is none.
   int32_t slot() const { return ownSlot; }
-  /// Whether there is no state of the tokens that were read, and the model's
-  /// layers keep one: they have to be read again, and it has no pages.
+  /// Whether its tokens have to be read again, and it has no pages: there is no
+  /// state of them, and the model's layers keep one; or others have what
+  /// windows would see, where it went back.
   bool lacksState() const {
-    return pool->slots() > 0 && ownSlot < 0 && length() > 0;
+    return length() > 0 && (pool->slots() > 0 ? ownSlot < 0 : held.empty());
   }
   /// Of whom a slot is not taken.
   using IsBusy = std::function<bool(const PagedSequence &owner)>;
@@ -213,6 +249,15 @@ public:
 
   /// Pages that reserve(count) needs: it succeeds if they are available().
   int64_t pagesFor(int64_t count) const;
+  /// Pages with which `count` more positions can be read, in as many steps as
+  /// it takes: pagesFor(), but for windows' pages, which are given back
+  /// meanwhile.
+  int64_t pagesToRead(int64_t count) const;
+  /// Calls `visit` with each page that it has, those of windows included.
+  void forEachPage(const std::function<void(int32_t page)> &visit) const;
+  /// The pages that reserve() would copy if others had them: those that the
+  /// next position is in, unless it is the first of a page.
+  void forEachLastPage(const std::function<void(int32_t page)> &visit) const;
 
   /// Makes the positions from length() to length() + count - 1 writable, for
   /// one step, which may write to the slot as well: takes pages, and adds to
@@ -223,12 +268,14 @@ public:
   Status reserve(int64_t count, std::vector<PageCopy> &copies);
 
   /// The step has written these tokens, as many as were reserved or fewer. From
-  /// now on others can find them. Ends what reserve() began.
+  /// now on others can find them. Ends what reserve() began. Gives back pages
+  /// of windows, but for those that it sees from a page further back.
   void commit(std::span<const int32_t> ids);
 
   /// Goes back to `length` tokens, at most length(). Gives back pages behind
   /// them, those that were reserved too. A slot whose state is, or may be, that
-  /// of other tokens is given back, with all pages.
+  /// of other tokens is given back, with all pages. So are these where others
+  /// have what windows would see.
   void truncate(int64_t length);
 
   /// Takes commit() back, of a step that failed: as truncate(), and nobody
@@ -256,8 +303,14 @@ private:
   /// The page with length() in it has tokens before it.
   bool inPage() const { return length() % kCachePage != 0; }
   int32_t lastPage() const { return held[length() / kCachePage]; }
+  int64_t room() const;
+  bool isCopied(int64_t count) const;
   void giveBack(size_t keep);
   void giveBackSlot();
+  void takePage();
+  bool seeWindowsFrom(size_t first);
+  void forgetWindowsBefore(size_t first);
+  void setWindows(size_t index);
   void loseState();
   void takeSlotOf(PagedSequence &other);
   PagePool::Slot *findSlot(const IsBusy &isBusy) const;
@@ -267,6 +320,8 @@ private:
   int32_t ownKind = 0;
   std::vector<int32_t> tokens;
   std::vector<int32_t> held;
+  std::vector<std::vector<int32_t>> windows; ///< windowPages()
+  size_t seen = 0;      ///< the first of `held` whose windows' pages it has
   int64_t reserved = 0; ///< positions that commit() may be told of
   size_t found = 0;     ///< the first pages, which others have computed
   bool findable = true; ///< until forget()

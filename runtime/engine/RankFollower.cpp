@@ -90,7 +90,9 @@ Status RankFollower::obey(const OpenCache &command) {
                  " pages and steps of " + std::to_string(command.mostRows) +
                  " rows");
   programs.reset();
-  cache.emplace(model.device(), command.pages);
+  cache.emplace(
+      model.device(), command.pages,
+      positionsOf(model.config(), command.pages, model.config().maxPositions));
   programs.emplace(model, *cache, command.mostRows);
   programs->setProfile(profile ? &*profile : nullptr);
   return Status();

@@ -12,6 +12,7 @@
 #include <cassert>
 #include <iterator>
 #include <unordered_map>
+#include <unordered_set>
 #include <utility>
 
 using namespace kf;
@@ -93,7 +94,7 @@ int64_t Scheduler::waiting() const {
 int64_t Scheduler::pagesWanted(const ScheduledReading &reading) const {
   const int64_t rest = static_cast<int64_t>(reading.rest());
   const int64_t room = positions - reading.pages.length();
-  return reading.pages.pagesFor(std::min(rest + kCachePage, room));
+  return reading.pages.pagesToRead(std::min(rest + kCachePage, room));
 }
 
 /// How many of the next `rows` rows `free` pages are enough for.
@@ -204,17 +205,17 @@ bool Scheduler::isEnough(const ScheduledReading &reading,
                          std::span<const ScheduledReading *const> later,
                          int64_t free) const {
   const PagedSequence &pages = reading.pages;
-  int64_t missing = pages.pagesFor(static_cast<int64_t>(reading.rest())) - free;
-  // It is copied if others have it.
-  const auto last = static_cast<size_t>(pages.length() / kCachePage);
-  const int32_t shared =
-      pages.length() % kCachePage != 0 ? pages.pages()[last] : -1;
+  int64_t missing =
+      pages.pagesToRead(static_cast<int64_t>(reading.rest())) - free;
+  // They are copied if others have them.
+  std::unordered_set<int32_t> shared;
+  pages.forEachLastPage([&](int32_t page) { shared.insert(page); });
   std::unordered_map<int32_t, int64_t> losers; // that have a page
   for (const ScheduledReading *other : later)
-    for (int32_t page : other->pages.pages()) {
+    other->pages.forEachPage([&](int32_t page) {
       const int64_t left = pool.users(page) - ++losers[page];
-      missing -= left == 0 || (left == 1 && page == shared);
-    }
+      missing -= left == 0 || (left == 1 && shared.contains(page));
+    });
   return missing <= 0;
 }
 
@@ -248,7 +249,7 @@ void Scheduler::decide(const Limits &limits) {
     ScheduledReading &reading = *begun[i];
     const int64_t wanted = std::min(sure(reading), rowsOf(reading));
     auto isShort = [&] {
-      return reading.pages.pagesFor(wanted) > pool.available() - promised;
+      return reading.pages.pagesToRead(wanted) > pool.available() - promised;
     };
     // Nobody loses what would not do.
     if (isShort() && isEnough(reading, std::span(begun).subspan(i + 1),

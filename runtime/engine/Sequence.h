@@ -114,9 +114,11 @@ public:
   /// sequence without one of its last token reads its tokens again as well,
   /// from 0 on, and nothing is taken over: after rewind(), as a fork, where a
   /// reading has failed or was cancelled, and where one that began needed its
-  /// slot. Errors at once: ids that are none, more than the context or the
-  /// whole cache has room for, a sequence that reads, Status::cancelled() after
-  /// cancel() within `done`.
+  /// slot. So does one of a model whose layers with windows have pages of their
+  /// own, with what the cache has of them, where it went back by more than a
+  /// page and others have the windows' pages by now. Errors at once: ids that
+  /// are none, more than the context or the whole cache has room for, a
+  /// sequence that reads, Status::cancelled() after cancel() within `done`.
   Status read(Reading reading);
   bool isReading() const { return reading.has_value(); }
   /// Ends what it reads with Status::cancelled(), which `done` is called with

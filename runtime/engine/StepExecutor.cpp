@@ -81,11 +81,15 @@ Status StepExecutor::bind(const StepShape &shape) {
 // Inputs
 //===----------------------------------------------------------------------===//
 
-/// Writes `bytes` where the input has others: most of what steps take is the
-/// same from token to token. In pieces that need not be waited for.
 Status StepExecutor::write(Part &part, StepInput input,
                            std::span<const std::byte> bytes) {
-  const size_t number = numberOf(input, model.config());
+  return write(part, numberOf(input, model.config()), bytes);
+}
+
+/// Writes `bytes` where the input has others: most of what steps take is the
+/// same from token to token. In pieces that need not be waited for.
+Status StepExecutor::write(Part &part, size_t number,
+                           std::span<const std::byte> bytes) {
   std::vector<std::byte> &known = part.written[number];
   for (size_t at = 0, end; at < bytes.size(); at = end) {
     end = std::min<size_t>(bytes.size(), at + Stream::smallUpload);
@@ -112,17 +116,33 @@ void StepExecutor::forgetInputs() {
       known.clear();
 }
 
-/// The table's columns are pages of a sequence; those that it has not are not
+/// The tables' columns are pages of a sequence; those that it has not are not
 /// read.
 Status StepExecutor::writePages(Part &body, const StepPlan &plan) {
   const std::vector<int64_t> &dims =
       body.program->program().inputs[kStepPageTable].shape;
   const size_t columns = static_cast<size_t>(dims[1]);
-  table.resize(plan.pages.size() * columns);
-  for (size_t i = 0; i < plan.pages.size(); ++i)
-    std::ranges::copy(plan.pages[i],
-                      table.begin() + static_cast<ptrdiff_t>(i * columns));
-  return write(body, kStepPageTable, std::as_bytes(std::span(table)));
+  const size_t windows = windowTables.size();
+  assert(plan.windowPages.size() == (windows > 0 ? plan.pages.size() : 0) &&
+         "each sequence of a step has pages of windows");
+  auto writeTable = [&](std::vector<int32_t> &table, size_t number,
+                        auto pagesOf) {
+    table.resize(plan.pages.size() * columns);
+    for (size_t i = 0; i < plan.pages.size(); ++i)
+      std::ranges::copy(pagesOf(i),
+                        table.begin() + static_cast<ptrdiff_t>(i * columns));
+    return write(body, number, std::as_bytes(std::span(table)));
+  };
+  KF_RETURN_IF_ERROR(writeTable(table, kStepPageTable,
+                                [&](size_t i) { return plan.pages[i]; }));
+  for (size_t window = 0; window < windows; ++window)
+    KF_RETURN_IF_ERROR(writeTable(
+        windowTables[window],
+        numberOfWindow(static_cast<int64_t>(window) + 1, model.config()),
+        [&](size_t i) -> std::span<const int32_t> {
+          return plan.windowPages[i][window];
+        }));
+  return Status();
 }
 
 /// Neighbours go at once.

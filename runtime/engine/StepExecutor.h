@@ -43,7 +43,9 @@ public:
   StepExecutor(Model &model, KVCache &cache, int64_t mostRows,
                int64_t mostChosen)
       : model(model), cache(cache), mostRows(mostRows), mostChosen(mostChosen),
-        programs(model, cache, mostRows) {}
+        programs(model, cache, mostRows),
+        windowTables(
+            static_cast<size_t>(cacheWindowsOf(model.config()).tables)) {}
   StepExecutor(const StepExecutor &) = delete;
   StepExecutor &operator=(const StepExecutor &) = delete;
 
@@ -137,6 +139,7 @@ private:
   Status fetchLogits(Slot &slot, std::span<const int32_t> rows);
   Status writePages(Part &body, const StepPlan &plan);
   Status write(Part &part, StepInput input, std::span<const std::byte> bytes);
+  Status write(Part &part, size_t number, std::span<const std::byte> bytes);
 
   Model &model;
   KVCache &cache;
@@ -148,6 +151,7 @@ private:
   Stream *stream = nullptr;   ///< the programs'; null until they have one
   uint64_t started = 0;       ///< steps, so far
   std::vector<int32_t> table; ///< [S, P]
+  std::vector<std::vector<int32_t>> windowTables; ///< the same of windows
 };
 
 } // namespace kf

@@ -20,6 +20,12 @@ StepCounts StepPlan::counts() const {
   return counts;
 }
 
+void StepPlan::addSequence(const PagedSequence &sequence) {
+  pages.push_back(sequence.pages());
+  if (!sequence.windowPages().empty())
+    windowPages.push_back(sequence.windowPages());
+}
+
 void StepPlan::addRow(int32_t id, int64_t position, int32_t adapter) {
   add(kStepIds, id);
   add(kStepPositions, static_cast<int32_t>(position));
@@ -55,6 +61,7 @@ void StepPlan::clear() {
   for (std::vector<std::byte> &column : columns)
     column.clear();
   pages.clear();
+  windowPages.clear();
   copies.clear();
   logitRows.clear();
   embeddedRows.clear();

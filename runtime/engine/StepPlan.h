@@ -30,7 +30,9 @@ struct StepPlan {
   /// step's programs hand on.
   std::array<std::vector<std::byte>, kStepInputCount> columns;
   std::vector<std::span<const int32_t>> pages; ///< [S], in use; not owned
-  std::vector<PageCopy> copies;                ///< to be made before the step
+  /// Those of windows, by their tables: [S], of models whose caches have any.
+  std::vector<std::span<const std::vector<int32_t>>> windowPages;
+  std::vector<PageCopy> copies; ///< to be made before the step
   /// Rows whose logits the host wants, beside the L whose tokens are chosen,
   /// and those whose embeddings it wants.
   std::vector<int32_t> logitRows, embeddedRows;
@@ -43,6 +45,8 @@ struct StepPlan {
   int64_t masks() const { return maskCount; }                 ///< M
   StepCounts counts() const;
 
+  /// Adds a sequence of the step.
+  void addSequence(const PagedSequence &sequence);
   /// Says which slot has the state of the last of `pages`, of models with any.
   void useSlot(int32_t slot) { add(kStepStates, slot); }
   /// Adds a row of the last of `pages`, which has this adapter; 0: none.

@@ -11,8 +11,106 @@
 #include "runtime/model/Step.h"
 
 #include <algorithm>
+#include <optional>
 
 using namespace kf;
+
+namespace {
+
+/// Pages for the rows of a step, where pages are few: prompts are read in
+/// chunks of as many positions at least.
+constexpr int64_t kStepPages = 4;
+
+/// What layers keep keys and values of their own for.
+struct KeyLayers {
+  explicit KeyLayers(const ModelConfig &config)
+      : isWindowed(static_cast<size_t>(config.layers)) {
+    for (int64_t i = 0; i < config.layers; ++i) {
+      const LayerConfig layer = config.layer(i);
+      if (!layer.keysOf)
+        isWindowed[static_cast<size_t>(i)] = layer.window > 0;
+      else if (layer.window == 0)
+        isWindowed[static_cast<size_t>(*layer.keysOf)] = false;
+      own += !layer.keysOf;
+      widest = std::max(widest, layer.window);
+    }
+    windowed = std::ranges::count(isWindowed, true);
+  }
+
+  int64_t others() const { return own - windowed; }
+  /// Layers of a group.
+  int64_t ofGroup() const {
+    return std::max(others(),
+                    (windowed + kMostWindowTables - 1) / kMostWindowTables);
+  }
+
+  std::vector<bool> isWindowed; ///< its keys are seen in windows alone
+  int64_t own = 0;              ///< layers with keys of their own
+  int64_t windowed = 0;         ///< of them, those that isWindowed says
+  int64_t widest = 0;           ///< the most positions of a window
+};
+
+/// Whether all layers keep keys and values of one size, and nothing else.
+bool areAlike(const ModelConfig &config) {
+  const LayerConfig first = config.layer(0);
+  for (int64_t i = 1; i < config.layers; ++i)
+    if (const LayerConfig layer = config.layer(i);
+        !layer.keysOf &&
+        (layer.kvHeads != first.kvHeads || layer.headDim != first.headDim))
+      return false;
+  return !config.hasStates();
+}
+
+} // namespace
+
+int64_t CacheWindows::pagesKept() const {
+  return cachePagesOf(positions + kCachePage) + 1;
+}
+
+int64_t CacheWindows::firstSeen(int64_t position) const {
+  return std::max<int64_t>(position + 1 - positions, 0) / kCachePage;
+}
+
+int64_t CacheWindows::firstKept(int64_t length) const {
+  return firstSeen(std::max<int64_t>(length - kCachePage, 0));
+}
+
+CacheWindows kf::cacheWindowsOf(const ModelConfig &config) {
+  if (config.stage.count > 1 || !areAlike(config))
+    return {};
+  const KeyLayers layers(config);
+  if (layers.own == 0)
+    return {};
+  const CacheWindows windows = {(layers.windowed + layers.ofGroup() - 1) /
+                                    layers.ofGroup(),
+                                layers.widest};
+  // What no sequence is longer than is never given back.
+  const bool areWorthIt =
+      layers.others() > 0 && layers.windowed >= layers.others() &&
+      windows.positions < config.maxPositions &&
+      windows.pagesKept() < cachePagesOf(config.maxPositions);
+  return areWorthIt ? windows : CacheWindows();
+}
+
+/// Layers that attend to all positions are a group, and those with windows fill
+/// one after the other.
+void LayerCaches::placeInGroups(const ModelConfig &config) {
+  const KeyLayers layers(config);
+  CacheSpec &cache = caches.front();
+  cache.layers = layers.ofGroup();
+  int64_t windowed = 0, others = 0;
+  for (int64_t i = 0; i < config.layers; ++i) {
+    Place &place = places[static_cast<size_t>(i)];
+    if (const std::optional<int64_t> keys = config.layer(i).keysOf) {
+      place = of(*keys);
+    } else if (layers.isWindowed[static_cast<size_t>(i)]) {
+      place.table = 1 + windowed / cache.layers;
+      place.layer = windowed++ % cache.layers;
+    } else {
+      place.layer = others++;
+    }
+  }
+}
 
 LayerCaches::LayerCaches(const ModelConfig &config, DataType type) {
   for (int64_t i = 0; i < config.layers; ++i) {
@@ -41,6 +139,8 @@ LayerCaches::LayerCaches(const ModelConfig &config, DataType type) {
     places.push_back(
         {static_cast<size_t>(found - caches.begin()), found->layers++});
   }
+  if (cacheWindowsOf(config).tables > 0)
+    placeInGroups(config);
 }
 
 int64_t kf::statePagesOf(const ModelConfig &config) {
@@ -56,9 +156,38 @@ int64_t kf::cachedStates(const ModelConfig &config, int64_t pages) {
   return states == caches.specs().end() ? 0 : states->slots(pages);
 }
 
+/// Pages of keys and values that a sequence of `pages` pages of positions has.
+static int64_t pagesOfKeys(const CacheWindows &windows, int64_t pages) {
+  return pages +
+         windows.tables * std::min(pages, windows.pagesKept() + kStepPages);
+}
+
 int64_t kf::pagesOfSequence(const ModelConfig &config, int64_t positions) {
-  const int64_t pages = cachePagesOf(positions);
+  const int64_t pages =
+      pagesOfKeys(cacheWindowsOf(config), cachePagesOf(positions));
   return config.hasStates() ? std::max(pages, statePagesOf(config)) : pages;
+}
+
+int64_t kf::positionsWithin(const ModelConfig &config, int64_t pages) {
+  const CacheWindows windows = cacheWindowsOf(config);
+  int64_t least = 0, most = pages;
+  while (least < most) {
+    const int64_t middle = least + (most - least + 1) / 2;
+    if (pagesOfKeys(windows, middle) <= pages)
+      least = middle;
+    else
+      most = middle - 1;
+  }
+  return least * kCachePage;
+}
+
+int64_t kf::positionsOf(const ModelConfig &config, int64_t pages,
+                        int64_t context) {
+  const int64_t each = cachePagesOf(context);
+  const double share =
+      static_cast<double>(each) /
+      static_cast<double>(pagesOfKeys(cacheWindowsOf(config), each));
+  return static_cast<int64_t>(static_cast<double>(pages) * share) * kCachePage;
 }
 
 Result<int64_t> LayerCaches::bytes(int64_t pages) const {

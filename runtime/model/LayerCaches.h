@@ -10,6 +10,13 @@
 // heads of 256 elements in one, those of 512 in another. All caches have the
 // same pages, so that one page table says for all of them where positions are.
 //
+// Where keys have one size, and as many layers attend to a window as to all
+// positions, or more of them, the layers are in groups of as many each: one of
+// those that attend to all, and some of those with a window. A page holds the
+// positions of one group, and each group has a page table, so that pages of
+// windows are given back when no row can see them
+// (docs/decisions/windowed-pages.md).
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef KF_RUNTIME_MODEL_LAYERCACHES_H
@@ -36,8 +43,38 @@ int64_t statePagesOf(const ModelConfig &config);
 /// Slots for states that caches of `pages` pages have.
 int64_t cachedStates(const ModelConfig &config, int64_t pages);
 /// Pages with which a sequence of `positions` positions has room in all caches
-/// of `config`: with states, it has a slot as well.
+/// of `config`, those of windows included: with states, it has a slot as well.
 int64_t pagesOfSequence(const ModelConfig &config, int64_t positions);
+/// The most positions of a sequence that `pages` pages have room for.
+int64_t positionsWithin(const ModelConfig &config, int64_t pages);
+/// The positions that `pages` pages hold, of sequences of `context` each.
+int64_t positionsOf(const ModelConfig &config, int64_t pages, int64_t context);
+
+/// Page tables of windows at most: each is one more input of a step.
+inline constexpr int64_t kMostWindowTables = 8;
+
+/// Layers that attend to a window, in groups with pages of their own.
+struct CacheWindows {
+  /// Groups, each with a page table behind that of the layers that attend to
+  /// all positions; 0: all layers have the same pages.
+  int64_t tables = 0;
+  /// Positions that a row of them sees at most, its own included.
+  int64_t positions = 0;
+
+  /// Pages of a group that a sequence has at most, whatever its length, beside
+  /// those that one step writes: rows see `positions` positions, and a page
+  /// behind these is kept for who goes back by as many.
+  int64_t pagesKept() const;
+  /// The first of a sequence's pages, by their order in it, that the row at
+  /// `position` sees.
+  int64_t firstSeen(int64_t position) const;
+  /// The same of those that are kept behind `length` positions.
+  int64_t firstKept(int64_t length) const;
+
+  bool operator==(const CacheWindows &) const = default;
+};
+/// Those of `config`'s caches; a stage's layers have none.
+CacheWindows cacheWindowsOf(const ModelConfig &config);
 
 /// Immutable: any thread.
 class LayerCaches {
@@ -50,6 +87,9 @@ public:
   struct Place {
     size_t cache = 0;  ///< among specs()
     int64_t layer = 0; ///< of that cache
+    /// Whose pages it has: 0 for those of the page table of all layers, else
+    /// the number of a window's, from 1 on.
+    int64_t table = 0;
   };
   /// Where `layer` finds its states, or its keys and values: where another one
   /// has put them, if it attends to those.
@@ -63,6 +103,8 @@ public:
   Result<int64_t> bytes(int64_t pages) const;
 
 private:
+  void placeInGroups(const ModelConfig &config);
+
   std::vector<CacheSpec> caches;
   std::vector<Place> places; ///< [layers]
 };

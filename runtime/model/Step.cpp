@@ -110,6 +110,13 @@ size_t kf::numberOf(StepInput input, const ModelConfig &model) {
   return numberOf(input) - (lacksStates ? 1 : 0);
 }
 
+size_t kf::numberOfWindow(int64_t table, const ModelConfig &model) {
+  size_t before = static_cast<size_t>(table) - 1;
+  for (size_t input = kStepIds; input < endOfInputs(StepPart::Body); ++input)
+    before += hasInput(model, static_cast<StepInput>(input));
+  return before;
+}
+
 int64_t kf::mostAdjustments(int64_t vocabulary, int64_t wanted) {
   // The product is formed only where it is below the limit.
   const int64_t all = vocabulary > kSharedAdjustments / wanted
@@ -199,6 +206,10 @@ StepSignature kf::stepSignature(const StepShape &shape,
       signature.inputs.push_back(specOf(static_cast<StepInput>(input)));
   switch (shape.part) {
   case StepPart::Body:
+    signature.inputs.resize(
+        signature.inputs.size() +
+            static_cast<size_t>(cacheWindowsOf(model).tables),
+        specOf(kStepPageTable));
     if (model.stage.isLast())
       signature.outputs = {specOf(kStepHidden)};
     break;
@@ -229,10 +240,12 @@ static bool isEmbedding(const Executable &executable) {
 Result<StepShape> kf::stepShapeOf(const Executable &executable) {
   for (StepPart part : {StepPart::Body, StepPart::Head, StepPart::Choose}) {
     const size_t all = endOfInputs(part) - firstInput(part);
+    // A body may lack two, and have page tables of windows.
+    const bool isBody = part == StepPart::Body;
+    const size_t least = all - (isBody ? 2 : 0),
+                 most = all + (isBody ? kMostWindowTables : 0);
     const bool fits =
-        executable.inputs.size() == all ||
-        (part == StepPart::Body && executable.inputs.size() < all &&
-         executable.inputs.size() + 2 >= all);
+        executable.inputs.size() >= least && executable.inputs.size() <= most;
     if (!fits || executable.outputs.size() != 1 || executable.maxTokens < 1)
       continue;
     const bool embeds = part == StepPart::Head && isEmbedding(executable);

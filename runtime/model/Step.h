@@ -19,6 +19,8 @@
 //     states                     [S] i32       their slots, of models with any
 //     adapters                   [T, 1] i32    of models opened with any; 0:
 //     none
+//     page tables of windows     [S, P] i32    each of one group of layers, of
+//     models whose caches have any (LayerCaches.h)
 //     -> hidden rows             [T, D] f32    before the final norm; of a
 //     stage that is not the model's last, none: they are sent
 //
@@ -95,8 +97,9 @@ struct StepShape {
 std::string nameOf(const StepShape &shape);
 
 /// The inputs of a step, those of each part in their order, of which a body's
-/// last two may be missing; caches are not counted, and an embedding has the
-/// head's. Those of `choose` are in the order of kf.sample's operands.
+/// last two may be missing; page tables of windows, which are behind a body's
+/// others, and caches are not counted, and an embedding has the head's. Those
+/// of `choose` are in the order of kf.sample's operands.
 enum StepInput : size_t {
   // Of the body.
   kStepIds,
@@ -138,6 +141,9 @@ bool hasInput(const ModelConfig &model, StepInput input);
 /// program; without a model, of one that has all of them.
 size_t numberOf(StepInput input);
 size_t numberOf(StepInput input, const ModelConfig &model);
+/// The number of the page table of window number `table`, from 1 on, among the
+/// inputs of a body.
+size_t numberOfWindow(int64_t table, const ModelConfig &model);
 
 /// What there are as many of as an input has rows.
 enum class StepSize { Tokens, Sequences, Wanted, Adjustments, Masks };
@@ -169,7 +175,7 @@ constexpr int64_t maskWords(int64_t vocabulary) {
 
 /// What a program of a step takes, gives and may have for sizes.
 struct StepSignature {
-  std::vector<TensorSpec> inputs; ///< by numberOf(StepInput)
+  std::vector<TensorSpec> inputs; ///< by numberOf() and numberOfWindow()
   std::vector<TensorSpec> outputs;
   std::vector<SizeRange> sizes; ///< with names, in the order of their slots
 };

@@ -291,11 +291,15 @@ uint64_t Session::cacheBytes(int64_t pages) const {
 
 /// The same of the ranks' mean: stages have caches of several sizes.
 uint64_t Session::meanCacheBytes(int64_t pages) const {
-  if (stages.empty())
-    return cacheBytes(pages);
-  const Result<int64_t> all =
-      LayerCaches(opened.config, steps.cacheType).bytes(pages);
-  return all.ok() ? static_cast<uint64_t>(*all / options.ranks) : UINT64_MAX;
+  uint64_t all = cacheBytes(pages);
+  for (const ModelFiles &other : stages) {
+    const Result<int64_t> bytes =
+        LayerCaches(other.config, steps.cacheType).bytes(pages);
+    if (!bytes.ok() || all > UINT64_MAX - static_cast<uint64_t>(*bytes))
+      return UINT64_MAX;
+    all += static_cast<uint64_t>(*bytes);
+  }
+  return all / (stages.size() + 1);
 }
 
 /// Pages that a cache has, `most` at most, where those of all ranks have
@@ -304,20 +308,22 @@ Result<int64_t> Session::pagesFor(uint64_t bytes, int64_t most) const {
   const uint64_t ofRank = bytes / static_cast<uint64_t>(options.ranks);
   const int64_t pages = pagesWithin(
       ofRank, most, [this](int64_t count) { return meanCacheBytes(count); });
-  if (pages > 0)
+  // One of each group of layers.
+  const int64_t least = 1 + cacheWindowsOf(part().config).tables;
+  if (pages >= std::min(least, most))
     return pages;
   return Status::error(
       "--cache-memory of " + bytesText(bytes) + " has no room for a page of " +
       (part().config.hasStates() ? "the KV cache and states beside it"
                                  : "the KV cache") +
       ", of " +
-      bytesText(meanCacheBytes(1) * static_cast<uint64_t>(options.ranks)));
+      bytesText(meanCacheBytes(least) * static_cast<uint64_t>(options.ranks)));
 }
 
 /// What a rank takes at least that has `part`, of weights and `pages` pages of
-/// cache.
+/// cache, for sequences of `context` positions.
 static Result<ModelNeeds> needsOf(const ModelFiles &part, DataType cacheType,
-                                  int64_t pages) {
+                                  int64_t pages, int64_t context) {
   KF_ASSIGN_OR_RETURN(const ModelWork work,
                       ModelWork::of(part.config, *part.weights, cacheType));
   return ModelNeeds{
@@ -329,7 +335,7 @@ static Result<ModelNeeds> needsOf(const ModelFiles &part, DataType cacheType,
             return bytes.ok() ? static_cast<uint64_t>(*bytes) : UINT64_MAX;
           },
       .pages = pages,
-      .pagePositions = kCachePage};
+      .positions = positionsOf(part.config, pages, context)};
 }
 
 /// An error where a GPU has no room for the weights and `pages` of the cache,
@@ -337,10 +343,10 @@ static Result<ModelNeeds> needsOf(const ModelFiles &part, DataType cacheType,
 /// already. Stages differ, so that each is looked at, as if its rank's GPU had
 /// the memory of this one. What Vulkan calls a heap's size is no limit: what
 /// does not fit goes to another one.
-Status Session::checkMemory(int64_t pages) const {
+Status Session::checkMemory(int64_t pages, int64_t context) const {
   if (target->name() != "cuda")
     return Status();
-  Result<ModelNeeds> own = needsOf(part(), steps.cacheType, pages);
+  Result<ModelNeeds> own = needsOf(part(), steps.cacheType, pages, context);
   if (!own.ok())
     return nameModel(opened, own.status());
   KF_ASSIGN_OR_RETURN(const DeviceMemory memory, target->memory());
@@ -357,7 +363,7 @@ Status Session::checkMemory(int64_t pages) const {
   KF_RETURN_IF_ERROR(nameModel(opened, kf::checkFits(needs, memory)));
   for (size_t i = 0; i < stages.size(); ++i) {
     const Result<ModelNeeds> others =
-        needsOf(stages[i], steps.cacheType, pages);
+        needsOf(stages[i], steps.cacheType, pages, context);
     const Status status =
         others.ok() ? kf::checkFits(*others, before) : others.status();
     KF_RETURN_IF_ERROR(
@@ -404,16 +410,17 @@ Status Session::start(const StartOptions &needs) try {
   settings.sharesTime = needs.longestStep.has_value();
   settings.ngrams = options.ngrams;
   // Numbers that no engine takes are for its create() to refuse.
+  const int64_t context = std::clamp<int64_t>(settings.contextLength, 1,
+                                              opened.config.maxPositions);
   const int64_t wholePages =
       std::clamp<int64_t>(needs.parallel, 1, kMostParallel) *
-      pagesOfSequence(opened.config,
-                      std::clamp<int64_t>(settings.contextLength, 1,
-                                          opened.config.maxPositions));
+      pagesOfSequence(part().config, context);
   if (options.cacheMemory) {
     KF_ASSIGN_OR_RETURN(settings.pages,
                         pagesFor(options.cacheMemory, wholePages));
   }
-  KF_RETURN_IF_ERROR(checkMemory(settings.pages ? settings.pages : wholePages));
+  KF_RETURN_IF_ERROR(
+      checkMemory(settings.pages ? settings.pages : wholePages, context));
   if (!model)
     if (Status made = catchExceptions([&] { return makeModel(); });
         !made.ok()) {

@@ -15,6 +15,7 @@
 #include "runtime/session/PackingProgress.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -70,13 +71,22 @@ SessionDraft::open(const SessionOptions &options, const SessionSources &sources,
                            StatusCode::Unsupported);
   const int64_t context = options.context ? options.context : kDefaultContext;
   draft->mostContext = settleContext(draft->files.config, context);
+  draft->pagesOfEach =
+      static_cast<double>(
+          pagesOfSequence(draft->files.config, draft->mostContext)) /
+      static_cast<double>(pagesOfSequence(model.config, draft->mostContext));
   KF_ASSIGN_OR_RETURN(draft->steps,
                       sources.steps(draft->files, device, options));
   return draft;
 }
 
+int64_t SessionDraft::ownPages(int64_t pages) const {
+  return static_cast<int64_t>(
+      std::ceil(static_cast<double>(pages) * pagesOfEach));
+}
+
 Result<int64_t> SessionDraft::cacheBytes(int64_t pages) const {
-  return LayerCaches(files.config, steps.cacheType).bytes(pages);
+  return LayerCaches(files.config, steps.cacheType).bytes(ownPages(pages));
 }
 
 Result<ModelNeeds> SessionDraft::needs() const {
@@ -104,7 +114,7 @@ Status SessionDraft::start(const EngineOptions &settings, int64_t pages,
   EngineOptions own;
   own.contextLength = std::min(settings.contextLength, mostContext);
   own.parallel = settings.parallel;
-  own.pages = pages;
+  own.pages = ownPages(pages);
   own.reusesPrefixes = settings.reusesPrefixes;
   // Each text is to be drafted soon, so that none leaves others a share.
   own.longestStep = settings.longestStep;

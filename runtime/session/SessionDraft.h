@@ -37,12 +37,14 @@ public:
   open(const SessionOptions &options, const SessionSources &sources,
        const ModelFiles &model, Device &device);
 
-  /// Bytes of `pages` pages of its caches, in all layers.
+  /// Bytes of its caches beside `pages` pages of the model's that it drafts
+  /// for, in all layers.
   Result<int64_t> cacheBytes(int64_t pages) const;
   /// What it needs of the device's memory beside a cache; nothing of weights
   /// that are there.
   Result<ModelNeeds> needs() const;
-  /// Drafts for an engine of `settings`, with a cache of as many `pages`;
+  /// Drafts for an engine of `settings` with `pages` pages, with a cache of as
+  /// many, or of so many that it holds as long texts;
   /// `pool`, which may be null, packs weights, and `packed`, which may be null,
   /// keeps them.
   Status start(const EngineOptions &settings, int64_t pages, ThreadPool *pool,
@@ -53,6 +55,7 @@ public:
   void stop();
 
 private:
+  int64_t ownPages(int64_t pages) const;
   SessionDraft(Device &device, Observer *observer)
       : device(device), observer(observer) {}
 
@@ -61,6 +64,7 @@ private:
   size_t most = 0;         ///< tokens to draft
   int64_t vocabulary = 0;  ///< of the model that it drafts for
   int64_t mostContext = 0; ///< positions that its configuration is right for
+  double pagesOfEach = 1;  ///< that it has for a page of that model's
   ModelFiles files;
   SessionSteps steps;
   std::unique_ptr<Model> model;

@@ -502,6 +502,26 @@ TEST(Import, InputsOfTokens) {
   EXPECT_EQ(countOf(step, "arith.select"), 1u);
 }
 
+/// Layers with windows find their keys by a page table of their own, in the
+/// places that the others have by theirs.
+TEST(Import, WindowsHavePageTables) {
+  Model model = implied("gemma2");
+  std::string step = import(model, {StepPart::Body, 1});
+  EXPECT_EQ(countOf(step, "%arg4: tensor<1x4xi32>, %arg5: !kf.kv_cache<layers "
+                          "= 2,"),
+            1u)
+      << step;
+  EXPECT_EQ(countOf(step, "%arg1, %arg2, %arg4"), 2u * 2u);
+  EXPECT_EQ(countOf(step, "%arg1, %arg2, %arg3"), 2u * 2u);
+  EXPECT_EQ(countOf(step, "layer = 1 : i64"), 2u * 2u);
+  // A window as long as texts are keeps all pages.
+  for (::kf::LayerConfig &layer : model.config.layerConfigs)
+    if (layer.window > 0)
+      layer.window = model.config.maxPositions;
+  step = import(model, {StepPart::Body, 1});
+  EXPECT_EQ(countOf(step, "%arg4: !kf.kv_cache<layers = 4,"), 1u) << step;
+}
+
 /// Chunks of layers that turn queries and keys, whose lengths are theirs alone,
 /// and queries that grow of others.
 TEST(Import, ChunksAndGrowingQueries) {

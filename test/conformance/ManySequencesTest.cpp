@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "ModelUnderTest.h"
+#include "runtime/model/LayerCaches.h"
 #include "runtime/serve/Service.h"
 #include "test/runtime/TestFiles.h"
 
@@ -90,7 +91,7 @@ protected:
           if (sick)
             weights = std::make_unique<SickSource>(std::move(weights));
           // Else steps of other sizes round rows otherwise.
-          if (model == "qwen3-5")
+          if (model != "llama2-mha")
             widen(weights);
         });
   }
@@ -188,6 +189,41 @@ void ManySequences::continueInFewPages(const std::string &model, int64_t pages,
 }
 
 TEST_P(ManySequences, FewPages) { continueInFewPages("llama2-mha", 7, 307, 0); }
+
+/// Three of four layers see 8 positions, and give back pages of texts of up to
+/// four, which take up to 14.
+TEST_P(ManySequences, FewPagesOfWindows) {
+  continueInFewPages("gemma3", 18, 80, 20);
+}
+
+/// Logits behind 180 tokens, read in steps of several sizes, where layers with
+/// windows give pages back, and where they share those of all layers, as a
+/// model does that has no more positions than its windows' pages.
+TEST_P(ManySequences, WindowsSeeTheSameInPagesOfTheirOwn) {
+  auto config = loadModelConfig(goldenFolder + "gemma3");
+  ASSERT_TRUE(config.ok()) << config.message();
+  const std::vector<int32_t> ids = someIds(180, 3, 80);
+  std::vector<std::vector<float>> logits[2];
+  for (const bool isShared : {false, true}) {
+    config->maxPositions = isShared ? 192 : 256;
+    const auto model = ModelUnderTest::openRandom(
+        *config, DataType::F32, GetParam().device, {}, nullptr);
+    ASSERT_TRUE(model);
+    EXPECT_EQ(cacheWindowsOf(model->config()).tables, isShared ? 0 : 3);
+    const auto sequence = model->sequence();
+    for (size_t at = 0, count = 100; at < ids.size(); at += count, count = 1)
+      ASSERT_TRUE(readLogits(*sequence, std::span(ids).subspan(at, count),
+                             [&](size_t, std::span<const float> row) {
+                               logits[isShared].emplace_back(row.begin(),
+                                                             row.end());
+                               return Status();
+                             })
+                      .ok());
+    EXPECT_EQ(model->engine().pages().used(), isShared ? 3 : 3 + 3 * 2);
+  }
+  ASSERT_EQ(logits[0].size(), ids.size());
+  EXPECT_EQ(logits[0], logits[1]);
+}
 
 /// Two of the texts have slots for their states at a time.
 TEST_P(ManySequences, FewSlots) { continueInFewPages("qwen3-5", 5, 64, 20); }

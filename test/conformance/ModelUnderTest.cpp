@@ -183,7 +183,8 @@ ModelUnderTest::openRandom(const ModelConfig &config, DataType type,
                            const EngineOptions &options, Group *group) {
   auto model = std::make_unique<ModelUnderTest>();
   model->path = "random " + std::string(nameOf(config.architecture)) + " " +
-                std::string(nameOf(type));
+                std::string(nameOf(type)) + " of " +
+                std::to_string(config.maxPositions);
   model->modelConfig = config;
   auto weights = DummyWeights::create(config, type, /*seed=*/3);
   if (!weights.ok()) {

@@ -250,9 +250,11 @@ static Result<RankFacts> factsOf(ModelShard shard, int64_t ranks) {
     facts.weights += view.bytes;
   }
   auto tokenOf = [&](DataType type) -> Result<uint64_t> {
-    KF_ASSIGN_OR_RETURN(const int64_t page,
-                        LayerCaches(shard.config, type).bytes(1));
-    return static_cast<uint64_t>(page / kCachePage);
+    // With a page of each group of layers.
+    KF_ASSIGN_OR_RETURN(const int64_t pages,
+                        LayerCaches(shard.config, type)
+                            .bytes(1 + cacheWindowsOf(shard.config).tables));
+    return static_cast<uint64_t>(pages / kCachePage);
   };
   KF_ASSIGN_OR_RETURN(facts.tokenF16, tokenOf(DataType::F16));
   KF_ASSIGN_OR_RETURN(facts.tokenF32, tokenOf(DataType::F32));

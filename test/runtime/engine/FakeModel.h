@@ -54,6 +54,19 @@ inline ModelConfig statefulConfig(int64_t maxPositions = 1200) {
   return config;
 }
 
+/// How many positions layers of a fake with windows see.
+inline constexpr int64_t kFakeWindow = 100;
+
+/// Of a fake with two layers with windows, each with pages of its own, and one
+/// that sees all positions.
+inline ModelConfig windowedConfig(int64_t maxPositions = 1200) {
+  ModelConfig config = fakeConfig(maxPositions);
+  config.layers = 3;
+  config.layerConfigs.resize(3);
+  config.layerConfigs[0].window = config.layerConfigs[1].window = kFakeWindow;
+  return config;
+}
+
 /// What the fake model does; tests change it at any time.
 struct FakeBehavior {
   std::function<void()> onRun;   ///< called by each body's run; may be empty
@@ -159,43 +172,63 @@ private:
   const int32_t *ints(StepInput input) { return at<int32_t>(input); }
   const float *reals(StepInput input) { return at<float>(input); }
 
-  /// The page of row `row`'s sequence that has `position`.
-  int32_t pageOf(int64_t row, int64_t position) {
+  /// The page of row `row`'s sequence that has `position`, by the page table of
+  /// all layers or by that of a window, from 1 on.
+  int32_t pageOf(int64_t row, int64_t position, size_t window = 0) {
     const int64_t pages = program().inputs[kStepPageTable].shape[1];
-    return ints(kStepPageTable)[ints(kStepSequences)[row] * pages +
-                                position / kCachePage];
+    const auto *entries = of<int32_t>(table.inputs[kStepPageTable + window]);
+    return entries[ints(kStepSequences)[row] * pages + position / kCachePage];
   }
   /// Where the cache keeps the token at `position` of row `row`'s sequence.
-  float &token(int64_t row, int64_t position) {
+  float &token(int64_t row, int64_t position, size_t window = 0) {
     // Of the page's keys and values, two each, the first is used.
-    return floats(table.caches[0])[(pageOf(row, position) * 4 * kCachePage) +
-                                   position % kCachePage];
+    return floats(
+        table.caches[0])[(pageOf(row, position, window) * 4 * kCachePage) +
+                         position % kCachePage];
   }
 
   /// Keeps the tokens, and gives what is known of those so far.
   Status runBody(int64_t poolPages) {
     for (int64_t row = 0; row < rows; ++row) {
       const int64_t position = ints(kStepPositions)[row];
-      const int32_t page = pageOf(row, position);
-      if (page < 0 || page >= poolPages)
-        return Status::error("a page that there is not");
-      token(row, position) = static_cast<float>(ints(kStepIds)[row]);
+      for (size_t window = 0; window <= windows(); ++window) {
+        const int32_t page = pageOf(row, position, window);
+        if (page < 0 || page >= poolPages)
+          return Status::error("a page that there is not");
+        token(row, position, window) = static_cast<float>(ints(kStepIds)[row]);
+      }
       behavior.ids.push_back(ints(kStepIds)[row]);
       if (hasAdapters())
         behavior.adapters.push_back(of<int32_t>(table.inputs.back())[row]);
     }
     for (int64_t row = 0; row < rows; ++row) {
       std::vector<int32_t> tokens;
-      for (int64_t i = 0; i <= ints(kStepPositions)[row]; ++i)
+      const int64_t last = ints(kStepPositions)[row];
+      for (int64_t i = 0; i <= last; ++i)
         tokens.push_back(static_cast<int32_t>(token(row, i)));
+      for (size_t window = 1; window <= windows(); ++window)
+        for (int64_t i = std::max<int64_t>(last + 1 - kFakeWindow, 0);
+             i <= last; ++i)
+          if (token(row, i, window) != token(row, i))
+            return Status::error("a window sees what is not there");
       std::ranges::copy(fakeHidden(tokens, behavior),
                         floats(table.outputs[0]) + row * kHidden);
     }
     return Status();
   }
   bool hasStates() { return program().caches.size() > 1; }
-  /// Of models without states.
-  bool hasAdapters() { return program().inputs.size() > kStepStates; }
+  /// Page tables of windows, of models without states and adapters.
+  size_t windows() {
+    const std::vector<TensorSpec> &inputs = program().inputs;
+    return inputs.size() > kStepStates &&
+                   inputs.back() == inputs[kStepPageTable]
+               ? inputs.size() - kStepStates
+               : 0;
+  }
+  /// Of models without states and windows.
+  bool hasAdapters() {
+    return program().inputs.size() > kStepStates && windows() == 0;
+  }
   /// The same of states: how many tokens there were, and their sum.
   Status runStates(int64_t poolPages) {
     const CacheSpec &spec = program().caches[1];

@@ -23,7 +23,7 @@ ModelNeeds large() {
       .parameters = 8 * kGiB,
       .cache = [](int64_t pages) { return (uint64_t(64) * 128 << 10) * pages; },
       .pages = 64,
-      .pagePositions = 64};
+      .positions = 64 * 64};
 }
 
 DeviceMemory withFree(uint64_t bytes) {

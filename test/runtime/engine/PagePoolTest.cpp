@@ -23,8 +23,9 @@ namespace {
 
 using Ids = std::vector<int32_t>;
 
-std::unique_ptr<PagePool> makePool(int64_t pages) {
-  auto pool = PagePool::create(pages);
+std::unique_ptr<PagePool> makePool(int64_t pages,
+                                   const CacheWindows &windows = {}) {
+  auto pool = PagePool::create(pages, /*slots=*/0, /*kinds=*/1, windows);
   EXPECT_TRUE(succeeds(pool.status()));
   return pool.take();
 }
@@ -618,6 +619,121 @@ TEST(PagePool, LongPathsAreDroppedWithoutRecursion) {
 }
 
 //===----------------------------------------------------------------------===//
+// Pages of windows
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// Of two groups of layers; a sequence keeps those of 100 positions and of a
+/// page behind them.
+constexpr CacheWindows kWindows = {.tables = 2, .positions = 100};
+
+int64_t pagesHeld(const PagedSequence &sequence) {
+  int64_t count = 0;
+  sequence.forEachPage([&](int32_t) { ++count; });
+  return count;
+}
+
+} // namespace
+
+TEST(PagePool, WindowsPagesAreGivenBack) {
+  const auto pool = makePool(100, kWindows);
+  PagedSequence sequence(*pool);
+  EXPECT_EQ(sequence.pagesFor(1), 3);
+  append(sequence, range(0, 64));
+  EXPECT_EQ(pool->used(), 3);
+  ASSERT_EQ(sequence.windowPages().size(), 2u);
+  EXPECT_EQ(sequence.windowPages()[1].size(), 1u);
+  append(sequence, range(64, 64 * 9));
+  // The next row sees the last two, and a row 64 before it two more.
+  EXPECT_EQ(pool->used(), 10 + 2 * 3);
+  EXPECT_EQ(pool->cached(), 2 * 7);
+  EXPECT_EQ(pagesHeld(sequence), pool->used());
+  EXPECT_TRUE(isSound(*pool, sequence));
+  // A step needs all of its pages; many steps need few of windows.
+  EXPECT_EQ(sequence.pagesFor(64 * 20), 3 * 20);
+  EXPECT_EQ(sequence.pagesToRead(64 * 20), 20 + 2 * 2);
+  EXPECT_EQ(sequence.pagesToRead(64), 3);
+}
+
+TEST(PagePool, WindowsPagesAreFoundUntilTheyAreNeeded) {
+  const auto pool = makePool(10 + 2 * 10 + 3, kWindows);
+  const Ids ids = range(0, 640);
+  {
+    PagedSequence sequence = compute(*pool, ids);
+    // Another text that begins alike, and has what windows see where it begins
+    // to differ: cached pages.
+    const PagedSequence other = compute(*pool, join(range(0, 256), {9999}));
+    EXPECT_EQ(findable(*pool, range(0, 256)), 256);
+    EXPECT_TRUE(isSound(*pool, sequence, other));
+  }
+  EXPECT_EQ(pool->used(), 0);
+  EXPECT_EQ(findable(*pool, ids), 640);
+  // The oldest cached pages of windows go first.
+  PagedSequence third = compute(*pool, range(5000, 64));
+  EXPECT_EQ(findable(*pool, ids), 640);
+  EXPECT_LT(findable(*pool, range(0, 100)), 100);
+  EXPECT_TRUE(isSound(*pool, third));
+}
+
+TEST(PagePool, AWindowThatIsGoneLosesAllPages) {
+  for (const bool isGone : {false, true}) {
+    const auto pool = makePool(10 + 2 * 10, kWindows);
+    PagedSequence sequence = compute(*pool, range(0, 640));
+    PagedSequence other(*pool);
+    if (isGone)
+      append(other, range(5000, 64 * 4));
+    // Back by a page, and no further: what windows see there is kept.
+    sequence.truncate(640 - 64);
+    EXPECT_FALSE(sequence.lacksState());
+    EXPECT_TRUE(isSound(*pool, sequence, other));
+    sequence.truncate(200);
+    EXPECT_EQ(sequence.lacksState(), isGone);
+    EXPECT_EQ(sequence.length(), 200);
+    EXPECT_EQ(sequence.pages().empty(), isGone);
+    EXPECT_TRUE(isSound(*pool, sequence, other));
+    if (!isGone)
+      continue;
+    const PagedSequence fork = sequence.fork().take();
+    EXPECT_TRUE(fork.lacksState());
+    EXPECT_EQ(fork.length(), 200);
+    sequence.truncate(0);
+    EXPECT_FALSE(sequence.lacksState());
+  }
+}
+
+TEST(PagePool, WindowsPagesAreCopiedWithTheOthers) {
+  const auto pool = makePool(20, kWindows);
+  PagedSequence sequence = compute(*pool, range(0, 70));
+  PagedSequence fork = sequence.fork().take();
+  EXPECT_EQ(pool->used(), 6);
+  EXPECT_EQ(fork.pagesFor(1), 3);
+  const Ids before = {sequence.pages()[1], sequence.windowPages()[0][1],
+                      sequence.windowPages()[1][1]};
+  const std::vector<PageCopy> copies = append(fork, {7});
+  ASSERT_EQ(copies.size(), 3u);
+  for (size_t i = 0; i < 3; ++i)
+    EXPECT_EQ(copies[i].from, before[i]);
+  EXPECT_EQ(copies[0].to, fork.pages()[1]);
+  EXPECT_EQ(copies[1].to, fork.windowPages()[0][1]);
+  EXPECT_EQ(copies[2].to, fork.windowPages()[1][1]);
+  EXPECT_TRUE(isSound(*pool, sequence, fork));
+}
+
+/// Nobody finds them.
+TEST(PagePool, WindowsPagesThatAreForgottenAreFree) {
+  const auto pool = makePool(40, kWindows);
+  PagedSequence sequence = compute(*pool, range(0, 640));
+  EXPECT_EQ(pool->cached(), 2 * 7);
+  sequence.forget();
+  EXPECT_EQ(pool->cached(), 0);
+  append(sequence, range(640, 128));
+  EXPECT_EQ(pool->cached(), 0);
+  EXPECT_EQ(pool->used(), 12 + 2 * 3);
+  EXPECT_TRUE(isSound(*pool, sequence));
+}
+
+//===----------------------------------------------------------------------===//
 // Against a pool whose pages say what was written to them
 //===----------------------------------------------------------------------===//
 
@@ -663,9 +779,10 @@ struct Modelled {
 
 class RandomPool {
 public:
-  RandomPool(int64_t pages, uint64_t seed, bool sickness)
-      : pool(makePool(pages)), memory(pages * kCachePage), random{seed},
-        sickness(sickness) {}
+  RandomPool(int64_t pages, uint64_t seed, bool sickness,
+             const CacheWindows &windows)
+      : pool(makePool(pages, windows)), memory(pages * kCachePage),
+        random{seed}, sickness(sickness), windows(windows) {}
 
   void run(int64_t operations) {
     for (int64_t i = 0; i < operations && !testing::Test::HasFailure(); ++i) {
@@ -679,7 +796,7 @@ public:
     EXPECT_EQ(pool->free() + pool->cached(), pool->total());
   }
 
-  int64_t reused = 0, full = 0, copied = 0, evicting = 0;
+  int64_t reused = 0, full = 0, copied = 0, evicting = 0, lost = 0;
 
 private:
   Modelled &any() { return *living[random(living.size())]; }
@@ -727,7 +844,7 @@ private:
     ASSERT_TRUE(succeeds(count.status()));
     EXPECT_EQ(*count, added->sequence.length());
     EXPECT_LE(*count, std::max<int64_t>(std::ssize(prompt) - 1, 0));
-    if (!sickness)
+    if (!sickness && windows.tables == 0)
       EXPECT_GE(*count, least);
     ASSERT_TRUE(std::equal(added->sequence.ids().begin(),
                            added->sequence.ids().end(), prompt.begin()));
@@ -790,8 +907,7 @@ private:
       content = hash(content, id);
       if (member.sick || fails)
         content = hash(content, 1000 + random(1000));
-      memory[member.sequence.pages()[position / kCachePage] * kCachePage +
-             position % kCachePage] = content;
+      write(member.sequence, position, content);
       if (fails)
         continue;
       member.pending.push_back(id);
@@ -817,6 +933,10 @@ private:
     else if (random.percent(30))
       to -= to % kCachePage;
     member.sequence.truncate(to);
+    if (member.sequence.lacksState()) { // its tokens are to be read again
+      ++lost;
+      member.sequence.truncate(to = 0);
+    }
     member.expected.resize(to);
     member.pending.clear();
     if (random.percent(20))
@@ -840,8 +960,7 @@ private:
     for (size_t i = 0; i < member.pending.size(); ++i) {
       const int64_t position = member.sequence.length() + i;
       member.pendingContent[i] = hash(member.pendingContent[i], 9999);
-      memory[member.sequence.pages()[position / kCachePage] * kCachePage +
-             position % kCachePage] = member.pendingContent[i];
+      write(member.sequence, position, member.pendingContent[i]);
     }
     const bool early = random.percent(50);
     if (early)
@@ -861,14 +980,34 @@ private:
         ASSERT_EQ(memory[pages[i / kCachePage] * kCachePage + i % kCachePage],
                   member->expected[i])
             << "position " << i << " of " << member->expected.size();
+      // What the next row sees.
+      const int64_t seen = std::ssize(member->expected) + 1 - windows.positions;
+      for (const std::vector<int32_t> &row : member->sequence.windowPages())
+        for (size_t i = std::max<int64_t>(seen, 0); i < member->expected.size();
+             ++i)
+          ASSERT_EQ(memory[row[i / kCachePage] * kCachePage + i % kCachePage],
+                    member->expected[i])
+              << "a window's position " << i;
     }
     ASSERT_TRUE(succeeds(pool->check(sequences)));
+  }
+
+  /// In all layers.
+  void write(const PagedSequence &sequence, int64_t position, Content content) {
+    auto writeTo = [&](std::span<const int32_t> pages) {
+      memory[pages[position / kCachePage] * kCachePage +
+             position % kCachePage] = content;
+    };
+    writeTo(sequence.pages());
+    for (const std::vector<int32_t> &row : sequence.windowPages())
+      writeTo(row);
   }
 
   std::unique_ptr<PagePool> pool;
   std::vector<Content> memory; ///< [pages, kCachePage]
   Random random;
   bool sickness;
+  CacheWindows windows;
   std::vector<std::unique_ptr<Modelled>> living;
 };
 
@@ -899,7 +1038,7 @@ TEST(PagePool, EveryPositionHoldsItsOwnHistory) {
     for (int64_t pages : {1, 2, 3, 5, 8, 12, 20, 40}) {
       SCOPED_TRACE(std::to_string(pages) + " pages" +
                    (sickness ? ", sickness" : ""));
-      RandomPool model(pages, 100 * pages + sickness, sickness);
+      RandomPool model(pages, 100 * pages + sickness, sickness, {});
       model.run(10'000);
       // That all of it happens at all.
       if (pages >= 3) {
@@ -912,6 +1051,31 @@ TEST(PagePool, EveryPositionHoldsItsOwnHistory) {
       if (HasFailure())
         return;
     }
+}
+
+TEST(PagePool, EveryPositionThatAWindowSeesHoldsItsOwnHistory) {
+  for (const CacheWindows &windows :
+       {CacheWindows{1, 1}, CacheWindows{1, 64}, CacheWindows{1, 65},
+        CacheWindows{2, 100}, CacheWindows{3, 20}})
+    for (bool sickness : {false, true})
+      for (int64_t pages : {1, 5, 12, 30, 60, 120}) {
+        SCOPED_TRACE(std::to_string(pages) + " pages, windows of " +
+                     std::to_string(windows.positions) +
+                     (sickness ? ", sickness" : ""));
+        RandomPool model(pages, 100 * pages + sickness, sickness, windows);
+        model.run(5'000);
+        if (pages == 60) {
+          EXPECT_GT(model.reused, 1000);
+          EXPECT_GT(model.copied, 10);
+          EXPECT_GT(model.evicting, 10);
+          if (windows.positions > 1)
+            EXPECT_GT(model.lost, 0);
+        }
+        if (pages <= 12)
+          EXPECT_GT(model.full, 1000);
+        if (HasFailure())
+          return;
+      }
 }
 
 TEST(PagePool, AllThatFitsIsFound) {

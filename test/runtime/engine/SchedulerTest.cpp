@@ -47,8 +47,9 @@ struct Steps {
                  Scheduler::Limits limits = {.rows = 512,
                                              .prompts = 512,
                                              .chosen = 16},
-                 bool reusesPrefixes = true, int64_t slots = 0)
-      : pool(PagePool::create(pages, slots).take()),
+                 bool reusesPrefixes = true, int64_t slots = 0,
+                 const CacheWindows &windows = {})
+      : pool(PagePool::create(pages, slots, /*kinds=*/1, windows).take()),
         scheduler(*pool, positions, reusesPrefixes), limits(limits) {}
 
   std::unique_ptr<ScheduledReading> reading(Ids ids) {
@@ -560,6 +561,7 @@ struct Traffic {
   bool reusesPrefixes = true;
   int64_t prompts = 64;   ///< rows of a step for them
   bool hasEnough = false; ///< nobody has to wait for a page once it has begun
+  CacheWindows windows = {};
 };
 
 /// A thousand requests come in bursts and are generated, each token from all
@@ -569,7 +571,7 @@ void simulate(const Traffic &traffic) {
   constexpr int64_t positions = 700, wantedRows = 16;
   Steps steps(traffic.pages, positions,
               {.rows = 64, .prompts = traffic.prompts, .chosen = wantedRows},
-              traffic.reusesPrefixes);
+              traffic.reusesPrefixes, /*slots=*/0, traffic.windows);
   struct Text {
     std::unique_ptr<ScheduledReading> reading;
     Ids tokens; ///< all there have to be
@@ -733,6 +735,30 @@ TEST(SchedulerSimulation, PromptsThatBeginAlike) {
 TEST(SchedulerSimulation, WithoutSharing) {
   simulate(
       {.pages = 30, .atOnce = 100, .alike = true, .reusesPrefixes = false});
+}
+
+/// Two groups of layers see 100 positions, so that a text has 11 pages at most
+/// of those that see all, and 5 of each of the others, beside a step's.
+constexpr CacheWindows kWindows = {.tables = 2, .positions = 100};
+constexpr int64_t kMostPages = 11 + 2 * (5 + 1);
+
+TEST(SchedulerSimulation, WindowsWithEnoughPages) {
+  simulate({.pages = 16 * kMostPages,
+            .atOnce = 16,
+            .hasEnough = true,
+            .windows = kWindows});
+}
+TEST(SchedulerSimulation, WindowsWithFewPages) {
+  simulate({.pages = 2 * kMostPages, .atOnce = 16, .windows = kWindows});
+}
+TEST(SchedulerSimulation, WindowsWithHardlyAnyPages) {
+  simulate({.pages = kMostPages, .atOnce = 16, .windows = kWindows});
+}
+TEST(SchedulerSimulation, WindowsOfPromptsThatBeginAlike) {
+  simulate({.pages = 3 * kMostPages / 2,
+            .atOnce = 100,
+            .alike = true,
+            .windows = kWindows});
 }
 
 } // namespace

@@ -121,6 +121,109 @@ TEST(LayerCaches, StatesHaveSlotsBesidePages) {
   EXPECT_EQ(pagesOfSequence(model, 100), 2);
 }
 
+/// Gemma 3's: five layers in six have a window.
+ModelConfig windowed() {
+  ModelConfig model = config();
+  model.maxPositions = 64 * 100;
+  for (size_t i = 0; i < 5; ++i)
+    model.layerConfigs[i].window = 500;
+  return model;
+}
+
+TEST(LayerCaches, LayersWithWindowsHavePagesOfTheirOwn) {
+  ModelConfig model = windowed();
+  LayerCaches caches(model, DataType::F16);
+  ASSERT_EQ(caches.specs().size(), 1u);
+  EXPECT_EQ(caches.specs()[0],
+            (CacheSpec{DataType::F16, 1, 2, 32, 1, kCachePage}));
+  EXPECT_EQ(cacheWindowsOf(model), (CacheWindows{5, 500}));
+  for (int64_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(caches.of(i).layer, 0);
+    EXPECT_EQ(caches.of(i).table, i == 5 ? 0 : i + 1);
+  }
+  // Two that see all, in groups of two with one place that is empty; the widest
+  // window is what all keep.
+  model.layerConfigs[3].window = 0;
+  model.layerConfigs[4].window = 100;
+  model.layers = 7;
+  model.layerConfigs.push_back(model.layerConfigs[0]);
+  caches = LayerCaches(model);
+  EXPECT_EQ(caches.specs()[0].layers, 2);
+  EXPECT_EQ(cacheWindowsOf(model), (CacheWindows{3, 500}));
+  const std::pair<int64_t, int64_t> places[] = {{1, 0}, {1, 1}, {2, 0}, {0, 0},
+                                                {2, 1}, {0, 1}, {3, 0}};
+  for (int64_t i = 0; i < 7; ++i) {
+    EXPECT_EQ(caches.of(i).table, places[i].first);
+    EXPECT_EQ(caches.of(i).layer, places[i].second);
+  }
+}
+
+TEST(LayerCaches, WindowsHaveFewTables) {
+  ModelConfig model = windowed();
+  model.layers = 18;
+  model.layerConfigs.assign(18, model.layerConfigs[0]);
+  model.layerConfigs[9].window = 0;
+  EXPECT_EQ(cacheWindowsOf(model).tables, 6);
+  EXPECT_EQ(LayerCaches(model).specs()[0].layers, 3);
+}
+
+TEST(LayerCaches, LayersThatAttendToAWindowsKeysHaveItsPages) {
+  ModelConfig model = windowed();
+  model.layerConfigs[4].keysOf = 1;
+  const LayerCaches caches(model);
+  EXPECT_EQ(cacheWindowsOf(model).tables, 4);
+  EXPECT_EQ(caches.of(4).table, caches.of(1).table);
+  // Keys that one of them sees all of are kept.
+  model.layerConfigs[4].window = 0;
+  EXPECT_EQ(LayerCaches(model).of(1).table, 0);
+  EXPECT_EQ(cacheWindowsOf(model).tables, 2);
+}
+
+TEST(LayerCaches, WindowsThatSaveNothingShareAllPages) {
+  const ModelConfig model = windowed();
+  auto hasNone = [&](auto change) {
+    ModelConfig changed = model;
+    change(changed);
+    return cacheWindowsOf(changed) == CacheWindows();
+  };
+  EXPECT_FALSE(hasNone([](ModelConfig &) {}));
+  // Texts are no longer than windows, or hardly.
+  EXPECT_TRUE(hasNone([](ModelConfig &m) { m.maxPositions = 500; }));
+  EXPECT_TRUE(hasNone([](ModelConfig &m) { m.maxPositions = 640; }));
+  // All have windows, none has, or few.
+  EXPECT_TRUE(hasNone([](ModelConfig &m) { m.layerConfigs[5].window = 9; }));
+  EXPECT_TRUE(hasNone([](ModelConfig &m) { m.layerConfigs.assign(6, {}); }));
+  EXPECT_TRUE(hasNone([](ModelConfig &m) {
+    for (size_t i = 1; i < 5; ++i)
+      m.layerConfigs[i].window = 0;
+  }));
+  // Keys of several sizes, and stages, whose pages are those of others.
+  EXPECT_TRUE(hasNone([](ModelConfig &m) { m.layerConfigs[5].headDim = 64; }));
+  EXPECT_TRUE(hasNone([](ModelConfig &m) { m.stage.count = 2; }));
+}
+
+TEST(LayerCaches, SequencesKeepWhatWindowsSee) {
+  const ModelConfig model = windowed();
+  const CacheWindows windows = cacheWindowsOf(model);
+  EXPECT_EQ(windows.firstSeen(499), 0);
+  EXPECT_EQ(windows.firstSeen(500), 0);
+  EXPECT_EQ(windows.firstSeen(499 + 64), 1);
+  EXPECT_EQ(windows.firstKept(499 + 64), 0);
+  EXPECT_EQ(windows.firstKept(499 + 128), 1);
+  for (int64_t length = 0; length < 2000; ++length)
+    ASSERT_LE(cachePagesOf(length) - windows.firstKept(length),
+              windows.pagesKept());
+  EXPECT_EQ(windows.pagesKept(), 10);
+  EXPECT_EQ(pagesOfSequence(model, 640), 6 * 10);
+  EXPECT_EQ(pagesOfSequence(model, 6400), 100 + 5 * (10 + 4));
+  EXPECT_EQ(positionsWithin(model, 100 + 5 * (10 + 4)), 6400);
+  EXPECT_EQ(positionsWithin(model, 100 + 5 * (10 + 4) - 1), 6400 - 64);
+  EXPECT_EQ(positionsWithin(model, 5), 0);
+  EXPECT_EQ(positionsOf(model, 2 * 170, 6400), 2 * 6400);
+  EXPECT_EQ(positionsOf(config(), 7, 1000), 7 * 64);
+  EXPECT_EQ(positionsWithin(config(), 7), 7 * 64);
+}
+
 TEST(LayerCaches, SaysWhatIsTooLarge) {
   ModelConfig model = config();
   model.layerConfigs[0].headDim = 1 << 16;

@@ -111,6 +111,36 @@ TEST(Step, BodiesHaveTheModelsCaches) {
   EXPECT_FALSE(checkStep(program, shape, model).ok());
 }
 
+/// Layers with windows have page tables behind a body's other inputs.
+TEST(Step, BodiesHavePageTablesOfWindows) {
+  ModelConfig model = modelOf(50);
+  model.maxPositions = 1000;
+  model.layers = 9;
+  model.heads = model.kvHeads = 2;
+  model.headDim = 32;
+  model.layerConfigs.resize(9);
+  const StepShape shape = {StepPart::Body, 8};
+  EXPECT_EQ(stepSignature(shape, model).inputs.size(), 4u);
+  for (size_t i = 0; i < 8; ++i)
+    model.layerConfigs[i].window = 100;
+  for (int64_t adapters : {0, 2}) {
+    model.adapters.count = adapters;
+    const Executable program = programOf(shape, model);
+    const size_t others = adapters ? 5 : 4;
+    ASSERT_EQ(program.inputs.size(), others + 8);
+    for (int64_t table = 1; table <= 8; ++table)
+      EXPECT_EQ(numberOfWindow(table, model),
+                others + static_cast<size_t>(table) - 1);
+    EXPECT_EQ(program.inputs.back(), program.inputs[kStepPageTable]);
+    EXPECT_EQ(program.caches[0].layers, 1);
+    const Result<StepShape> told = stepShapeOf(program);
+    ASSERT_TRUE(told.ok()) << told.message();
+    EXPECT_EQ(*told, shape);
+    EXPECT_TRUE(checkStep(program, shape, model).ok());
+  }
+  EXPECT_EQ(stepSignature({StepPart::Head, 8}, model).inputs.size(), 2u);
+}
+
 TEST(Step, ProgramsTellTheirShape) {
   const ModelConfig model = modelOf(50);
   for (StepPart part : kStepParts)

@@ -380,6 +380,23 @@ TEST(Session, BoundsTheCache) {
                         "--cache-memory of 1023 B has no room for a page"));
 }
 
+/// A text has a page of each of three groups of layers at least.
+TEST(Session, BoundsTheCacheOfWindows) {
+  constexpr uint64_t page = 2 * 2 * 4 * kCachePage;
+  const ModelConfig config = windowedConfig();
+  std::unique_ptr<Session> session = openFakeSession({}, config);
+  ASSERT_TRUE(succeeds(session->start({.parallel = 4})));
+  EXPECT_EQ(session->engine().pages().total(),
+            4 * pagesOfSequence(config, 1200));
+  session = openFakeSession({.cacheMemory = 3 * page}, config);
+  ASSERT_TRUE(succeeds(session->start({.parallel = 4})));
+  EXPECT_EQ(session->engine().pages().total(), 3);
+  EXPECT_EQ(session->engine().textLimit(), kCachePage);
+  session = openFakeSession({.cacheMemory = 3 * page - 1}, config);
+  EXPECT_TRUE(failsWith(session->start({}),
+                        "--cache-memory of 3.00 KiB has no room for a page"));
+}
+
 /// A slot for states is no part of a page: there is one for many of them.
 TEST(Session, BoundsTheCacheOfStates) {
   ModelConfig config = statefulConfig(/*maxPositions=*/100000);
