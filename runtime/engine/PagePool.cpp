@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
 #include <utility>
 
 using namespace kf;
@@ -24,12 +23,12 @@ using namespace kf;
 Result<std::unique_ptr<PagePool>>
 PagePool::create(int64_t pages, int64_t slots, int64_t kinds,
                  const CacheWindows &windows) {
-  constexpr int64_t most = std::numeric_limits<int32_t>::max() - 1;
-  assert(kinds >= 1 && kinds <= most && "sequences are of some kind");
+  assert(kinds >= 1 && kinds <= kMostPages && "sequences are of some kind");
   assert((slots == 0 || windows.tables == 0) && "windows beside states");
-  if (pages < 1 || pages > most - kinds)
+  if (pages < 1 || pages > kMostPages - kinds)
     return Status::error("a KV cache of " + std::to_string(pages) +
-                         " pages; it has from 1 to " + std::to_string(most));
+                         " pages; it has from 1 to " +
+                         std::to_string(kMostPages));
   return catchExceptions([&]() -> Result<std::unique_ptr<PagePool>> {
     return std::unique_ptr<PagePool>(
         new PagePool(pages, slots, kinds, windows));
@@ -123,13 +122,15 @@ void PagePool::release(int32_t number) {
   --usedCount;
   if (!page.listed)
     return makeFree(number);
-  keep(number, 1);
+  keep(number, 1, newest);
 }
 
-void PagePool::keep(int32_t number, int64_t size) {
-  pages[number].older = newest;
-  (newest == kNone ? oldest : pages[newest].newer) = number;
-  newest = number;
+void PagePool::keep(int32_t number, int64_t size, int32_t before) {
+  int32_t &next = before == kNone ? oldest : pages[before].newer;
+  Page &page = pages[number];
+  page.older = before;
+  page.newer = std::exchange(next, number);
+  (page.newer == kNone ? newest : pages[page.newer].older) = number;
   cachedCount += size;
 }
 
@@ -151,14 +152,16 @@ void PagePool::shareWindows(int32_t number) {
     ++pages[each].users;
 }
 
-void PagePool::releaseWindows(int32_t number) {
+void PagePool::releaseWindows(int32_t number, bool passed) {
   const int32_t first = pages[number].window;
   for (int32_t each = first; each != kNone; each = pages[each].window)
     --pages[each].users;
   if (pages[first].users != 0)
     return;
   usedCount -= ofWindows.tables;
-  keep(first, ofWindows.tables);
+  keep(first, ofWindows.tables, passed ? lastPassed : newest);
+  if (passed)
+    lastPassed = first;
   if (!pages[number].listed)
     freeWindows(number);
 }
@@ -231,6 +234,8 @@ void PagePool::removeFromTree(int32_t number) {
 
 void PagePool::removeFromCached(int32_t number, int64_t size) {
   Page &page = pages[number];
+  if (lastPassed == number)
+    lastPassed = page.older;
   (page.older == kNone ? oldest : pages[page.older].newer) = page.newer;
   (page.newer == kNone ? newest : pages[page.newer].older) = page.older;
   page.older = page.newer = kNone;
@@ -344,7 +349,7 @@ void PagedSequence::useSlot() {
 void PagedSequence::giveBack(size_t keep) {
   for (; held.size() > keep; held.pop_back()) {
     if (!windows.empty() && held.size() > seen)
-      pool->releaseWindows(held.back());
+      pool->releaseWindows(held.back(), /*passed=*/false);
     pool->release(held.back());
   }
   found = std::min(found, keep);
@@ -377,7 +382,7 @@ bool PagedSequence::seeWindowsFrom(size_t first) {
 /// Gives back the windows' pages of those before number `first`.
 void PagedSequence::forgetWindowsBefore(size_t first) {
   for (; !windows.empty() && seen < std::min(first, held.size()); ++seen)
-    pool->releaseWindows(held[seen]);
+    pool->releaseWindows(held[seen], /*passed=*/true);
 }
 
 /// An empty page behind the others.
@@ -442,21 +447,25 @@ int64_t PagedSequence::pagesFor(int64_t count) const {
   return (pagesBehind(room(), count) + isCopied(count)) * pool->pagesOfEach();
 }
 
-int64_t PagedSequence::pagesToRead(int64_t count) const {
-  if (windows.empty())
-    return pagesFor(count);
+int64_t PagedSequence::pagesToRead(int64_t count, const LostUsers &lost) const {
+  assert(count >= 0 && "a number of positions");
+  auto users = [&](int32_t page) {
+    return pool->users(page) - (lost ? lost(page) : 0);
+  };
   const int64_t added = pagesBehind(room(), count);
+  const bool copied = isCopied(count) && users(lastPage()) > 1;
+  if (windows.empty())
+    return added + copied;
   // Windows' pages that it gives back are nobody's but for those of others.
-  const int64_t own =
-      std::count_if(held.begin() + static_cast<ptrdiff_t>(seen), held.end(),
-                    [&](int32_t page) {
-                      return pool->hasWindows(page) &&
-                             pool->users(pool->pages[page].window) == 1;
-                    });
+  const int64_t own = std::count_if(
+      held.begin() + static_cast<ptrdiff_t>(seen), held.end(),
+      [&](int32_t page) {
+        return pool->hasWindows(page) && users(pool->pages[page].window) == 1;
+      });
   const int64_t ofWindows = std::min(
       added, std::max<int64_t>(pool->ofWindows.pagesKept() + 1 - own, 1));
   return added + ofWindows * pool->ofWindows.tables +
-         isCopied(count) * pool->pagesOfEach();
+         copied * pool->pagesOfEach();
 }
 
 void PagedSequence::forEachPage(
@@ -467,15 +476,6 @@ void PagedSequence::forEachPage(
       for (const std::vector<int32_t> &row : windows)
         visit(row[i]);
   }
-}
-
-void PagedSequence::forEachLastPage(
-    const std::function<void(int32_t)> &visit) const {
-  if (!inPage() || held.empty())
-    return;
-  visit(lastPage());
-  for (const std::vector<int32_t> &row : windows)
-    visit(row[static_cast<size_t>(length() / kCachePage)]);
 }
 
 static Status full(const PagePool &pool, int64_t needed) {
@@ -538,7 +538,7 @@ Status PagedSequence::tryReserve(int64_t count, std::vector<PageCopy> &copies) {
       held[length() / kCachePage] = target;
       setWindows(length() / kCachePage);
       if (!windows.empty())
-        pool->releaseWindows(number);
+        pool->releaseWindows(number, /*passed=*/false);
       pool->release(number);
       pool->pages[target].filled = filled;
     } else {
@@ -607,6 +607,7 @@ Result<PagedSequence> PagedSequence::fork() const {
   return catchExceptions([&]() -> Result<PagedSequence> {
     PagedSequence other(*pool, ownKind);
     other.tokens = tokens;
+    other.findable = findable;
     if (pool->slots() > 0 || lacksState())
       return other;
     const size_t count = cachePagesOf(length());
@@ -619,7 +620,6 @@ Result<PagedSequence> PagedSequence::fork() const {
     other.seen = windows.empty() ? 0 : count;
     other.seeWindowsFrom(std::min(seen, count));
     other.found = found;
-    other.findable = findable;
     return other;
   });
 }

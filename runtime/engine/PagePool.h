@@ -51,6 +51,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <span>
 #include <vector>
@@ -71,8 +72,11 @@ class PagedSequence;
 /// outlive its sequences. One thread, its sequences included.
 class PagePool {
 public:
-  /// A pool of 1 to 2^31 - 2 pages. All that it will ever need itself is
-  /// allocated here, about 300 bytes for each page.
+  /// The most that pages can be: their numbers are of 32 bits.
+  static constexpr int64_t kMostPages = std::numeric_limits<int32_t>::max() - 1;
+
+  /// A pool of 1 to kMostPages - kinds pages. All that it will ever need itself
+  /// is allocated here, about 300 bytes for each page.
   /// With `slots` for states, each sequence needs one (PagedSequence).
   /// Sequences are of `kinds` kinds, and share nothing with those of another.
   /// With `windows`, there are no slots.
@@ -92,7 +96,8 @@ public:
   int64_t cached() const { return cachedCount; }
   int64_t free() const { return total() - used() - cached(); }
   /// Pages that sequences can be given: free ones, and cached ones, which are
-  /// evicted for it, the least recently used first.
+  /// evicted for it: windows' pages that living sequences have passed, then the
+  /// others, of both the least recently used first.
   int64_t available() const { return total() - used(); }
   /// Slots for states, those in use included; 0: sequences have none.
   int64_t slots() const { return static_cast<int64_t>(allSlots.size()); }
@@ -166,11 +171,14 @@ private:
   /// Gives `page` windows' pages; as many are available().
   void takeWindows(int32_t page);
   void shareWindows(int32_t page);
-  void releaseWindows(int32_t page);
+  /// Keeps them where nobody sees them any more: as what ended sequences had,
+  /// or, `passed` by one that goes on, to be evicted before all of that.
+  void releaseWindows(int32_t page, bool passed);
   /// Frees the windows' pages of `page`, if it has any. Nobody uses them.
   void freeWindows(int32_t page);
-  /// Of `size` pages, which are cached as one.
-  void keep(int32_t page, int64_t size);
+  /// Of `size` pages, which are cached as one; the next to be evicted behind
+  /// `before`, kNone: the first one.
+  void keep(int32_t page, int64_t size, int32_t before);
   /// Lets `page` be found behind `parent`, which is full and listed.
   void list(int32_t page, int32_t parent);
   /// Lets `page` and all that follows it not be found; frees what is cached.
@@ -186,11 +194,14 @@ private:
   int64_t usedCount = 0;
   int64_t cachedCount = 0;
   int32_t firstFree = kNone;
-  /// Cached pages, in the order in which they ceased to be used, and among them
-  /// the first one of windows' pages, for all of these. A sequence gives its
-  /// last page back first, so none comes before one that follows it.
+  /// Cached pages, in the order in which they are evicted, and among them the
+  /// first one of windows' pages, for all of these: up to `lastPassed` those
+  /// that living sequences gave back, then the others. Both are in the order in
+  /// which they ceased to be used. A sequence gives its last page back first,
+  /// so none comes before one that follows it.
   int32_t oldest = kNone;
   int32_t newest = kNone;
+  int32_t lastPassed = kNone;
   std::vector<Slot> allSlots;
   uint64_t slotUses = 0;
   CacheWindows ofWindows;
@@ -232,8 +243,8 @@ public:
   /// so far; -1: there is none.
   int32_t slot() const { return ownSlot; }
   /// Whether its tokens have to be read again, and it has no pages: there is no
-  /// state of them, and the model's layers keep one; or others have what
-  /// windows would see, where it went back.
+  /// state of them, and the model's layers keep one; or what windows would see
+  /// where it went back has been used for something else, by itself too.
   bool lacksState() const {
     return length() > 0 && (pool->slots() > 0 ? ownSlot < 0 : held.empty());
   }
@@ -251,13 +262,11 @@ public:
   int64_t pagesFor(int64_t count) const;
   /// Pages with which `count` more positions can be read, in as many steps as
   /// it takes: pagesFor(), but for windows' pages, which are given back
-  /// meanwhile.
-  int64_t pagesToRead(int64_t count) const;
+  /// meanwhile. `lost` is by how many users a page is to have fewer by then.
+  using LostUsers = std::function<int64_t(int32_t page)>;
+  int64_t pagesToRead(int64_t count, const LostUsers &lost = {}) const;
   /// Calls `visit` with each page that it has, those of windows included.
   void forEachPage(const std::function<void(int32_t page)> &visit) const;
-  /// The pages that reserve() would copy if others had them: those that the
-  /// next position is in, unless it is the first of a page.
-  void forEachLastPage(const std::function<void(int32_t page)> &visit) const;
 
   /// Makes the positions from length() to length() + count - 1 writable, for
   /// one step, which may write to the slot as well: takes pages, and adds to
@@ -274,8 +283,8 @@ public:
 
   /// Goes back to `length` tokens, at most length(). Gives back pages behind
   /// them, those that were reserved too. A slot whose state is, or may be, that
-  /// of other tokens is given back, with all pages. So are these where others
-  /// have what windows would see.
+  /// of other tokens is given back, with all pages. So are these where what
+  /// windows would see has been used for something else, by itself too.
   void truncate(int64_t length);
 
   /// Takes commit() back, of a step that failed: as truncate(), and nobody

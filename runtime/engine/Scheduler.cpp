@@ -11,8 +11,8 @@
 #include <algorithm>
 #include <cassert>
 #include <iterator>
+#include <numeric>
 #include <unordered_map>
-#include <unordered_set>
 #include <utility>
 
 using namespace kf;
@@ -204,19 +204,16 @@ bool Scheduler::anyCouldBegin() {
 bool Scheduler::isEnough(const ScheduledReading &reading,
                          std::span<const ScheduledReading *const> later,
                          int64_t free) const {
-  const PagedSequence &pages = reading.pages;
-  int64_t missing =
-      pages.pagesToRead(static_cast<int64_t>(reading.rest())) - free;
-  // They are copied if others have them.
-  std::unordered_set<int32_t> shared;
-  pages.forEachLastPage([&](int32_t page) { shared.insert(page); });
   std::unordered_map<int32_t, int64_t> losers; // that have a page
   for (const ScheduledReading *other : later)
-    other->pages.forEachPage([&](int32_t page) {
-      const int64_t left = pool.users(page) - ++losers[page];
-      missing -= left == 0 || (left == 1 && shared.contains(page));
-    });
-  return missing <= 0;
+    other->pages.forEachPage(
+        [&](int32_t page) { free += ++losers[page] == pool.users(page); });
+  // What it shares with them alone is its own then.
+  return reading.pages.pagesToRead(
+             static_cast<int64_t>(reading.rest()), [&](int32_t page) {
+               const auto found = losers.find(page);
+               return found == losers.end() ? 0 : found->second;
+             }) <= free;
 }
 
 /// Begins with those that there are pages for, and says for each how many rows
@@ -237,17 +234,29 @@ void Scheduler::decide(const Limits &limits) {
     return reading.isGenerating() ? limits.rows
                                   : std::min(limits.rows, limits.prompts);
   };
-  auto give = [&](ScheduledReading &reading, bool isFirst) {
+  // `behind` are the pages of those behind it. The windows' pages of a prompt's
+  // step, nearly all of which come back at its end, are none of them.
+  auto give = [&](ScheduledReading &reading, bool isFirst, int64_t behind) {
     const int64_t wanted = std::min<int64_t>(
         static_cast<int64_t>(reading.rest()), rowsOf(reading));
-    const int64_t most = rowsFor(reading, wanted, pool.available() - promised);
+    int64_t free = pool.available() - promised;
+    if (pool.windows().tables > 0 && !reading.isGenerating())
+      free = std::max(free - behind,
+                      std::min(free, reading.pages.pagesToRead(wanted)));
+    const int64_t most = rowsFor(reading, wanted, free);
     promised += reading.pages.pagesFor(std::min(most, sure(reading)));
     reading.most = most == 0 && isFirst ? -1 : most;
   };
 
+  std::vector<int64_t> needs; // of each of `begun`, in this step
+  for (const ScheduledReading *reading : begun)
+    needs.push_back(
+        reading->pages.pagesToRead(std::min(sure(*reading), rowsOf(*reading))));
+  int64_t behind = std::accumulate(needs.begin(), needs.end(), int64_t(0));
   for (size_t i = 0; i < begun.size(); ++i) {
     ScheduledReading &reading = *begun[i];
     const int64_t wanted = std::min(sure(reading), rowsOf(reading));
+    behind -= needs[i];
     auto isShort = [&] {
       return reading.pages.pagesToRead(wanted) > pool.available() - promised;
     };
@@ -257,9 +266,10 @@ void Scheduler::decide(const Limits &limits) {
       for (; isShort() && begun.size() > i + 1; begun.pop_back()) {
         begun.back()->giveUpPages();
         firstLoser = begun.back()->arrival;
+        behind -= needs[begun.size() - 1];
         ++lost;
       }
-    give(reading, /*isFirst=*/i == 0);
+    give(reading, /*isFirst=*/i == 0, behind);
   }
   // Those that have just lost their pages wait for a later step, and nobody
   // overtakes them.
@@ -270,7 +280,7 @@ void Scheduler::decide(const Limits &limits) {
     if (reading->arrival > firstLoser || !tryBegin(*reading))
       return;
     begun.push_back(reading);
-    give(*reading, /*isFirst=*/begun.size() == 1);
+    give(*reading, /*isFirst=*/begun.size() == 1, /*behind=*/0);
   }
 }
 

@@ -676,6 +676,38 @@ TEST(PagePool, WindowsPagesAreFoundUntilTheyAreNeeded) {
   EXPECT_TRUE(isSound(*pool, third));
 }
 
+/// A long text needs no more of what others had than it has itself.
+TEST(PagePool, WindowsPagesThatATextPassedGoBeforeWhatOthersHad) {
+  const auto pool = makePool(12 + 2 * 5 + 20 + 2 * 8, kWindows);
+  const Ids chat = range(0, 640);
+  compute(*pool, chat);
+  PagedSequence sequence(*pool);
+  for (int32_t page = 0; page < 20; ++page) {
+    append(sequence, range(5000 + 64 * page, 64));
+    ASSERT_TRUE(isSound(*pool, sequence));
+  }
+  EXPECT_EQ(pool->free(), 0);
+  EXPECT_EQ(findable(*pool, chat), 640);
+  // The oldest of them first.
+  sequence.truncate(18 * 64);
+  EXPECT_FALSE(sequence.lacksState());
+  EXPECT_TRUE(isSound(*pool, sequence));
+}
+
+/// What it has computed since is not to be found, either.
+TEST(PagePool, AForkOfAForgottenTextWithoutPagesIsNotFound) {
+  const auto pool = makePool(10 + 2 * 10, kWindows);
+  PagedSequence sequence = compute(*pool, range(0, 640));
+  sequence.forget();
+  sequence.truncate(200);
+  ASSERT_TRUE(sequence.lacksState());
+  PagedSequence fork = sequence.fork().take();
+  fork.truncate(0);
+  append(fork, range(0, 200));
+  EXPECT_EQ(findable(*pool, range(0, 200)), 0);
+  EXPECT_TRUE(isSound(*pool, sequence, fork));
+}
+
 TEST(PagePool, AWindowThatIsGoneLosesAllPages) {
   for (const bool isGone : {false, true}) {
     const auto pool = makePool(10 + 2 * 10, kWindows);

@@ -742,6 +742,77 @@ TEST(SchedulerSimulation, WithoutSharing) {
 constexpr CacheWindows kWindows = {.tables = 2, .positions = 100};
 constexpr int64_t kMostPages = 11 + 2 * (5 + 1);
 
+/// What a text shares with those that came later, and would be its own without
+/// them, is enough for it.
+TEST(Scheduler, WindowsThatAreSharedWithLosersAreEnough) {
+  constexpr size_t before = 300, more = 640;
+  const int64_t alone =
+      static_cast<int64_t>(before + more + kCachePage - 1) / kCachePage +
+      kWindows.tables * (kWindows.pagesKept() + 1);
+  for (int64_t pages = alone; pages <= 3 * alone; ++pages) {
+    SCOPED_TRACE(std::to_string(pages) + " pages");
+    Steps steps(pages, 1000, {.rows = 64, .prompts = 64, .chosen = 16}, true,
+                /*slots=*/0, kWindows);
+    auto first = steps.reading(idsOf(before, 1));
+    while (!first->isWhole())
+      steps.step();
+    steps.end(*first);
+    std::vector<std::unique_ptr<ScheduledReading>> forks;
+    for (int32_t i = 0; i < 3; ++i) {
+      forks.push_back(
+          std::make_unique<ScheduledReading>(first->pages.fork().take()));
+      steps.read(*forks.back(), idsOf(128, 2 + i));
+    }
+    for (int step = 0; step < 12; ++step)
+      steps.step();
+    for (auto &fork : forks)
+      if (fork->isWhole()) {
+        steps.end(*fork);
+        steps.read(*fork, {1});
+      }
+    steps.read(*first, idsOf(more, 9));
+    for (int step = 0; step < 100 && !first->isWhole(); ++step) {
+      steps.step();
+      ASSERT_NE(steps.refused, first.get());
+    }
+    ASSERT_TRUE(first->isWhole());
+    steps.end(*first);
+    for (auto &fork : forks)
+      steps.end(*fork);
+  }
+}
+
+/// The pages of windows that a prompt needs for one step are nobody else's that
+/// generates.
+TEST(Scheduler, ChunksOfPromptsLeaveWindowsToOthers) {
+  for (size_t length = 100; length < 140; ++length) {
+    SCOPED_TRACE(std::to_string(length) + " tokens");
+    // Not enough for a step of all rows once most of the prompt is read.
+    Steps steps(25 + 2 * 5 + 3 + 2 * 4, 2000,
+                {.rows = 513, .prompts = 512, .chosen = 16}, true,
+                /*slots=*/0, kWindows);
+    auto prompt = steps.reading(idsOf(1500, 1));
+    auto other = steps.reading(idsOf(length, 2));
+    bool generates = false;
+    for (int step = 0; step < 60; ++step) {
+      bool isServed = false;
+      for (const Steps::Row &row : steps.step()) {
+        if (!row.isChosen)
+          continue;
+        steps.end(*row.reading);
+        isServed |= row.reading == other.get();
+        if (row.reading == other.get())
+          steps.read(*other, {step});
+      }
+      EXPECT_TRUE(isServed || !generates) << "step " << step;
+      generates |= isServed;
+    }
+    EXPECT_TRUE(generates && prompt->isWhole());
+    EXPECT_EQ(steps.scheduler.preemptions(), 0);
+    steps.end(*other);
+  }
+}
+
 TEST(SchedulerSimulation, WindowsWithEnoughPages) {
   simulate({.pages = 16 * kMostPages,
             .atOnce = 16,
