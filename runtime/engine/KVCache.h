@@ -25,7 +25,7 @@ public:
   /// `pages` is the number of pages of each pool, which hold `positions`
   /// positions in all; nothing is allocated yet.
   KVCache(Device &device, int64_t pages, int64_t positions)
-      : device(device), poolPages(pages), positions(positions) {}
+      : device(device), poolPages(pages), heldPositions(positions) {}
   /// The same, where each page holds as many positions as a layer's has.
   KVCache(Device &device, int64_t pages) : KVCache(device, pages, 0) {}
 
@@ -38,6 +38,8 @@ public:
   Status copyPages(Stream &stream, std::span<const PageCopy> copies);
 
   int64_t pages() const { return poolPages; }
+  /// What it was given; 0: as many as a layer's pages have.
+  int64_t positions() const { return heldPositions; }
   uint64_t bytes() const;
 
 private:
@@ -51,7 +53,7 @@ private:
 
   Device &device;
   int64_t poolPages;
-  int64_t positions;          ///< 0: those of a page, for each
+  int64_t heldPositions;      ///< 0: those of a page, for each
   std::vector<Entry> entries; ///< by index; `buffer` is null until asked for
 };
 

@@ -79,6 +79,7 @@ void forEachField(Command &command, Field field) {
   if constexpr (std::is_same_v<T, OpenCache>) {
     field(command.pages);
     field(command.mostRows);
+    field(command.positions);
   } else if constexpr (std::is_same_v<T, CopyPages>) {
     field(command.copies);
   } else if constexpr (!std::is_same_v<T, BeginProfile> &&

@@ -41,10 +41,11 @@ struct LoadProgram {
   std::string executable;
 };
 
-/// Begins with an empty cache of `pages` pages, and with no program bound;
-/// bodies that will be have `mostRows` rows at most.
+/// Begins with an empty cache of `pages` pages, which hold `positions`
+/// positions in all (KVCache), and with no program bound; bodies that will be
+/// have `mostRows` rows at most.
 struct OpenCache {
-  int64_t pages = 0, mostRows = 0;
+  int64_t pages = 0, mostRows = 0, positions = 0;
 };
 
 /// Binds a loaded program to its buffers, with its weights packed. Answered.

@@ -9,6 +9,7 @@
 #include "runtime/engine/RankFollower.h"
 
 #include "runtime/core/Exceptions.h"
+#include "runtime/engine/PagePool.h"
 
 #include <algorithm>
 #include <utility>
@@ -84,15 +85,15 @@ Status RankFollower::obey(const LoadProgram &command) {
 }
 
 Status RankFollower::obey(const OpenCache &command) {
-  if (command.pages < 1 || command.mostRows < 1 ||
-      command.mostRows > mostStepRows(model.config()))
-    return wrong("a cache of " + std::to_string(command.pages) +
-                 " pages and steps of " + std::to_string(command.mostRows) +
+  if (command.pages < 1 || command.pages > PagePool::kMostPages ||
+      command.mostRows < 1 || command.mostRows > mostStepRows(model.config()) ||
+      command.positions < 0 || command.positions > command.pages * kCachePage)
+    return wrong("a cache of " + std::to_string(command.pages) + " pages for " +
+                 std::to_string(command.positions) +
+                 " positions and steps of " + std::to_string(command.mostRows) +
                  " rows");
   programs.reset();
-  cache.emplace(
-      model.device(), command.pages,
-      positionsOf(model.config(), command.pages, model.config().maxPositions));
+  cache.emplace(model.device(), command.pages, command.positions);
   programs.emplace(model, *cache, command.mostRows);
   programs->setProfile(profile ? &*profile : nullptr);
   return Status();

@@ -61,7 +61,8 @@ Status StepExecutor::bind(const StepShape &shape) {
   if (RankLeader *const ranks = model.ranks(); ranks && parts.empty()) {
     if (isMeasured)
       KF_RETURN_IF_ERROR(ranks->tell(BeginProfile()));
-    KF_RETURN_IF_ERROR(ranks->tell(OpenCache{cache.pages(), mostRows}));
+    KF_RETURN_IF_ERROR(
+        ranks->tell(OpenCache{cache.pages(), mostRows, cache.positions()}));
   }
   if (RankLeader *const ranks = model.ranksWith(shape.part)) {
     const RankCommand binds = BindProgram{shape};

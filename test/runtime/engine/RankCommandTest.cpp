@@ -30,7 +30,7 @@ std::string allCommands() {
     start.scalars[i] = i % 2 ? -static_cast<int64_t>(i) : INT64_MAX;
   std::string message;
   for (const RankCommand &command : std::initializer_list<RankCommand>{
-           LoadProgram{kBody, std::string("a\0b", 3)}, OpenCache{17, 2048},
+           LoadProgram{kBody, std::string("a\0b", 3)}, OpenCache{17, 2048, 999},
            BindProgram{{StepPart::Embed, 1}},
            WriteInput{kChoice, 3, uint64_t(1) << 40,
                       std::as_bytes(std::span(bytes))},
@@ -51,6 +51,7 @@ TEST(RankCommand, ComesAsItWasSent) {
   EXPECT_EQ(std::get<LoadProgram>((*decoded)[0]).executable,
             std::string("a\0b", 3));
   EXPECT_EQ(std::get<OpenCache>((*decoded)[1]).mostRows, 2048);
+  EXPECT_EQ(std::get<OpenCache>((*decoded)[1]).positions, 999);
   EXPECT_EQ(std::get<BindProgram>((*decoded)[2]).shape,
             (StepShape{StepPart::Embed, 1}));
   const auto &write = std::get<WriteInput>((*decoded)[3]);
