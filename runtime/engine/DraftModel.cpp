@@ -65,9 +65,13 @@ Status DraftText::tryBegin(std::span<const int32_t> tokens, int32_t last) {
   if (!sequence) {
     KF_ASSIGN_OR_RETURN(sequence, model.engine.createSequence());
   }
-  const auto known = static_cast<size_t>(
+  auto known = static_cast<size_t>(
       std::ranges::mismatch(sequence->tokens(), tokens).in2 - tokens.begin());
   KF_RETURN_IF_ERROR(sequence->rewind(static_cast<int64_t>(known)));
+  if (sequence->readsAgain()) {
+    known = 0;
+    KF_RETURN_IF_ERROR(sequence->rewind(0));
+  }
   const std::span<const int32_t> behind = tokens.subspan(known);
   if (!isKnown(last) ||
       !std::ranges::all_of(behind, [&](int32_t id) { return isKnown(id); })) {

@@ -116,11 +116,14 @@ public:
   /// reading has failed or was cancelled, and where one that began needed its
   /// slot. So does one of a model whose layers with windows have pages of their
   /// own, with what the cache has of them, where it went back by more than a
-  /// page and others have the windows' pages by now. Errors at once: ids that
-  /// are none, more than the context or the whole cache has room for, a
-  /// sequence that reads, Status::cancelled() after cancel() within `done`.
+  /// page and the windows' pages have been used for something else, by itself
+  /// too. Errors at once: ids that are none, more than the context or the whole
+  /// cache has room for, a sequence that reads, Status::cancelled() after
+  /// cancel() within `done`.
   Status read(Reading reading);
   bool isReading() const { return reading.has_value(); }
+  /// Whether what is read next has its tokens read again before it (read()).
+  bool readsAgain() const { return pages.lacksState(); }
   /// Ends what it reads with Status::cancelled(), which `done` is called with
   /// before this returns; the sequence is what it is after another error of
   /// read(), which may be shorter than before. Where the reading has ended

@@ -33,7 +33,8 @@ DraftTimes times() {
 struct Pair {
   explicit Pair(EngineOptions options, uint64_t errs = 0, size_t most = 4,
                 int64_t vocabulary = kVocab, EngineOptions drafting = {},
-                int64_t smallVocabulary = kVocab)
+                int64_t smallVocabulary = kVocab,
+                ModelConfig config = fakeConfig())
       : small(
             [&] {
               drafting.parallel = options.parallel;
@@ -41,7 +42,6 @@ struct Pair {
             }(),
             /*shared=*/true, {}, nullptr,
             [&] {
-              ModelConfig config = fakeConfig();
               config.vocabSize = smallVocabulary;
               return config;
             }()),
@@ -178,6 +178,35 @@ TEST(EngineDraftModel, NobodyWaitsForAPrompt) {
   ASSERT_TRUE(result.ok()) << result.message();
   EXPECT_EQ(result->ids,
             expected(tokens(700), {}, 150, pair.large.device.behavior));
+  EXPECT_GT(result->acceptedDraftTokens, 30);
+}
+
+/// Nor for what is read again, where windows' pages of the small model have
+/// been used for something else.
+TEST(EngineDraftModel, NobodyWaitsForWhatWindowsHaveLost) {
+  Pair pair({.parallel = 1}, 0, 4, kVocab, {.rowsPerStep = 16}, kVocab,
+            windowedConfig());
+  int64_t before = 0;
+  GenerationOptions options = ofTokens(150);
+  options.onToken = [&](int32_t) {
+    const int64_t steps = pair.small.engine->counts().steps;
+    EXPECT_LE(steps - before, 8);
+    before = steps;
+  };
+  GeneratedText text(pair.large, {}, options);
+  ASSERT_TRUE(text.generation.start(tokens(700)).ok());
+  pair.large.runAll();
+  ASSERT_TRUE(text.generation.take().ok());
+  ASSERT_TRUE(text.sequence->rewind(300).ok());
+  Sampler sampler = *Sampler::create({});
+  Generation generation(*text.sequence, sampler, nullptr, options);
+  ASSERT_TRUE(generation.start(std::vector<int32_t>{1, 2, 3}).ok());
+  pair.large.runAll();
+  const auto result = generation.take();
+  ASSERT_TRUE(result.ok()) << result.message();
+  std::vector<int32_t> all = tokens(300);
+  all.insert(all.end(), {1, 2, 3});
+  EXPECT_EQ(result->ids, expected(all, {}, 150, pair.large.device.behavior));
   EXPECT_GT(result->acceptedDraftTokens, 30);
 }
 
