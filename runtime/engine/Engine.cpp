@@ -36,7 +36,8 @@ Engine::Engine(Model &model, const EngineOptions &options,
                std::unique_ptr<PagePool> pool)
     : decoder(model), options(options), pool(std::move(pool)),
       cache(model.device(), options.pages,
-            positionsOf(model.config(), options.pages, options.contextLength)),
+            positionsOf(model.config(), options.pages, options.contextLength,
+                        options.parallel)),
       positions(positionsWithin(model.config(), options.pages)),
       executor(model, cache, rowsOfBodies(model, options), kMostChosenPerStep),
       scheduler(*this->pool, options.contextLength,
@@ -122,8 +123,8 @@ Engine::create(Model &model, const EngineOptions &wanted) try {
                          std::to_string(*options.longestStep) +
                          " seconds are not possible; it is more than 0");
   if (options.pages == 0)
-    options.pages = options.parallel *
-                    pagesOfSequence(model.config(), options.contextLength);
+    options.pages = pagesOfSequences(model.config(), options.contextLength,
+                                     options.parallel, *options.rowsPerStep);
   KF_RETURN_IF_ERROR(checkStates(model, options));
   if (model.hasStages())
     options.runsAhead = false; // ids that a step chose are on one rank

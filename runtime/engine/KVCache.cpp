@@ -16,7 +16,7 @@ using namespace kf;
 /// has.
 Status KVCache::explain(const Status &error, const CacheSpec &spec,
                         int64_t bytes) const {
-  const int64_t held = heldPositions ? heldPositions : poolPages * spec.page;
+  const int64_t held = heldPositions.value_or(poolPages * spec.page);
   const Status named =
       error.in("the KV cache of " + std::to_string(held) + " positions, " +
                std::to_string(bytes) + " bytes");

@@ -13,6 +13,7 @@
 #include "runtime/engine/PagePool.h"
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,11 +24,11 @@ namespace kf {
 class KVCache {
 public:
   /// `pages` is the number of pages of each pool, which hold `positions`
-  /// positions in all; nothing is allocated yet.
-  KVCache(Device &device, int64_t pages, int64_t positions)
+  /// positions in all, without a number as many as a layer's pages; nothing is
+  /// allocated yet.
+  KVCache(Device &device, int64_t pages,
+          std::optional<int64_t> positions = std::nullopt)
       : device(device), poolPages(pages), heldPositions(positions) {}
-  /// The same, where each page holds as many positions as a layer's has.
-  KVCache(Device &device, int64_t pages) : KVCache(device, pages, 0) {}
 
   /// Cache number `index`, zeros when it is first asked for. Errors: it was
   /// made with another `spec`; no memory, with the positions that there is room
@@ -38,8 +39,10 @@ public:
   Status copyPages(Stream &stream, std::span<const PageCopy> copies);
 
   int64_t pages() const { return poolPages; }
-  /// What it was given; 0: as many as a layer's pages have.
-  int64_t positions() const { return heldPositions; }
+  /// In all pages.
+  int64_t positions() const {
+    return heldPositions.value_or(poolPages * kCachePage);
+  }
   uint64_t bytes() const;
 
 private:
@@ -53,7 +56,7 @@ private:
 
   Device &device;
   int64_t poolPages;
-  int64_t heldPositions;      ///< 0: those of a page, for each
+  std::optional<int64_t> heldPositions; ///< none: a layer's page, for each
   std::vector<Entry> entries; ///< by index; `buffer` is null until asked for
 };
 

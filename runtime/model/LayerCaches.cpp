@@ -168,6 +168,18 @@ int64_t kf::pagesOfSequence(const ModelConfig &config, int64_t positions) {
   return config.hasStates() ? std::max(pages, statePagesOf(config)) : pages;
 }
 
+int64_t kf::pagesOfSequences(const ModelConfig &config, int64_t positions,
+                             int64_t sequences, int64_t rows) {
+  const CacheWindows windows = cacheWindowsOf(config);
+  const int64_t pages = cachePagesOf(positions);
+  // Those of windows that each sequence lacks at most, and those of a step.
+  const int64_t lacking =
+      std::max<int64_t>(pages - windows.pagesKept() - kStepPages, 0);
+  const int64_t step = std::max<int64_t>(cachePagesOf(rows) - kStepPages, 0);
+  return sequences * pagesOfSequence(config, positions) +
+         windows.tables * std::min(sequences * lacking, step);
+}
+
 int64_t kf::positionsWithin(const ModelConfig &config, int64_t pages) {
   const CacheWindows windows = cacheWindowsOf(config);
   int64_t least = 0, most = pages;
@@ -182,12 +194,34 @@ int64_t kf::positionsWithin(const ModelConfig &config, int64_t pages) {
 }
 
 int64_t kf::positionsOf(const ModelConfig &config, int64_t pages,
-                        int64_t context) {
-  const int64_t each = cachePagesOf(context);
-  const double share =
-      static_cast<double>(each) /
-      static_cast<double>(pagesOfKeys(cacheWindowsOf(config), each));
-  return static_cast<int64_t>(static_cast<double>(pages) * share) * kCachePage;
+                        int64_t context, int64_t sequences) {
+  const CacheWindows windows = cacheWindowsOf(config);
+  const __int128 each = cachePagesOf(context);
+  __int128 whole = pages * each / pagesOfKeys(windows, cachePagesOf(context));
+  if (windows.tables > 0)
+    whole = std::min(whole, sequences * each);
+  return static_cast<int64_t>(
+      std::min<__int128>(whole * kCachePage, INT64_MAX));
+}
+
+/// Sequences of one model need most beside those of another where a length has
+/// all pages of a kind: between these, both grow evenly, and so their ratio
+/// does nothing but grow or shrink.
+int64_t kf::pagesBeside(const ModelConfig &config, const ModelConfig &other,
+                        int64_t pages, int64_t context) {
+  const CacheWindows own = cacheWindowsOf(config),
+                     others = cacheWindowsOf(other);
+  const int64_t longest = cachePagesOf(context);
+  int64_t most = 0;
+  for (const int64_t length : {int64_t(1), own.pagesKept() + kStepPages,
+                               others.pagesKept() + kStepPages, longest}) {
+    const int64_t each = std::min(length, longest);
+    const __int128 needed =
+        static_cast<__int128>(pages) * pagesOfKeys(own, each);
+    const int64_t share = pagesOfKeys(others, each);
+    most = std::max(most, static_cast<int64_t>((needed + share - 1) / share));
+  }
+  return most;
 }
 
 Result<int64_t> LayerCaches::bytes(int64_t pages) const {

@@ -45,10 +45,21 @@ int64_t cachedStates(const ModelConfig &config, int64_t pages);
 /// Pages with which a sequence of `positions` positions has room in all caches
 /// of `config`, those of windows included: with states, it has a slot as well.
 int64_t pagesOfSequence(const ModelConfig &config, int64_t positions);
+/// Pages with which `sequences` sequences of `positions` positions each have
+/// room, and a step's as well that reads `rows` rows of their prompts.
+int64_t pagesOfSequences(const ModelConfig &config, int64_t positions,
+                         int64_t sequences, int64_t rows);
 /// The most positions of a sequence that `pages` pages have room for.
 int64_t positionsWithin(const ModelConfig &config, int64_t pages);
-/// The positions that `pages` pages hold, of sequences of `context` each.
-int64_t positionsOf(const ModelConfig &config, int64_t pages, int64_t context);
+/// Pages with which `config` has room for all sequences, of up to `context`
+/// positions each, that `pages` pages of `other` have room for.
+int64_t pagesBeside(const ModelConfig &config, const ModelConfig &other,
+                    int64_t pages, int64_t context);
+/// The positions that `pages` pages hold, of sequences of `context` each; at
+/// most 2^63 - 1. Where windows have pages of their own, some may be for a step
+/// alone, so that these are no more than those of `sequences` sequences.
+int64_t positionsOf(const ModelConfig &config, int64_t pages, int64_t context,
+                    int64_t sequences = INT64_MAX);
 
 /// Page tables of windows at most: each is one more input of a step.
 inline constexpr int64_t kMostWindowTables = 8;

@@ -276,9 +276,9 @@ Result<std::vector<Session::RankProfile>> Session::profilesOfOthers() {
 // The cache's memory
 //===----------------------------------------------------------------------===//
 
-/// Bytes of `pages` pages of this rank's caches, the draft model's included,
-/// which has as many; UINT64_MAX where no memory is so large. With states, what
-/// a page takes is no share of it.
+/// Bytes of `pages` pages of this rank's caches, those that the draft model has
+/// beside them included; UINT64_MAX where no memory is so large. With states,
+/// what a page takes is no share of it.
 uint64_t Session::cacheBytes(int64_t pages) const {
   const Result<int64_t> own =
       LayerCaches(part().config, steps.cacheType).bytes(pages);
@@ -310,20 +310,22 @@ Result<int64_t> Session::pagesFor(uint64_t bytes, int64_t most) const {
       ofRank, most, [this](int64_t count) { return meanCacheBytes(count); });
   // One of each group of layers.
   const int64_t least = 1 + cacheWindowsOf(part().config).tables;
-  if (pages >= std::min(least, most))
+  if (pages >= least)
     return pages;
   return Status::error(
-      "--cache-memory of " + bytesText(bytes) + " has no room for a page of " +
+      "--cache-memory of " + bytesText(bytes) + " has no room for " +
+      std::to_string(kCachePage) + " positions of " +
       (part().config.hasStates() ? "the KV cache and states beside it"
                                  : "the KV cache") +
-      ", of " +
+      ", which take " +
       bytesText(meanCacheBytes(least) * static_cast<uint64_t>(options.ranks)));
 }
 
 /// What a rank takes at least that has `part`, of weights and `pages` pages of
-/// cache, for sequences of `context` positions.
+/// cache, for `sequences` sequences of `context` positions.
 static Result<ModelNeeds> needsOf(const ModelFiles &part, DataType cacheType,
-                                  int64_t pages, int64_t context) {
+                                  int64_t pages, int64_t context,
+                                  int64_t sequences) {
   KF_ASSIGN_OR_RETURN(const ModelWork work,
                       ModelWork::of(part.config, *part.weights, cacheType));
   return ModelNeeds{
@@ -335,7 +337,7 @@ static Result<ModelNeeds> needsOf(const ModelFiles &part, DataType cacheType,
             return bytes.ok() ? static_cast<uint64_t>(*bytes) : UINT64_MAX;
           },
       .pages = pages,
-      .positions = positionsOf(part.config, pages, context)};
+      .positions = positionsOf(part.config, pages, context, sequences)};
 }
 
 /// An error where a GPU has no room for the weights and `pages` of the cache,
@@ -343,10 +345,12 @@ static Result<ModelNeeds> needsOf(const ModelFiles &part, DataType cacheType,
 /// already. Stages differ, so that each is looked at, as if its rank's GPU had
 /// the memory of this one. What Vulkan calls a heap's size is no limit: what
 /// does not fit goes to another one.
-Status Session::checkMemory(int64_t pages, int64_t context) const {
+Status Session::checkMemory(int64_t pages, int64_t context,
+                            int64_t sequences) const {
   if (target->name() != "cuda")
     return Status();
-  Result<ModelNeeds> own = needsOf(part(), steps.cacheType, pages, context);
+  Result<ModelNeeds> own =
+      needsOf(part(), steps.cacheType, pages, context, sequences);
   if (!own.ok())
     return nameModel(opened, own.status());
   KF_ASSIGN_OR_RETURN(const DeviceMemory memory, target->memory());
@@ -363,7 +367,7 @@ Status Session::checkMemory(int64_t pages, int64_t context) const {
   KF_RETURN_IF_ERROR(nameModel(opened, kf::checkFits(needs, memory)));
   for (size_t i = 0; i < stages.size(); ++i) {
     const Result<ModelNeeds> others =
-        needsOf(stages[i], steps.cacheType, pages, context);
+        needsOf(stages[i], steps.cacheType, pages, context, sequences);
     const Status status =
         others.ok() ? kf::checkFits(*others, before) : others.status();
     KF_RETURN_IF_ERROR(
@@ -412,15 +416,18 @@ Status Session::start(const StartOptions &needs) try {
   // Numbers that no engine takes are for its create() to refuse.
   const int64_t context = std::clamp<int64_t>(settings.contextLength, 1,
                                               opened.config.maxPositions);
-  const int64_t wholePages =
-      std::clamp<int64_t>(needs.parallel, 1, kMostParallel) *
-      pagesOfSequence(part().config, context);
+  const int64_t parallel =
+      std::clamp<int64_t>(needs.parallel, 1, kMostParallel);
+  settings.pages = pagesOfSequences(
+      part().config, context, parallel,
+      std::min(target->promptRows(), mostStepRows(part().config)));
+  if (draft)
+    draft->setSize(context, parallel);
   if (options.cacheMemory) {
     KF_ASSIGN_OR_RETURN(settings.pages,
-                        pagesFor(options.cacheMemory, wholePages));
+                        pagesFor(options.cacheMemory, settings.pages));
   }
-  KF_RETURN_IF_ERROR(
-      checkMemory(settings.pages ? settings.pages : wholePages, context));
+  KF_RETURN_IF_ERROR(checkMemory(settings.pages, context, parallel));
   if (!model)
     if (Status made = catchExceptions([&] { return makeModel(); });
         !made.ok()) {
@@ -431,8 +438,7 @@ Status Session::start(const StartOptions &needs) try {
   settings.profile = options.profile.get();
   if (draft) {
     KF_RETURN_IF_ERROR(
-        draft->start(settings, settings.pages ? settings.pages : wholePages,
-                     pool.get(), packed ? &*packed : nullptr));
+        draft->start(settings, pool.get(), packed ? &*packed : nullptr));
     settings.draftModel = &draft->drafts();
   }
   KF_ASSIGN_OR_RETURN(running, Engine::create(*model, settings));

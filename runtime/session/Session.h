@@ -206,7 +206,7 @@ private:
   uint64_t cacheBytes(int64_t pages) const;
   uint64_t meanCacheBytes(int64_t pages) const;
   Result<int64_t> pagesFor(uint64_t bytes, int64_t most) const;
-  Status checkMemory(int64_t pages, int64_t context) const;
+  Status checkMemory(int64_t pages, int64_t context, int64_t sequences) const;
 
   SessionOptions options;
   std::unique_ptr<OtherRanks> others; ///< null: there is one rank

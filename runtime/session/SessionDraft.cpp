@@ -11,11 +11,11 @@
 #include "runtime/model/LayerCaches.h"
 #include "runtime/model/ModelWork.h"
 #include "runtime/model/RopeFactors.h"
+#include "runtime/model/Step.h"
 #include "runtime/session/KeptWeights.h"
 #include "runtime/session/PackingProgress.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string>
 #include <utility>
 
@@ -57,7 +57,7 @@ SessionDraft::open(const SessionOptions &options, const SessionSources &sources,
   std::unique_ptr<SessionDraft> draft(
       new SessionDraft(device, options.observer));
   draft->most = options.draft->mostTokens;
-  draft->vocabulary = model.config.vocabSize;
+  draft->drafted = model.config;
   KF_ASSIGN_OR_RETURN(draft->files,
                       openModel(options.draft->model, options.withTokenizer,
                                 sources.embedded, options.observer));
@@ -71,18 +71,23 @@ SessionDraft::open(const SessionOptions &options, const SessionSources &sources,
                            StatusCode::Unsupported);
   const int64_t context = options.context ? options.context : kDefaultContext;
   draft->mostContext = settleContext(draft->files.config, context);
-  draft->pagesOfEach =
-      static_cast<double>(
-          pagesOfSequence(draft->files.config, draft->mostContext)) /
-      static_cast<double>(pagesOfSequence(model.config, draft->mostContext));
   KF_ASSIGN_OR_RETURN(draft->steps,
                       sources.steps(draft->files, device, options));
   return draft;
 }
 
+void SessionDraft::setSize(int64_t context, int64_t sequences) {
+  this->context = context;
+  this->sequences = sequences;
+}
+
+/// No more than all sequences have room with.
 int64_t SessionDraft::ownPages(int64_t pages) const {
-  return static_cast<int64_t>(
-      std::ceil(static_cast<double>(pages) * pagesOfEach));
+  const int64_t whole = pagesOfSequences(
+      files.config, context, sequences,
+      std::min(device.promptRows(), mostStepRows(files.config)));
+  return std::min(whole, pagesBeside(files.config, drafted, pages,
+                                     std::min(context, mostContext)));
 }
 
 Result<int64_t> SessionDraft::cacheBytes(int64_t pages) const {
@@ -99,8 +104,8 @@ Result<ModelNeeds> SessionDraft::needs() const {
                     .parameters = work->parameters()};
 }
 
-Status SessionDraft::start(const EngineOptions &settings, int64_t pages,
-                           ThreadPool *pool, const PackedCache *packed) {
+Status SessionDraft::start(const EngineOptions &settings, ThreadPool *pool,
+                           const PackedCache *packed) {
   if (!model) {
     ModelOptions options = {.name = files.name,
                             .pool = pool,
@@ -114,13 +119,13 @@ Status SessionDraft::start(const EngineOptions &settings, int64_t pages,
   EngineOptions own;
   own.contextLength = std::min(settings.contextLength, mostContext);
   own.parallel = settings.parallel;
-  own.pages = ownPages(pages);
+  own.pages = ownPages(settings.pages);
   own.reusesPrefixes = settings.reusesPrefixes;
   // Each text is to be drafted soon, so that none leaves others a share.
   own.longestStep = settings.longestStep;
   own.cancelled = settings.cancelled;
   KF_ASSIGN_OR_RETURN(engine, Engine::create(*model, own));
-  drafting.emplace(*engine, most, vocabulary);
+  drafting.emplace(*engine, most, drafted.vocabSize);
   return Status();
 }
 

@@ -37,17 +37,19 @@ public:
   open(const SessionOptions &options, const SessionSources &sources,
        const ModelFiles &model, Device &device);
 
+  /// Its caches are for `sequences` sequences of up to `context` positions:
+  /// before cacheBytes() and start().
+  void setSize(int64_t context, int64_t sequences);
   /// Bytes of its caches beside `pages` pages of the model's that it drafts
   /// for, in all layers.
   Result<int64_t> cacheBytes(int64_t pages) const;
   /// What it needs of the device's memory beside a cache; nothing of weights
   /// that are there.
   Result<ModelNeeds> needs() const;
-  /// Drafts for an engine of `settings` with `pages` pages, with a cache of as
-  /// many, or of so many that it holds as long texts;
-  /// `pool`, which may be null, packs weights, and `packed`, which may be null,
-  /// keeps them.
-  Status start(const EngineOptions &settings, int64_t pages, ThreadPool *pool,
+  /// Drafts for an engine of `settings`, with a cache that holds all texts that
+  /// its pages hold. `pool`, which may be null, packs weights, and `packed`,
+  /// which may be null, keeps them.
+  Status start(const EngineOptions &settings, ThreadPool *pool,
                const PackedCache *packed);
   /// After start().
   DraftModel &drafts() { return *drafting; }
@@ -62,9 +64,10 @@ private:
   Device &device;
   Observer *observer;
   size_t most = 0;         ///< tokens to draft
-  int64_t vocabulary = 0;  ///< of the model that it drafts for
+  ModelConfig drafted;     ///< of the model that it drafts for
   int64_t mostContext = 0; ///< positions that its configuration is right for
-  double pagesOfEach = 1;  ///< that it has for a page of that model's
+  int64_t context = 0;     ///< setSize()
+  int64_t sequences = 0;   ///< setSize()
   ModelFiles files;
   SessionSteps steps;
   std::unique_ptr<Model> model;

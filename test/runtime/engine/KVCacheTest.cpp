@@ -63,6 +63,10 @@ TEST(KVCache, SaysForHowMuchThereIsRoom) {
   EXPECT_EQ(status.message(),
             "the KV cache of 192 positions, 6144 bytes: no room; there is room "
             "for a context of 128 positions in all");
+  // Too few pages for one position in all groups of layers.
+  EXPECT_EQ(KVCache(device, 3, 0).get(0, spec).status().message(),
+            "the KV cache of 0 positions, 6144 bytes: no room; there is room "
+            "for a context of 0 positions in all");
   device.limit = 2500; // at once
   EXPECT_EQ(cache.get(0, spec).status().message(),
             "the KV cache of 192 positions, 6144 bytes: no room; there is room "

@@ -221,7 +221,57 @@ TEST(LayerCaches, SequencesKeepWhatWindowsSee) {
   EXPECT_EQ(positionsWithin(model, 5), 0);
   EXPECT_EQ(positionsOf(model, 2 * 170, 6400), 2 * 6400);
   EXPECT_EQ(positionsOf(config(), 7, 1000), 7 * 64);
+  // Whole contexts are not rounded down.
+  for (int64_t context = 64; context <= 6400; context += 64)
+    ASSERT_EQ(positionsOf(model, 3 * pagesOfSequence(model, context), context),
+              3 * context);
+  EXPECT_EQ(positionsOf(model, 1, 64), 0);
+  // Pages for a step are none of theirs.
+  EXPECT_EQ(positionsOf(model, pagesOfSequences(model, 6400, 2, 2048), 6400, 2),
+            2 * 6400);
+  EXPECT_EQ(positionsOf(config(), INT64_MAX, 64), INT64_MAX);
   EXPECT_EQ(positionsWithin(config(), 7), 7 * 64);
+}
+
+/// A cache of whole contexts has the pages of a whole step as well, but none
+/// that no text can have.
+TEST(LayerCaches, SequencesHavePagesForAStep) {
+  const ModelConfig model = windowed();
+  const int64_t each = pagesOfSequence(model, 6400);
+  EXPECT_EQ(pagesOfSequences(model, 6400, 1, 256), each);
+  EXPECT_EQ(pagesOfSequences(model, 6400, 1, 2048), each + 5 * (32 - 4));
+  EXPECT_EQ(pagesOfSequences(model, 6400, 3, 2048), 3 * each + 5 * (32 - 4));
+  EXPECT_EQ(pagesOfSequences(model, 640, 3, 2048), 3 * 6 * 10);
+  EXPECT_EQ(pagesOfSequences(model, 64 * 16, 1, 2048), 6 * 16);
+  EXPECT_EQ(pagesOfSequences(model, 64 * 16, 3, 2048), 3 * 6 * 16);
+  EXPECT_EQ(pagesOfSequences(config(), 6400, 3, 2048), 300);
+}
+
+/// However long texts are, those that one model has room for have room in the
+/// other's pages, and in no fewer.
+TEST(LayerCaches, AModelHasPagesBesideAnother) {
+  const ModelConfig whole = config(), narrow = windowed();
+  ModelConfig wide = narrow;
+  wide.layerConfigs.resize(4);
+  wide.layers = 4;
+  for (LayerConfig &layer : wide.layerConfigs)
+    layer.window = 2000;
+  wide.layerConfigs[3].window = 0;
+  ASSERT_EQ(cacheWindowsOf(wide).tables, 3);
+  for (const ModelConfig &model : {whole, narrow, wide})
+    for (const ModelConfig &other : {whole, narrow, wide})
+      for (const int64_t context : {64, 700, 2500, 6400}) {
+        int64_t most = 0;
+        const int64_t pages = 1000;
+        for (int64_t length = 64; length < context + 64; length += 64) {
+          const int64_t own = pagesOfSequence(model, length),
+                        others = pagesOfSequence(other, length);
+          most = std::max(most, (pages * own + others - 1) / others);
+        }
+        ASSERT_EQ(pagesBeside(model, other, pages, context), most);
+      }
+  EXPECT_EQ(pagesBeside(narrow, narrow, 77, 6400), 77);
+  EXPECT_EQ(pagesBeside(narrow, whole, 10, 6400), 6 * 10);
 }
 
 TEST(LayerCaches, SaysWhatIsTooLarge) {

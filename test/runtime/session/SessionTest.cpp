@@ -154,6 +154,45 @@ TEST(Session, HasAModelThatDrafts) {
   }
 }
 
+/// A draft model has pages for all texts that the model has pages for,
+/// whichever of the two have layers with windows.
+TEST(Session, HasPagesForDraftsOfLongTexts) {
+  const ModelConfig windowed = windowedConfig(), plain = fakeConfig();
+  const int64_t rows = FakeModelDevice().promptRows();
+  for (const bool modelHasWindows : {false, true}) {
+    SessionSources sources = fakeSources();
+    int opened = 0;
+    sources.embedded = [&](bool) -> Result<ModelFiles> {
+      const bool isDraft = opened++ > 0;
+      ModelFiles files;
+      files.name = "the fake";
+      files.config = isDraft != modelHasWindows ? windowed : plain;
+      files.weights = std::make_unique<FakeSource>();
+      return files;
+    };
+    Result<std::unique_ptr<Session>> session =
+        Session::open({.draft = DraftChoice{.mostTokens = 3}}, sources);
+    ASSERT_TRUE(session.ok()) << session.message();
+    ASSERT_TRUE(succeeds((*session)->start({.parallel = 2})));
+    const Engine &engine = (*session)->engine();
+    EXPECT_EQ(
+        engine.draftEngine()->pages().total(),
+        pagesOfSequences(modelHasWindows ? plain : windowed, 1200, 2, rows));
+    // Short texts alone, of which windows' layers see all.
+    SessionOptions options = {.cacheMemory = 1 << 15,
+                              .draft = DraftChoice{.mostTokens = 3}};
+    opened = 0;
+    session = Session::open(std::move(options), sources);
+    ASSERT_TRUE(session.ok()) << session.message();
+    ASSERT_TRUE(succeeds((*session)->start({.parallel = 8})));
+    const int64_t pages = (*session)->engine().pages().total();
+    EXPECT_LT(pages, 8 * 19);
+    EXPECT_EQ((*session)->engine().draftEngine()->pages().total(),
+              modelHasWindows ? pagesBeside(plain, windowed, pages, 1200)
+                              : 3 * pages);
+  }
+}
+
 /// A model with a vocabulary of single letters.
 ModelFiles filesOf(const std::string &name, const std::string &letters,
                    int64_t rows) {
@@ -376,8 +415,10 @@ TEST(Session, BoundsTheCache) {
   ASSERT_TRUE(succeeds(session->start({.parallel = 4})));
   EXPECT_EQ(session->engine().pages().total(), 5);
   session = openFakeSession({.cacheMemory = page - 1});
-  EXPECT_TRUE(failsWith(session->start({}),
-                        "--cache-memory of 1023 B has no room for a page"));
+  EXPECT_TRUE(
+      failsWith(session->start({}),
+                "--cache-memory of 1023 B has no room for 64 positions of "
+                "the KV cache, which take 1.00 KiB"));
 }
 
 /// A text has a page of each of three groups of layers at least.
@@ -387,14 +428,36 @@ TEST(Session, BoundsTheCacheOfWindows) {
   std::unique_ptr<Session> session = openFakeSession({}, config);
   ASSERT_TRUE(succeeds(session->start({.parallel = 4})));
   EXPECT_EQ(session->engine().pages().total(),
-            4 * pagesOfSequence(config, 1200));
+            pagesOfSequences(config, 1200, 4, FakeModelDevice().promptRows()));
   session = openFakeSession({.cacheMemory = 3 * page}, config);
   ASSERT_TRUE(succeeds(session->start({.parallel = 4})));
   EXPECT_EQ(session->engine().pages().total(), 3);
   EXPECT_EQ(session->engine().textLimit(), kCachePage);
   session = openFakeSession({.cacheMemory = 3 * page - 1}, config);
-  EXPECT_TRUE(failsWith(session->start({}),
-                        "--cache-memory of 3.00 KiB has no room for a page"));
+  EXPECT_TRUE(
+      failsWith(session->start({}),
+                "--cache-memory of 3.00 KiB has no room for 64 positions "
+                "of the KV cache, which take 3.00 KiB"));
+}
+
+/// A prompt is read in as few steps as if windows had no pages of their own.
+TEST(Session, WindowsLeaveRoomForWholeSteps) {
+  const int64_t rows = FakeModelDevice().promptRows();
+  const Sampler sampler = Sampler::create({}).take();
+  for (const int64_t parallel : {1, 3}) {
+    std::unique_ptr<Session> session =
+        openFakeSession({.context = 8 * rows}, windowedConfig(8 * rows));
+    ASSERT_TRUE(succeeds(session->start({.parallel = parallel})));
+    const auto sequence = session->engine().createSequence().take();
+    for (const int64_t count : {6 * rows, rows, rows}) {
+      const int64_t before = session->engine().counts().steps;
+      Reading reading;
+      reading.ids.assign(static_cast<size_t>(count), 1);
+      reading.sampler = &sampler;
+      ASSERT_TRUE(succeeds(readAlone(*sequence, std::move(reading)).status()));
+      EXPECT_EQ(session->engine().counts().steps - before, count / rows);
+    }
+  }
 }
 
 /// A slot for states is no part of a page: there is one for many of them.
@@ -412,8 +475,9 @@ TEST(Session, BoundsTheCacheOfStates) {
           openFakeSession({.context = 10000, .cacheMemory = memory}, config);
       const Status status = session->start({});
       if (fitting == 0) {
-        EXPECT_TRUE(failsWith(status, "has no room for a page of the KV cache "
-                                      "and states beside it, of "));
+        EXPECT_TRUE(failsWith(status,
+                              "has no room for 64 positions of the KV "
+                              "cache and states beside it, which take "));
         continue;
       }
       ASSERT_TRUE(succeeds(status));
