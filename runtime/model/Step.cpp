@@ -237,6 +237,11 @@ static bool isEmbedding(const Executable &executable) {
          executable.programName.starts_with(nameOf(StepPart::Embed));
 }
 
+/// What tells a body from a choice.
+static_assert(kStepHidden - kStepIds + kMostWindowTables <
+                  kStepInputCount - kStepLogits,
+              "a body has fewer inputs than a choice");
+
 Result<StepShape> kf::stepShapeOf(const Executable &executable) {
   for (StepPart part : {StepPart::Body, StepPart::Head, StepPart::Choose}) {
     const size_t all = endOfInputs(part) - firstInput(part);
