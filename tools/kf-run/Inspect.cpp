@@ -265,6 +265,10 @@ std::string ranksText(const RankFacts &facts) {
   addSizes(sizes, facts.config);
   sizes.add({"cache", bytesText(facts.tokenF16) + " a token in f16, " +
                           bytesText(facts.tokenF32) + " in f32"});
+  if (facts.windowsF16 > 0)
+    sizes.add({"windows", bytesText(facts.windowsF16) +
+                              " a long text in f16, " +
+                              bytesText(facts.windowsF32) + " in f32"});
   TextTable table(/*right=*/true);
   table.add({"collective", "a step", "bytes of a row", "rows"});
   for (const StepCollectives &alike : facts.collectives)
@@ -375,6 +379,8 @@ ordered_json rankJson(const RankFacts &facts) {
                        {"weights", facts.weights},
                        {"token_f16", facts.tokenF16},
                        {"token_f32", facts.tokenF32},
+                       {"windows_f16", facts.windowsF16},
+                       {"windows_f32", facts.windowsF32},
                        {"memory", memoryJson(facts.weights, facts.memory)},
                        {"collectives", std::move(collectives)}};
   if (facts.rank) {

@@ -249,15 +249,23 @@ static Result<RankFacts> factsOf(ModelShard shard, int64_t ranks) {
     KF_ASSIGN_OR_RETURN(const TensorView view, shard.weights->describe(name));
     facts.weights += view.bytes;
   }
-  auto tokenOf = [&](DataType type) -> Result<uint64_t> {
-    // With a page of each group of layers.
+  const int64_t context = shard.config.maxPositions;
+  const bool hasWindows = cacheWindowsOf(shard.config).tables > 0;
+  auto addCache = [&](DataType type, uint64_t &token,
+                      uint64_t &windows) -> Status {
+    const LayerCaches caches(shard.config, type);
+    KF_ASSIGN_OR_RETURN(const int64_t page, caches.bytes(1));
+    token = static_cast<uint64_t>(page / kCachePage);
+    if (!hasWindows)
+      return Status();
     KF_ASSIGN_OR_RETURN(const int64_t pages,
-                        LayerCaches(shard.config, type)
-                            .bytes(1 + cacheWindowsOf(shard.config).tables));
-    return static_cast<uint64_t>(pages / kCachePage);
+                        caches.bytes(pagesOfSequence(shard.config, context) -
+                                     cachePagesOf(context)));
+    windows = static_cast<uint64_t>(pages);
+    return Status();
   };
-  KF_ASSIGN_OR_RETURN(facts.tokenF16, tokenOf(DataType::F16));
-  KF_ASSIGN_OR_RETURN(facts.tokenF32, tokenOf(DataType::F32));
+  KF_RETURN_IF_ERROR(addCache(DataType::F16, facts.tokenF16, facts.windowsF16));
+  KF_RETURN_IF_ERROR(addCache(DataType::F32, facts.tokenF32, facts.windowsF32));
   facts.memory = memoryOf(shard.config);
   facts.collectives = collectivesOf(shard.config);
   facts.config = std::move(shard.config);

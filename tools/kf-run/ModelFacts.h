@@ -74,8 +74,11 @@ struct RankFacts {
   std::optional<int64_t> rank; ///< nothing: each of them, alike
   ModelConfig config;          ///< with its sizes
   uint64_t weights = 0;        ///< bytes
-  /// Bytes of a token in a cache of f16 and of f32.
+  /// Bytes of a token in a cache of f16 and of f32: those by which each
+  /// lengthens a long text's.
   uint64_t tokenF16 = 0, tokenF32 = 0;
+  /// Those of layers with windows beside them, which do not grow with it.
+  uint64_t windowsF16 = 0, windowsF32 = 0;
   std::vector<MemoryFacts> memory;
   std::vector<StepCollectives> collectives;
 };
