@@ -10,6 +10,7 @@
 
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/SamplingMath.h"
+#include "runtime/model/LayerCaches.h"
 
 #include <algorithm>
 
@@ -67,8 +68,12 @@ Status BenchRunner::finish() {
 }
 
 Status BenchRunner::begin() {
-  // A state is that of the last token alone: it is read up to the depth again.
-  const bool readsAgain = engine.model().config().hasStates();
+  // A state is that of the last token alone, and pages of windows that are no
+  // longer seen are used for what follows: these are read up to the depth
+  // again.
+  const ModelConfig &config = engine.model().config();
+  const bool readsAgain =
+      config.hasStates() || cacheWindowsOf(config).tables > 0;
   for (Reader &reader : readers) {
     KF_RETURN_IF_ERROR(reader.sequence->rewind(
         readsAgain ? 0 : std::min(test.depth, reader.sequence->position())));
