@@ -19,7 +19,9 @@
 //   pages and waits. It reads again what it had read, but for what the cache
 //   still has of it, and goes on as if nothing had happened. Those that came
 //   earlier are never touched: the first one of all gets on whatever the others
-//   do.
+//   do. Where layers have windows, a prompt takes pages beside those that it
+//   keeps, which come back with the step, of what those that came later do not
+//   need in it.
 // - What is too much for the cache even alone is an error. So is a page that
 //   the first one needs where sequences that do not read leave too few.
 //

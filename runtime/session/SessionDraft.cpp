@@ -83,11 +83,11 @@ void SessionDraft::setSize(int64_t context, int64_t sequences) {
 
 /// No more than all sequences have room with.
 int64_t SessionDraft::ownPages(int64_t pages) const {
+  const int64_t each = std::min(context, mostContext);
   const int64_t whole = pagesOfSequences(
-      files.config, context, sequences,
+      files.config, each, sequences,
       std::min(device.promptRows(), mostStepRows(files.config)));
-  return std::min(whole, pagesBeside(files.config, drafted, pages,
-                                     std::min(context, mostContext)));
+  return std::min(whole, pagesBeside(files.config, drafted, pages, each));
 }
 
 Result<int64_t> SessionDraft::cacheBytes(int64_t pages) const {

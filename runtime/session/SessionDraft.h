@@ -46,9 +46,9 @@ public:
   /// What it needs of the device's memory beside a cache; nothing of weights
   /// that are there.
   Result<ModelNeeds> needs() const;
-  /// Drafts for an engine of `settings`, with a cache that holds all texts that
-  /// its pages hold. `pool`, which may be null, packs weights, and `packed`,
-  /// which may be null, keeps them.
+  /// Drafts for an engine of `settings`, with a cache that holds as many texts
+  /// as setSize() was told of where the engine's pages hold them. `pool`, which
+  /// may be null, packs weights, and `packed`, which may be null, keeps them.
   Status start(const EngineOptions &settings, ThreadPool *pool,
                const PackedCache *packed);
   /// After start().
