@@ -66,9 +66,11 @@ def _end_all() -> None:
     interpreter ends: no thread may outlive that."""
     global _is_over
     _is_over = True
-    for thing in list(_open):
-        thing.close()
-    _kernelforge.end()
+    try:
+        for thing in list(_open):
+            thing.close()
+    finally:
+        _kernelforge.end()
 
 
 def path_of(value: Any, name: str) -> bytes:

@@ -55,14 +55,21 @@ inline void drop(nanobind::object &object) {
 /// does not end before: nobody can ask for the GIL after that.
 class HeldGil {
 public:
-  HeldGil() : state(stayIfEnded([] { return PyGILState_Ensure(); })) {}
+  HeldGil() : state(stayIfEnded([] { return PyGILState_Ensure(); })) { ++held; }
   ~HeldGil() {
+    --held;
     stayIfEnded([this] { PyGILState_Release(state); });
   }
   HeldGil(const HeldGil &) = delete;
   HeldGil &operator=(const HeldGil &) = delete;
 
+  /// How many there are. With the GIL.
+  static size_t count() { return held; }
+  /// In a process that was forked, which has none of them.
+  static void forgetAll() { held = 0; }
+
 private:
+  inline static size_t held = 0;
   PyGILState_STATE state;
 };
 

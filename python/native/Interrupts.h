@@ -60,19 +60,27 @@ class Worker {
 public:
   /// It ends soon after `cancelled` is set.
   explicit Worker(std::atomic<bool> &cancelled) : cancelled(cancelled) {
-    all.insert(this);
+    ofThisProcess().insert(this);
   }
-  ~Worker() { all.erase(this); }
+  ~Worker() { ofThisProcess().erase(this); }
   Worker(const Worker &) = delete;
   Worker &operator=(const Worker &) = delete;
 
   /// Ends all, waits for them, and lets none begin any more: what they use is
-  /// gone once the interpreter has ended. Throws what a signal's handler
-  /// raises.
+  /// gone once the interpreter has ended. One that is in Python's code, and may
+  /// wait there for the calling thread, is waited for briefly. Throws what a
+  /// signal's handler raises.
   static void endAll() {
+    using Clock = std::chrono::steady_clock;
     isOver = true;
-    while (cancelAll())
+    Clock::time_point busy = Clock::now();
+    while (const size_t count = cancelAll()) {
+      if (HeldGil::count() < count)
+        busy = Clock::now();
+      else if (Clock::now() - busy > kCallbackTime)
+        return;
       waitForTurn();
+    }
   }
   /// An error once all were ended.
   static Status check() {
@@ -81,20 +89,30 @@ public:
   }
 
 private:
-  /// Whether there are any. Those of the process that this one was forked from
-  /// are not here.
-  static bool cancelAll() {
-    bool isAny = false;
-    for (const Worker *worker : all)
-      if (worker->process.isThis())
-        isAny = worker->cancelled = true;
-    return isAny;
+  /// How long all that work may be in Python's code before they are left.
+  static constexpr std::chrono::seconds kCallbackTime{2};
+
+  /// How many there are.
+  static size_t cancelAll() {
+    for (const Worker *worker : ofThisProcess())
+      worker->cancelled = true;
+    return ofThisProcess().size();
+  }
+  /// Those of a process that this one was forked from are not here, and their
+  /// memory may be another's.
+  static std::set<const Worker *> &ofThisProcess() {
+    static std::set<const Worker *> all;
+    static std::optional<OwnProcess> process;
+    if (!process || !process->isThis()) {
+      all.clear();
+      HeldGil::forgetAll();
+      process.emplace();
+    }
+    return all;
   }
 
-  inline static std::set<const Worker *> all;
   inline static bool isOver = false;
 
-  const OwnProcess process;
   std::atomic<bool> &cancelled;
 };
 

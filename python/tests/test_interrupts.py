@@ -215,6 +215,58 @@ time.sleep(0.1)
 """
         )
 
+    def test_end_of_the_interpreter_for_callbacks_that_wait_for_it(self):
+        """What the main thread would have to do is not waited for."""
+        with tempfile.TemporaryDirectory() as folder:
+            ran = subprocess.run(
+                program(f"""
+                import contextlib, os, queue, threading
+                os.chdir({folder!r})
+                with open("fox.jsonl", "w") as file:
+                    file.write('{{"text": "The fox lived in a tree."}}\\n' * 16)
+                steps = queue.Queue(maxsize=1)
+
+                def train():
+                    with contextlib.suppress(kernelforge.CancelledError):
+                        kernelforge.train(
+                            data="fox.jsonl", output="a", lora=4, batch=1,
+                            length=16, steps=1000000, on_step=steps.put,
+                        )
+
+                threading.Thread(target=train, daemon=True).start()
+                steps.get(timeout=200)
+                """),
+                capture_output=True,
+                text=True,
+                timeout=300,
+            )
+            self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, "", ""))
+
+    def test_end_of_forks_of_a_process_that_computes(self):
+        """Threads of the parent's are not there, nor is their memory."""
+        ran = subprocess.run(
+            program(
+                LARGE + "import os, threading\n"
+                "work = lambda: kernelforge.compile(text)\n"
+                "worker = threading.Thread(target=work)\n"
+                "worker.start()\n"
+                "time.sleep(0.1)\n"
+                "child = os.fork()\n"
+                "if child == 0:\n"
+                "    for _ in range(16):\n"
+                "        thread = threading.Thread(target=lambda: [0] * 10**6)\n"
+                "        thread.start()\n"
+                "        thread.join()\n"
+                "    sys.exit(0)\n"
+                "print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
+                "worker.join()\n"
+            ),
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        self.assertEqual((ran.returncode, ran.stdout, ran.stderr), (0, "0\n", ""))
+
     def test_end_of_the_interpreter_for_daemons_that_train(self):
         """Also where what they call works, and begins other work."""
         with tempfile.TemporaryDirectory() as folder:
@@ -245,7 +297,7 @@ time.sleep(0.1)
 
                     thread = threading.Thread(target=train, daemon=True)
                     thread.start()
-                    begun.wait()
+                    begun.wait(200)
                     """)
 
 
