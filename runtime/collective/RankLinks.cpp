@@ -32,6 +32,8 @@ struct RankLinks::Link {
   Clock::time_point heard = Clock::now();
   std::mutex sending;
   std::atomic<bool> closed{false}, hasLeft{false};
+  /// The other end has still to be told of a failure.
+  std::atomic<bool> isUntold{false};
   MessageQueue<Frame> messages; ///< and the ends of sessions
   MessageQueue<std::string> data;
   uint64_t sessions = 0; ///< that were opened here
@@ -158,18 +160,26 @@ Status RankLinks::send(Link &link, FrameKind kind, std::string_view payload) {
   return Status();
 }
 
-/// Sends a short frame unless another is being sent, or there is no room: never
-/// waits.
-void RankLinks::sendIfFree(Link &link, FrameKind kind,
+/// Sends a short frame unless another is being sent, or there is no room, where
+/// it returns false: never waits.
+bool RankLinks::sendIfFree(Link &link, FrameKind kind,
                            std::string_view payload) {
   const std::unique_lock<std::mutex> lock(link.sending, std::try_to_lock);
-  if (!lock.owns_lock() || link.closed ||
-      !awaitWritable(link.peer.socket.get(), Clock::now()))
-    return;
+  if (link.closed)
+    return true;
+  if (!lock.owns_lock() || !awaitWritable(link.peer.socket.get(), Clock::now()))
+    return false;
   const std::string frame = frameHeader(kind, payload.size()).append(payload);
   const Result<size_t> count = writeSome(link.peer.socket.get(), frame);
   if (count.ok() && *count < frame.size()) // of no more use
     ::shutdown(link.peer.socket.get(), SHUT_RDWR);
+  return true;
+}
+
+/// At once, or by the thread when what is being sent is through.
+void RankLinks::tellOfFailure(Link &link, std::string_view reason) {
+  if (!sendIfFree(link, FrameKind::Abort, reason))
+    link.isUntold = true;
 }
 
 Status RankLinks::sendData(size_t link, std::string_view bytes) {
@@ -189,7 +199,7 @@ void RankLinks::abort(std::string_view reason) {
   if (!fail(Status::error(text, StatusCode::Unavailable)))
     return;
   for (const auto &link : links)
-    sendIfFree(*link, FrameKind::Abort, text);
+    tellOfFailure(*link, text);
 }
 
 void RankLinks::bye() {
@@ -241,7 +251,7 @@ void RankLinks::lose(Link &link, const std::string &how) {
   if (!isFirst)
     return;
   for (const auto &other : links)
-    sendIfFree(*other, FrameKind::Abort, status.message());
+    tellOfFailure(*other, status.message());
   overdueAt = Clock::now() + times.end;
 }
 
@@ -260,7 +270,7 @@ void RankLinks::take(Link &link, Frame frame) {
     if (fail(Status::error(frame.payload, StatusCode::Unavailable)))
       for (const auto &other : links)
         if (other.get() != &link)
-          sendIfFree(*other, FrameKind::Abort, frame.payload);
+          tellOfFailure(*other, frame.payload);
     return;
   case FrameKind::Bye:
     link.hasLeft = true;
@@ -333,6 +343,10 @@ void RankLinks::watch() {
         for (const auto &link : links)
           sendIfFree(*link, FrameKind::Heartbeat, {});
       }
+      for (const auto &link : links)
+        if (link->isUntold &&
+            sendIfFree(*link, FrameKind::Abort, failure().message()))
+          link->isUntold = false;
       return Status();
     });
     if (entries[0].revents & POLLIN) {

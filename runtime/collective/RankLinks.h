@@ -96,7 +96,8 @@ private:
   RankLinks(RankIdentity own, RankTimes times, RankEvents events);
 
   Status send(Link &link, FrameKind kind, std::string_view payload);
-  void sendIfFree(Link &link, FrameKind kind, std::string_view payload);
+  bool sendIfFree(Link &link, FrameKind kind, std::string_view payload);
+  void tellOfFailure(Link &link, std::string_view reason);
   void watch();
   void read(Link &link);
   void take(Link &link, Frame frame);

@@ -187,6 +187,21 @@ TEST(RankLinks, NameRanksThatAbort) {
   EXPECT_EQ(job.heard.text(), "");
 }
 
+TEST(RankLinks, TellOfFailuresBehindWhatIsBeingSent) {
+  Job job;
+  std::thread sender([&] { // waits: nobody reads yet
+    (void)job.leader->sendData(0, std::string(size_t(1) << 24, 'm'));
+  });
+  std::this_thread::sleep_for(100ms);
+  job.leader->abort("it is broken");
+  const auto follower = job.follow(1);
+  Result<std::string> received = follower->receiveData(0);
+  if (received.ok())
+    received = follower->receiveData(0);
+  EXPECT_EQ(received.message(), "rank 0 on host0: it is broken");
+  sender.join();
+}
+
 TEST(RankLinks, NameRanksThatAreSilent) {
   const auto begin = Clock::now();
   Job job(2, 1500ms); // nobody is at the other end
