@@ -161,16 +161,23 @@ TEST(EngineDraftModel, ReadsATextOnce) {
   EXPECT_LT(pair.small.device.behavior.rows, 500 + 100 + 2 * text.draftTokens);
 }
 
-/// A long prompt is read a step at a time, beside the other engine's.
-TEST(EngineDraftModel, NobodyWaitsForAPrompt) {
-  Pair pair({.parallel = 2}, 0, 4, kVocab, {.rowsPerStep = 16});
-  int64_t before = 0;
-  GenerationOptions options = ofTokens(150);
-  options.onToken = [&](int32_t) {
-    const int64_t steps = pair.small.engine->counts().steps;
+/// `count` tokens, for each of which the small model runs few steps from now
+/// on.
+GenerationOptions ofTokensWithFewSteps(const Pair &pair, int64_t count) {
+  GenerationOptions options = ofTokens(count);
+  const Engine &small = *pair.small.engine;
+  options.onToken = [&small, before = small.counts().steps](int32_t) mutable {
+    const int64_t steps = small.counts().steps;
     EXPECT_LE(steps - before, 8);
     before = steps;
   };
+  return options;
+}
+
+/// A long prompt is read a step at a time, beside the other engine's.
+TEST(EngineDraftModel, NobodyWaitsForAPrompt) {
+  Pair pair({.parallel = 2}, 0, 4, kVocab, {.rowsPerStep = 16});
+  const GenerationOptions options = ofTokensWithFewSteps(pair, 150);
   GeneratedText text(pair.large, {}, options);
   ASSERT_TRUE(text.generation.start(tokens(700)).ok());
   pair.large.runAll();
@@ -186,20 +193,15 @@ TEST(EngineDraftModel, NobodyWaitsForAPrompt) {
 TEST(EngineDraftModel, NobodyWaitsForWhatWindowsHaveLost) {
   Pair pair({.parallel = 1}, 0, 4, kVocab, {.rowsPerStep = 16}, kVocab,
             windowedConfig());
-  int64_t before = 0;
-  GenerationOptions options = ofTokens(150);
-  options.onToken = [&](int32_t) {
-    const int64_t steps = pair.small.engine->counts().steps;
-    EXPECT_LE(steps - before, 8);
-    before = steps;
-  };
+  const GenerationOptions options = ofTokensWithFewSteps(pair, 150);
   GeneratedText text(pair.large, {}, options);
   ASSERT_TRUE(text.generation.start(tokens(700)).ok());
   pair.large.runAll();
   ASSERT_TRUE(text.generation.take().ok());
   ASSERT_TRUE(text.sequence->rewind(300).ok());
   Sampler sampler = *Sampler::create({});
-  Generation generation(*text.sequence, sampler, nullptr, options);
+  Generation generation(*text.sequence, sampler, nullptr,
+                        ofTokensWithFewSteps(pair, 150));
   ASSERT_TRUE(generation.start(std::vector<int32_t>{1, 2, 3}).ok());
   pair.large.runAll();
   const auto result = generation.take();
