@@ -28,7 +28,7 @@ namespace {
 /// A rank on a thread of its own.
 struct Follower {
   explicit Follower(std::unique_ptr<RankChannel> leader)
-      : thread([this, leader = std::move(leader)] {
+      : thread([this, leader = std::move(leader)]() mutable {
           RankFollower rank(fakeConfig(), device, source, {});
           EXPECT_TRUE(
               leader->send(encode(RankAnswer{Status(), "the fake"})).ok());
@@ -36,11 +36,14 @@ struct Follower {
           // One that is cancelled has no time to say so.
           if (!end.ok() && !end.isCancelled())
             (void)leader->send(encode(RankAnswer{end, {}}));
+          leader.reset();
+          hasEnded = true;
         }) {}
 
   FakeModelDevice device;
   FakeSource source;
-  Status end; ///< once the thread has ended
+  Status end;                        ///< once the thread has ended
+  std::atomic<bool> hasEnded{false}; ///< and its connection is closed
   std::thread thread;
 };
 
@@ -212,8 +215,9 @@ TEST(RankedEngine, NamesTheRankWhoseRunFails) {
   ranked.followers[1]->device.behavior.failure =
       Status::error("the power is off");
   auto sequence = ranked.fixture->sequence();
-  Status status;
-  for (int i = 0; i < 1000 && status.ok(); ++i)
+  Status status = readAll(*sequence, tokens(1));
+  ranked.followers[1]->thread.join();
+  if (status.ok()) // the leader, which waits for nobody, was through before
     status = readAll(*sequence, tokens(1));
   EXPECT_TRUE(failsWith(status, "rank 2: the power is off"));
   sequence.reset();
@@ -223,7 +227,8 @@ TEST(RankedEngine, NamesTheRankWhoseRunFails) {
 }
 
 /// Of two ranks, one fails in a run or goes away without a word, early or late.
-/// A leader may have ended by then: the fake model does not wait for others.
+/// As with collectives, the leader's runs wait for theirs, but at most four
+/// behind: it is in any of the next steps when it hears of an end.
 TEST(RankedEngine, RanksThatEndAtAnyTimeLeaveNobodyWaiting) {
   int failures = 0;
   for (int i = 0; i < 60; ++i) {
@@ -231,9 +236,16 @@ TEST(RankedEngine, RanksThatEndAtAnyTimeLeaveNobodyWaiting) {
     const bool isSilent = i % 3 == 0;
     const std::string error = "rank " + std::to_string(rank + 1) +
                               (isSilent ? " has ended" : ": the power is off");
+    std::atomic<int> runs = 0; // of that rank
     Ranked ranked({.parallel = 2, .runsAhead = i % 4 < 2});
     FakeBehavior &behavior = ranked.followers[rank]->device.behavior;
-    behavior.onRun = [&behavior, isSilent, left = 1 + i * 7 % 23]() mutable {
+    ranked.fixture->device.behavior.onRun = [&, own = 0]() mutable {
+      ++own;
+      while (!ranked.followers[rank]->hasEnded && runs + i % 5 < own)
+        std::this_thread::yield();
+    };
+    behavior.onRun = [&, isSilent, left = 1 + i * 7 % 23]() mutable {
+      ++runs;
       if (--left == 0)
         behavior.failure =
             isSilent ? Status::cancelled() : Status::error("the power is off");
