@@ -419,10 +419,15 @@ TEST(Service, SmallCachesAreALimit) {
 
 /// With few pages texts wait, and lose theirs, and are what they would be.
 TEST(Service, FewPagesMakeTextsWait) {
-  Served served({.contextLength = 400, .parallel = 6, .pages = 12});
+  Gate gate; // all are there before the first one goes on
+  Served served({.contextLength = 400, .parallel = 6, .pages = 12}, {}, nullptr,
+                [&](Fixture &fixture) {
+                  fixture.device.behavior.onRun = [&] { gate.pass(); };
+                });
   std::vector<std::unique_ptr<TextHandle>> handles;
   for (size_t i = 0; i < 30; ++i)
     handles.push_back(served.submit(requestOf(i, 300)));
+  gate.open();
   for (size_t i = 0; i < 30; ++i)
     EXPECT_EQ(Taken(*handles[i]).ids, served.expectedOf(requestOf(i, 300)));
   EXPECT_GT(served.service->counts().preemptions, 0);
