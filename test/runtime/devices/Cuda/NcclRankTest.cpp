@@ -518,24 +518,31 @@ TEST_P(NcclRanks, AStateThatCannotBeHadEndsAll) {
     EXPECT_TRUE(failsWith(status, "NCCL: unhandled system error"));
 }
 
-/// What NCCL finds out by itself.
+/// What NCCL finds out by itself, in the middle of a run.
 TEST_P(NcclRanks, AsynchronousErrorsEndAll) {
+  std::atomic<int64_t> idle = 0;
   const auto results = onEachRank([&](Group &group) -> Status {
     KF_ASSIGN_OR_RETURN(std::unique_ptr<RankRun> rank, startAndRun(group));
     if (group.rank() > 0) {
+      ++idle;
       while (group.failure().ok())
         std::this_thread::yield();
       return group.failure();
     }
-    std::thread other([&] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(30));
+    while (idle < ranks() - 1)
+      std::this_thread::yield();
+    {
       std::lock_guard<std::recursive_mutex> lock(cuda.mutex);
-      nccl.outcome = ncclRemoteError;
-    });
+      nccl.answer = [this, before = cuda.calls["cuGraphLaunch"],
+                     asked = 0](const std::string &function) mutable {
+        if (function == "ncclCommGetAsyncError" &&
+            cuda.calls["cuGraphLaunch"] > before && ++asked == 10)
+          nccl.outcome = ncclRemoteError;
+        return ncclSuccess;
+      };
+    }
     std::vector<float> result;
-    const Status status = rank->run(rankedInput(9, 0), result);
-    other.join();
-    return status;
+    return rank->run(rankedInput(9, 0), result);
   });
   for (const Status &status : results)
     EXPECT_TRUE(failsWith(status, "NCCL: remote process exited"));
