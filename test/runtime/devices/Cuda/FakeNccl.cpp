@@ -255,6 +255,7 @@ ncclResult_t FakeNccl::collect(ncclComm_t handle, Meeting::Part part,
   if (std::pair places = {placeOf(part.source), placeOf(part.target)};
       places.first != UINT64_MAX && places.second != UINT64_MAX)
     part.places = places;
+  part.isAborted = communicator->isAborted;
   enqueue(*communicator, stream,
           [this, clique = communicator->clique, part,
            rank = communicator->rank]() -> IsOver {
@@ -264,7 +265,12 @@ ncclResult_t FakeNccl::collect(ncclComm_t handle, Meeting::Part part,
                 *number = ++clique->begun[static_cast<size_t>(rank)];
                 Meeting &meeting = clique->meetings[*number];
                 meeting.parts[rank] = part;
-                if (meeting.parts.size() == static_cast<size_t>(clique->ranks))
+                // What was aborted takes no part, and its memory may be gone.
+                if (meeting.parts.size() ==
+                        static_cast<size_t>(clique->ranks) &&
+                    std::ranges::none_of(meeting.parts, [](const auto &each) {
+                      return *each.second.isAborted;
+                    }))
                   meet(meeting);
               }
               return clique->meetings[*number].isOver;
@@ -273,7 +279,7 @@ ncclResult_t FakeNccl::collect(ncclComm_t handle, Meeting::Part part,
   return ncclInProgress;
 }
 
-ncclResult_t FakeNccl::send(ncclComm_t handle, const Message &message, int peer,
+ncclResult_t FakeNccl::send(ncclComm_t handle, Message message, int peer,
                             CUstream stream) {
   const Communicator *const communicator = use(handle, "send", stream);
   if (!communicator)
@@ -282,6 +288,7 @@ ncclResult_t FakeNccl::send(ncclComm_t handle, const Message &message, int peer,
   const int rank = communicator->rank;
   if (peer != (rank + 1) % clique->ranks)
     cuda.violate("sends to another rank than the next one");
+  message.isAborted = communicator->isAborted;
   enqueue(*communicator, stream, [clique, message, rank]() -> IsOver {
     auto sent = std::make_shared<std::shared_ptr<Message>>();
     return [=] {
@@ -309,7 +316,7 @@ ncclResult_t FakeNccl::receive(ncclComm_t handle, void *target,
             auto isOver = std::make_shared<bool>(false);
             return [=, this] {
               auto &sent = clique->sent[static_cast<size_t>(peer)];
-              if (*isOver || sent.empty())
+              if (*isOver || sent.empty() || *sent.front()->isAborted)
                 return *isOver;
               Message &found = *sent.front();
               if (found.count != message.count || found.type != message.type)
@@ -379,7 +386,7 @@ ncclResult_t FakeNccl::end(ncclComm_t handle, bool aborts) {
       if (std::ranges::all_of(clique->references,
                               [](const auto &each) { return each.expired(); }))
         break;
-      if (i == 3000) {
+      if (i == 60000) {
         cuda.violate("a communicator that waits for graphs for ever");
         break;
       }

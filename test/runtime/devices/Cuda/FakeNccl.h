@@ -65,6 +65,7 @@ private:
       ncclDataType_t type = ncclFloat32;
       /// Of source and target in the window of its rank; empty: not in it.
       std::optional<std::pair<uint64_t, uint64_t>> places = {};
+      std::shared_ptr<const bool> isAborted = nullptr; ///< its communicator
     };
     std::map<int, Part> parts; ///< by rank
     bool isOver = false;
@@ -75,6 +76,7 @@ private:
     size_t count = 0;
     ncclDataType_t type = ncclFloat32;
     bool isTaken = false;
+    std::shared_ptr<const bool> isAborted = nullptr; ///< its communicator
   };
   /// The communicators of all ranks.
   struct Clique {
@@ -104,7 +106,7 @@ private:
   void enqueue(const Communicator &communicator, CUstream stream,
                std::function<IsOver()> begin);
   ncclResult_t collect(ncclComm_t handle, Meeting::Part part, CUstream stream);
-  ncclResult_t send(ncclComm_t handle, const Message &message, int peer,
+  ncclResult_t send(ncclComm_t handle, Message message, int peer,
                     CUstream stream);
   ncclResult_t receive(ncclComm_t handle, void *target, const Message &message,
                        int peer, CUstream stream);
