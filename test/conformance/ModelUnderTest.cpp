@@ -10,6 +10,7 @@
 
 #include "kf/Import/Import.h"
 #include "kf/Pipelines/Compiler.h"
+#include "kf/Pipelines/KernelCodes.h"
 #include "kf/Pipelines/Registration.h"
 #include "runtime/adapter/AdapterWeights.h"
 #include "runtime/engine/ModelFiles.h"
@@ -68,6 +69,8 @@ Result<Executable> kf::test::compileOnce(const std::string &model,
   static std::map<std::pair<std::string, std::string>,
                   std::shared_ptr<const Executable>>
       ofTexts;
+  // Models share kernels, and so do the parts of one that ranks have.
+  static mlir::kf::KernelCodes kernelCodes;
   static std::mutex compiling;
   std::lock_guard<std::mutex> lock(compiling);
   auto key = std::tuple(model, target, config.ranks, config.stage.count,
@@ -89,6 +92,8 @@ Result<Executable> kf::test::compileOnce(const std::string &model,
   if (!known) {
     mlir::kf::CompileOptions options;
     options.target = target;
+    if (target.starts_with("cpu") || target.starts_with("#kf.cpu_target"))
+      options.kernelCodes = &kernelCodes;
     auto executable = mlir::kf::compile(**module, options);
     if (!executable)
       return Status::error(llvm::toString(executable.takeError()));

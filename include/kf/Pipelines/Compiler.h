@@ -25,6 +25,8 @@
 
 namespace mlir::kf {
 
+class KernelCodes;
+
 /// How far to compile; each phase includes those before it.
 enum class Phase {
   Import,    ///< functions of kf ops
@@ -54,6 +56,10 @@ struct CompileOptions {
   /// Ends compiling between two passes, with an error; the module is spent
   /// then.
   ::kf::CancelFlag cancelled = nullptr;
+  /// Has code of kernels, and gets more, where many programs are compiled that
+  /// share some. For CPUs alone, whose code of a kernel depends on nothing else
+  /// of the program. Null: none is kept.
+  KernelCodes *kernelCodes = nullptr;
 };
 
 /// What distinguishes this compiler's output for `options` from that of any
