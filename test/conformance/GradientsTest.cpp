@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kf/Pipelines/Compiler.h"
+#include "kf/Pipelines/KernelCodes.h"
 #include "kf/Pipelines/Registration.h"
 #include "kf/Transforms/Passes.h"
 #include "runtime/core/BlockFormat.h"
@@ -157,8 +158,12 @@ public:
       passes.addPass(mlir::kf::createDifferentiate({*policy}));
       EXPECT_TRUE(succeeded(passes.run(*module)));
     }
+    // Whatever the policy, most kernels are the same.
+    static mlir::kf::KernelCodes kernelCodes;
     mlir::kf::CompileOptions options;
     options.target = target;
+    if (target.starts_with("cpu") || target.starts_with("#kf.cpu_target"))
+      options.kernelCodes = &kernelCodes;
     auto executable = mlir::kf::compile(*module, options);
     if (!executable) {
       ADD_FAILURE() << llvm::toString(executable.takeError());
