@@ -162,7 +162,7 @@ public:
     static mlir::kf::KernelCodes kernelCodes;
     mlir::kf::CompileOptions options;
     options.target = target;
-    if (target.starts_with("cpu") || target.starts_with("#kf.cpu_target"))
+    if (test::isCpuTarget(target))
       options.kernelCodes = &kernelCodes;
     auto executable = mlir::kf::compile(*module, options);
     if (!executable) {

@@ -92,7 +92,7 @@ Result<Executable> kf::test::compileOnce(const std::string &model,
   if (!known) {
     mlir::kf::CompileOptions options;
     options.target = target;
-    if (target.starts_with("cpu") || target.starts_with("#kf.cpu_target"))
+    if (isCpuTarget(target))
       options.kernelCodes = &kernelCodes;
     auto executable = mlir::kf::compile(**module, options);
     if (!executable)
