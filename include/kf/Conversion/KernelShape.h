@@ -343,7 +343,7 @@ struct CoopShape {
   /// two of them: eight rows of 16 bytes meet in no bank then.
   static constexpr int64_t lineWords = step / 2 + 4;
   /// f32 between two rows of sums in workgroup memory, which has a unit's rows
-  /// of each subgroup at a time.
+  /// at a time: with more, tiles of 256 lines would not go into 48 KiB.
   static constexpr int64_t sumPadding = 4;
 
   int64_t unit = 16; ///< rows, lines and columns of K of a unit
@@ -366,7 +366,7 @@ struct CoopShape {
     return rowTiles() * lineTiles() * unit * unit / subgroup;
   }
   int64_t sumStride() const { return lines + sumPadding; }
-  int64_t sharedSums() const { return rowWarps * unit * sumStride(); }
+  int64_t sharedSums() const { return unit * sumStride(); }
   int64_t bytes() const {
     return 4 * (lineWords * (rows + lines) + sharedSums()) +
            (hasTable ? 4 * LanesShape::tableEntries : 0) +

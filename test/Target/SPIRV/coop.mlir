@@ -1,19 +1,22 @@
 // RUN: kf-opt %s --kf-set-target=target=vulkan:h200 --kf-set-layouts --kf-select-schedules | FileCheck %s
 // RUN: kf-opt %s --kf-set-target=target=vulkan:rdna3 --kf-set-layouts --kf-select-schedules | FileCheck %s --check-prefix=RDNA3
+// RUN: kf-opt %s --kf-set-target='target="#kf.vulkan_target<threads = 1024, memory = 32768, subgroup = 32, types = [f16, i16], matrices = [f16, bf16], multiprocessors = 132>"' --kf-set-layouts --kf-select-schedules | FileCheck %s --check-prefix=SMALL
 // RUN: kf-opt %s --kf-set-target=target=vulkan:lavapipe --kf-set-layouts --kf-select-schedules | FileCheck %s --check-prefix=PLAIN
 // RUN: kf-opt %s --kf-set-target=target=vulkan:h200 --kf-set-layouts --kf-compile | FileCheck %s --check-prefix=SPIRV
 
 // Products of many rounded rows are on cooperative matrices where subgroups
 // multiply their type.
 module {
-  kf.program @p(%x: tensor<?x4096xf16>, %y: tensor<?x4096xf32>, %b: tensor<?x4096xbf16>, %r: tensor<?x512xf32>) -> (tensor<?x512xf32>, tensor<?x256xf32>, tensor<?x512xf32>) attributes {max_tokens = 512 : i64} {
+  kf.program @p(%x: tensor<?x4096xf16>, %y: tensor<?x4096xf32>, %b: tensor<?x4096xbf16>, %r: tensor<?x512xf32>, %s: tensor<?x65536xf32>) -> (tensor<?x512xf32>, tensor<?x256xf32>, tensor<?x512xf32>, tensor<?x65536xf32>) attributes {max_tokens = 512 : i64} {
     %w = kf.weight ["w"] : tensor<512x4096x!kf.quant<q4_k>>
     %g = kf.weight ["gate", "up"] {stacked} : tensor<2x256x4096xf16>
     %h = kf.weight ["h"] : tensor<512x4096xbf16>
+    %l = kf.weight ["l"] : tensor<65536x4096xbf16>
     %0 = kf.dispatch @blocks(%x, %y, %w) : (tensor<?x4096xf16>, tensor<?x4096xf32>, tensor<512x4096x!kf.quant<q4_k>>) -> tensor<?x512xf32>
     %1 = kf.dispatch @gated(%x, %y, %g) : (tensor<?x4096xf16>, tensor<?x4096xf32>, tensor<2x256x4096xf16>) -> tensor<?x256xf32>
     %2 = kf.dispatch @residual(%b, %h, %r) : (tensor<?x4096xbf16>, tensor<512x4096xbf16>, tensor<?x512xf32>) -> tensor<?x512xf32>
-    kf.yield %0, %1, %2 : tensor<?x512xf32>, tensor<?x256xf32>, tensor<?x512xf32>
+    %3 = kf.dispatch @large(%b, %l, %s) : (tensor<?x4096xbf16>, tensor<65536x4096xbf16>, tensor<?x65536xf32>) -> tensor<?x65536xf32>
+    kf.yield %0, %1, %2, %3 : tensor<?x512xf32>, tensor<?x256xf32>, tensor<?x512xf32>, tensor<?x65536xf32>
   }
 
   // CHECK-LABEL: kf.kernel @blocks
@@ -69,5 +72,25 @@ module {
     %0 = kf.matmul %x, %w wide : tensor<?x4096xbf16>, tensor<512x4096xbf16>
     %1 = arith.addf %r, %0 : tensor<?x512xf32>
     kf.yield %1 : tensor<?x512xf32>
+  }
+
+  // Of many tiles, the largest; 32 KiB have no room for it.
+  // CHECK-LABEL: kf.kernel @large
+  // CHECK-SAME:    #kf.mma<workgroup = [128, 256], warps = [2, 4], reduction = 32, stages = 2, unit = coop_bf16>
+  // SMALL-LABEL: kf.kernel @large
+  // SMALL-SAME:    #kf.mma<workgroup = [64, 128], warps = [2, 2]
+  // SPIRV-LABEL: spirv.module @large
+  // Sums of 16 rows are in workgroup memory at a time.
+  // SPIRV-DAG:     !spirv.ptr<!spirv.struct<(!spirv.array<4160 x f32>)>, Workgroup>
+  // A thread has read what is added to eight elements before it stores one.
+  // SPIRV:         spirv.KHR.CooperativeMatrixStore
+  // SPIRV:         spirv.ControlBarrier
+  // SPIRV-COUNT-8: spirv.Load "StorageBuffer" {{.*}} : f32
+  // SPIRV-NOT:     spirv.Load "StorageBuffer"
+  // SPIRV-COUNT-8: spirv.Store "StorageBuffer" {{.*}} : f32
+  kf.kernel @large(%x: tensor<?x4096xbf16>, %w: tensor<65536x4096xbf16>, %r: tensor<?x65536xf32>) -> tensor<?x65536xf32> {
+    %0 = kf.matmul %x, %w wide : tensor<?x4096xbf16>, tensor<65536x4096xbf16>
+    %1 = arith.addf %r, %0 : tensor<?x65536xf32>
+    kf.yield %1 : tensor<?x65536xf32>
   }
 }

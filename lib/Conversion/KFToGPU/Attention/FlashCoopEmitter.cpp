@@ -175,8 +175,9 @@ private:
     }
     Value isWide = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
                                          largest, e.word(least));
-    range.checkBits(arith::BitcastOp::create(
-        b, loc, b.getF32Type(), e.select(isWide, e.word(infinity), e.word(0))));
+    Value odd = arith::BitcastOp::create(
+        b, loc, b.getF32Type(), e.select(isWide, e.word(infinity), e.word(0)));
+    range.checkBits(odd);
   }
 
   //===--- Matrices -------------------------------------------------------===//

@@ -11,8 +11,7 @@
 // registers while subgroups multiply this one: rows as they are, of the weight
 // the words that a lane has of its tiles (FragmentTile), which become elements
 // on the way. Sums stay in the subgroups' matrices until the end, and go
-// through workgroup memory, 16 rows of each subgroup at a time, to the threads
-// that store them.
+// through workgroup memory, 16 rows at a time, to the threads that store them.
 //
 // Rows of f16 may have outliers (RowRange.h): where sums are not finite, all of
 // it is done once more, with rows that are scaled behind each step's copy. A
@@ -20,7 +19,7 @@
 // code.
 //
 // Workgroup memory: rows [rows][lineWords / 4] vectors of 16 bytes; lines
-// [lines][lineWords] words; sums [rowWarps * 16][sumStride] f32.
+// [lines][lineWords] words; sums [16][sumStride] f32.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,12 +35,17 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <numeric>
+
 using namespace mlir;
 using namespace mlir::kf;
 
 using Tile = ::kf::FragmentTile;
 
 namespace {
+
+/// Elements that a thread finishes before it stores them.
+constexpr int64_t mostStoredAtOnce = 8;
 
 /// Columns of a vector of 16 bytes, and vectors of a row's step.
 constexpr int64_t vectorColumns = CoopShape::vectorColumns,
@@ -426,52 +430,95 @@ private:
 
   //===--- Sums -----------------------------------------------------------===//
 
-  /// Brings 16 rows of each subgroup to workgroup memory at a time, from which
-  /// threads store elements that are neighbours.
+  /// Brings 16 rows of the workgroup's tile to workgroup memory at a time, from
+  /// which threads store elements that are neighbours.
   void storeTile(ValueRange sums) {
-    const int64_t strip = coop.unit;
-    Value warpLines = e.scaled(warpLine, coop.lineTiles() * coop.unit);
-    Value own = e.add(e.scaled(warpRow, strip * coop.sumStride()), warpLines);
-    for (int64_t i = 0; i < coop.rowTiles(); ++i) {
-      e.barrier();
-      for (int64_t j = 0; j < coop.lineTiles(); ++j)
-        gpu::SubgroupMmaStoreMatrixOp::create(
-            b, loc, sums[i * coop.lineTiles() + j], sharedSums,
-            e.add(own, e.index(j * coop.unit)),
-            b.getIndexAttr(coop.sumStride()), /*transpose=*/UnitAttr());
-      e.barrier();
-      e.forThreads(
-          e.index(coop.rowWarps * strip * shape.columns), [&](Value number) {
-            Value inStrip = e.div(number, shape.columns);
-            Value row = e.add(
-                e.add(e.scaled(e.div(inStrip, strip), coop.rowTiles() * strip),
-                      e.index(i * strip)),
-                e.rem(inStrip, strip));
-            storeSums(row, e.rem(number, shape.columns),
-                      e.scaled(inStrip, coop.sumStride()));
-          });
-    }
+    const int64_t all = coop.unit * shape.columns;
+    const int64_t atOnce =
+        all % coop.threads() == 0
+            ? std::gcd(mostStoredAtOnce, all / coop.threads())
+            : 1;
+    Value own = e.scaled(warpLine, coop.lineTiles() * coop.unit);
+    for (int64_t i = 0; i < coop.rowTiles(); ++i)
+      e.loop(e.index(coop.rowWarps), [&](Value number) {
+        e.barrier();
+        Value isOwn = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                            number, warpRow);
+        e.ifThen(isOwn, [&] {
+          for (int64_t j = 0; j < coop.lineTiles(); ++j)
+            gpu::SubgroupMmaStoreMatrixOp::create(
+                b, loc, sums[i * coop.lineTiles() + j], sharedSums,
+                e.add(own, e.index(j * coop.unit)),
+                b.getIndexAttr(coop.sumStride()), /*transpose=*/UnitAttr());
+        });
+        e.barrier();
+        Value first = e.add(e.scaled(number, coop.rowTiles() * coop.unit),
+                            e.index(i * coop.unit));
+        e.forThreads(e.index(all / atOnce), [&](Value thread) {
+          SmallVector<Element> elements;
+          for (int64_t part = 0; part < atOnce; ++part)
+            elements.push_back(
+                elementAt(first, e.add(thread, e.index(all / atOnce * part))));
+          storeElements(elements);
+        });
+      });
   }
 
-  /// Stores the element whose sums begin at `begin` in workgroup memory.
-  void storeSums(Value row, Value column, Value begin) {
-    Value line = column;
+  /// An element of the workgroup's tile, and its sums.
+  struct Element {
+    Value row, column;
+    SmallVector<Value, 2> sums;
+  };
+
+  /// Element `number` of the 16 rows from row `first` on, whose sums are in
+  /// workgroup memory.
+  Element elementAt(Value first, Value number) {
+    Value inStrip = e.div(number, shape.columns);
+    Element element;
+    element.row = e.add(first, inStrip);
+    element.column = e.rem(number, shape.columns);
+    Value line = element.column;
     if (shape.groups == 2)
-      line = e.add(e.scaled(e.div(column, coop.blockColumns), Tile::rows),
-                   e.rem(column, coop.blockColumns));
-    SmallVector<Value> sums;
-    for (int64_t i = 0; i < shape.groups; ++i) {
-      Value place = e.add(begin, e.add(line, e.index(i * coop.blockColumns)));
-      Value sum = memref::LoadOp::create(b, loc, sharedSums, place);
-      if (coop.hasOutliers) {
-        range->checkBits(sum);
-        sum = e.ifElse(
-            isScaled, [&] { return e.mul(sum, range->inverseOf(row)); },
-            [&] { return sum; });
-      }
-      sums.push_back(sum);
+      line = e.add(e.scaled(e.div(line, coop.blockColumns), Tile::rows),
+                   e.rem(line, coop.blockColumns));
+    Value begin = e.add(e.scaled(inStrip, coop.sumStride()), line);
+    for (int64_t i = 0; i < shape.groups; ++i)
+      element.sums.push_back(memref::LoadOp::create(
+          b, loc, sharedSums, e.add(begin, e.index(i * coop.blockColumns))));
+    return element;
+  }
+
+  /// Finishes elements, of which those behind the last row or column are the
+  /// last one's, before the first of them is stored: compilers cannot know that
+  /// what is read of the others, as of a residual, is not what that writes.
+  void storeElements(MutableArrayRef<Element> elements) {
+    if (coop.hasOutliers) {
+      SmallVector<Value> all;
+      for (const Element &element : elements)
+        llvm::append_range(all, element.sums);
+      range->checkBits(all);
     }
-    storeElement(row, column, sums);
+    Value lastRow = e.sub(rows, e.index(1)),
+          lastColumn = e.sub(columns, e.index(1));
+    SmallVector<Value> results;
+    for (Element &element : elements) {
+      Value row =
+          e.select(e.isLess(element.row, lastRow), element.row, lastRow);
+      Value column = e.select(e.isLess(element.column, lastColumn),
+                              element.column, lastColumn);
+      if (coop.hasOutliers)
+        for (Value &sum : element.sums)
+          sum = e.select(isScaled, e.mul(sum, range->inverseOf(element.row)),
+                         sum);
+      results.push_back(finishElement(row, column, element.sums));
+    }
+    for (auto [element, result] : llvm::zip_equal(elements, results)) {
+      Value isInside =
+          arith::AndIOp::create(b, loc, e.isLess(element.row, rows),
+                                e.isLess(element.column, columns));
+      e.ifThen(isInside,
+               [&] { e.storeResult(result, {element.row, element.column}); });
+    }
   }
 
   const CoopShape &coop;

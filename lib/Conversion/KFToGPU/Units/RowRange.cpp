@@ -107,9 +107,12 @@ static Value magnitudeOf(GPUEmitter &e, Value element) {
 /// Bits of an infinite f32.
 static constexpr int64_t infinity = 0x7f800000;
 
-void RowRange::checkBits(Value sum) {
-  Value isOdd = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge,
-                                      magnitudeOf(e, sum), e.word(infinity));
+void RowRange::checkBits(ValueRange sums) {
+  Value most = e.word(0);
+  for (Value sum : sums)
+    most = arith::MaxUIOp::create(b, loc, most, magnitudeOf(e, sum));
+  Value isOdd = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::uge, most,
+                                      e.word(infinity));
   e.ifThen(isOdd, [&] {
     memref::AtomicRMWOp::create(b, loc, arith::AtomicRMWKind::ori, e.word(1),
                                 flag, e.index(0));

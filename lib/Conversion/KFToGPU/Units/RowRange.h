@@ -48,7 +48,7 @@ public:
   /// check() and find() where threads are no warps of NVIDIA's, and compilers
   /// may take it that numbers are finite. `elements` gives some of row `row`,
   /// of which number `part` of `parts` has its own.
-  void checkBits(Value sum);
+  void checkBits(ValueRange sums);
   void findByThreads(
       Value rows, int64_t parts,
       function_ref<SmallVector<Value>(Value row, Value part)> elements);
