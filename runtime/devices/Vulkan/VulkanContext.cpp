@@ -568,7 +568,7 @@ Status VulkanContext::checkCapability(uint32_t capability) const {
     case 5346:
       return features12.vulkanMemoryModelDeviceScope;
     case 6022: // of the shapes that kernels have
-      return matrixTypes.find("f16") != std::string::npos;
+      return multipliesMatrices();
     case 5116: // BFloat16TypeKHR
       return hasBfloat16;
     case 5118: // BFloat16CooperativeMatrixKHR

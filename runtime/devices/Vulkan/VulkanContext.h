@@ -69,6 +69,10 @@ public:
   /// subgroups of `threads` threads.
   Status checkSubgroups(uint32_t threads,
                         const std::array<uint32_t, 3> &size) const;
+  /// Whether subgroups multiply matrices that products of many rows are on.
+  bool multipliesMatrices() const {
+    return matrixTypes.find("f16") != std::string::npos;
+  }
   /// The x of the newest SPIR-V 1.x that the device takes.
   uint32_t maxSpirvMinor() const;
 

@@ -24,6 +24,9 @@ public:
   std::string name() const override { return "vulkan"; }
   std::string target() const override { return context->target(); }
   bool runsAlone() const override { return true; }
+  int64_t promptRows() const override {
+    return context->multipliesMatrices() ? 2048 : 512;
+  }
   std::string description() const override { return context->description(); }
   uint64_t mostTensorBytes() const override {
     return context->limits().maxStorageBufferRange;

@@ -122,6 +122,12 @@ TEST_F(VulkanDeviceTest, NamesAndDescribesItself) {
   EXPECT_EQ(device->description().find('\n'), std::string::npos);
 }
 
+TEST_F(VulkanDeviceTest, TakesPromptsByWhatMultipliesThem) {
+  const bool hasMatrices =
+      device->target().find("matrices = [f16") != std::string::npos;
+  EXPECT_EQ(device->promptRows(), hasMatrices ? 2048 : 512);
+}
+
 TEST_F(VulkanDeviceTest, ChoosesByIndexAndName) {
   Result<std::vector<VulkanDeviceInfo>> list = listVulkanDevices();
   ASSERT_TRUE(list.ok()) << list.message();
