@@ -116,21 +116,24 @@ std::string StepCompiler::digestOf(std::span<const TuningKey> kernels) const {
 }
 
 Result<std::optional<Executable>> StepCompiler::lookup(std::string &key) const {
-  std::string text;
-  KF_ASSIGN_OR_RETURN(std::optional<Executable> found,
-                      cache->lookup(key, &text));
-  std::optional<ScheduleNote> note;
-  if (found)
-    note = parseNote(text, scope);
-  const std::string digest = note ? digestOf(note->kernels) : "";
-  if (note && digest != note->digest) {
-    key = hashKey({key, digest});
-    return cache->lookup(key);
+  while (true) {
+    std::string text;
+    KF_ASSIGN_OR_RETURN(std::optional<Executable> found,
+                        cache->lookup(key, &text));
+    std::optional<ScheduleNote> note;
+    if (found)
+      note = parseNote(text, scope);
+    const std::string digest = note ? digestOf(note->kernels) : "";
+    if (note && digest != note->digest) {
+      // Other rows make other kernels, which the next note has.
+      key = hashKey({key, digest});
+      continue;
+    }
+    if (!note)
+      found.reset();
+    cache->count(key, found.has_value());
+    return found;
   }
-  if (!note)
-    found.reset();
-  cache->count(key, found.has_value());
-  return found;
 }
 
 /// The body alone has a cache, and layers that hand on something.

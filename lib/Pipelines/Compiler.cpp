@@ -61,7 +61,8 @@ void addPhase(Phase phase, OpPassManager &passes, TargetAttrInterface target,
   case Phase::Fused:
     return buildFusePipeline(passes, target);
   case Phase::Program:
-    return buildProgramPipeline(passes, target, options.maxTokens);
+    return buildProgramPipeline(passes, target, options.maxTokens,
+                                options.measured);
   case Phase::Scheduled:
     return buildSchedulePipeline(passes, target, options.measured);
   case Phase::Lowered:
@@ -211,19 +212,53 @@ llvm::Error mlir::kf::differentiate(ModuleOp module,
 // Executables
 //===----------------------------------------------------------------------===//
 
-/// The database's keys of the kernels of `module`, which are laid out and not
-/// tiled.
-static std::vector<::kf::TuningKey>
-getTuningKeys(ModuleOp module, TargetAttrInterface target, StringRef device) {
-  std::vector<::kf::TuningKey> keys;
+/// The choices of `module`, as of Phase::Fused.
+static std::vector<RowChoice> getRowChoices(ModuleOp module,
+                                            TargetAttrInterface target,
+                                            const CompileOptions &options) {
+  const ::kf::TuningScope scope =
+      getTuningScope(target, options.measured.device);
+  std::vector<RowChoice> choices;
+  for (PlainProduct product : findPlainProducts(module, options.maxTokens)) {
+    const SmallVector<Type> types =
+        target.getRowTypes(product.op, product.rows);
+    if (product.op.getRowsAttr() || types.size() < 2)
+      continue;
+    ::kf::TuningKey key = getTuningKey(product, scope);
+    if (llvm::any_of(choices, [&](const RowChoice &choice) {
+          return choice.key == key;
+        }))
+      continue;
+    RowChoice &choice = choices.emplace_back();
+    choice.key = std::move(key);
+    choice.subject = getTuningSubject(product.op);
+    for (Type type : types)
+      choice.rows.push_back(
+          debugString(RowsAttr::get(module.getContext(), type)));
+  }
+  return choices;
+}
+
+llvm::Expected<std::vector<RowChoice>>
+mlir::kf::findRowChoices(ModuleOp module, const CompileOptions &options,
+                         Phase from) {
+  if (llvm::Error error = runPhases(module, options, from, Phase::Fused))
+    return std::move(error);
+  return getRowChoices(module, getTarget(module), options);
+}
+
+/// Adds to `keys` the database's for the kernels of `module`, which are laid
+/// out and not tiled.
+static void addKernelKeys(ModuleOp module, TargetAttrInterface target,
+                          StringRef device,
+                          std::vector<::kf::TuningKey> &keys) {
   if (target.isInterpreted())
-    return keys;
+    return;
   const ::kf::TuningScope scope = getTuningScope(target, device);
   const DenseMap<StringAttr, int64_t> rows = getMostRows(module);
   for (auto kernel : module.getOps<KernelOp>())
     if (auto known = rows.find(kernel.getSymNameAttr()); known != rows.end())
       keys.push_back(getTuningKey(kernel, known->second, scope));
-  return keys;
 }
 
 llvm::Expected<::kf::Executable>
@@ -233,13 +268,20 @@ mlir::kf::compile(ModuleOp module, const CompileOptions &options, Phase from,
   if (!target)
     return target.takeError();
   FirstError errors(module.getContext(), ": ", options.onWarning);
-  if (failed(run(module, *target, options, from, Phase::Program)) ||
+  std::vector<::kf::TuningKey> keys;
+  if (failed(run(module, *target, options, from, Phase::Fused)))
+    return failureOf(errors);
+  for (RowChoice &choice : getRowChoices(module, *target, options))
+    keys.push_back(std::move(choice.key));
+  if (failed(run(module, *target, options, std::max(from, Phase::Fused),
+                 Phase::Program)) ||
       failed(runPasses(module, options, [&](OpPassManager &passes) {
         buildChoicePipeline(passes, options.measured);
       })))
     return failureOf(errors);
+  addKernelKeys(module, *target, options.measured.device, keys);
   if (kernels)
-    *kernels = getTuningKeys(module, *target, options.measured.device);
+    *kernels = std::move(keys);
   const KernelWorks works = countWorks(module);
   if (failed(runPasses(module, options, [&](OpPassManager &passes) {
         buildTilePipeline(passes, *target);

@@ -30,8 +30,11 @@ void mlir::kf::buildFusePipeline(OpPassManager &passes,
 
 void mlir::kf::buildProgramPipeline(OpPassManager &passes,
                                     TargetAttrInterface target,
-                                    int64_t maxTokens) {
+                                    int64_t maxTokens,
+                                    const MeasuredSchedules &measured) {
+  passes.addPass(createSelectRows(maxTokens, measured));
   target.addDivisionPasses(passes, maxTokens);
+  passes.addNestedPass<func::FuncOp>(createRoundRows({maxTokens}));
   passes.addPass(createCanonicalize());
   passes.addPass(createCSEPass());
   passes.addPass(createFormKernels({/*fuse=*/true, maxTokens}));

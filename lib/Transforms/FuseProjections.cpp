@@ -31,9 +31,11 @@ RankedTensorType tensorType(Value value) {
 }
 
 /// Whether `op` multiplies rows as they are: not batches of them, which become
-/// rows before, nor codes, which targets make of them after.
+/// rows before, nor codes, which targets make of them after, nor in a type that
+/// somebody has chosen for this product.
 bool isOfPlainRows(MatmulOp op) {
-  return op.isOfMatrices() && !op.getScales() && !op.getWide();
+  return op.isOfMatrices() && !op.getScales() && !op.getWide() &&
+         !op.getRowsAttr();
 }
 
 /// Whether weights can be joined at load: all `kf.weight`, unstacked, of one

@@ -92,6 +92,33 @@ std::string mlir::kf::getCompilerVersion() {
   return {::kf::hashKey({text}), rows, scope};
 }
 
+SmallVector<PlainProduct> mlir::kf::findPlainProducts(ModuleOp module,
+                                                      int64_t maxTokens) {
+  SmallVector<PlainProduct> products;
+  for (auto function : module.getOps<func::FuncOp>())
+    function.walk([&](ProductOpInterface op) {
+      auto matmul = dyn_cast<MatmulOp>(op.getOperation());
+      auto x = cast<RankedTensorType>(op.getX().getType());
+      if (x.getElementType().isF32() && x.getRank() == 2 &&
+          (!matmul || matmul.isOfMatrices()))
+        products.push_back({op, getMostRows(function, x, maxTokens)});
+    });
+  return products;
+}
+
+::kf::TuningKey mlir::kf::getTuningKey(const PlainProduct &product,
+                                       const ::kf::TuningScope &scope) {
+  Operation *op = product.op;
+  NamedAttrList attributes(op->getAttrDictionary());
+  attributes.erase("rows");
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  stream << "rows of " << op->getName() << ' '
+         << attributes.getDictionary(op->getContext()) << " : ";
+  llvm::interleaveComma(op->getOperandTypes(), stream);
+  return {::kf::hashKey({text}), product.rows, scope};
+}
+
 /// "f32", "q4_0", or "kv_cache f16".
 static std::string typeName(Type type) {
   if (auto cache = dyn_cast<KVCacheType>(type))
@@ -103,6 +130,25 @@ static std::string typeName(Type type) {
   return debugString(type);
 }
 
+/// Adds what is of `type` to `subject`.
+static void addType(::kf::TuningSubject &subject, Type type) {
+  std::vector<int64_t> &shape = subject.shapes.emplace_back();
+  if (auto cache = dyn_cast<KVCacheType>(type)) {
+    shape = {cache.getKvHeads(), cache.getPage(), cache.getHeadDim()};
+    subject.types.push_back(typeName(cache));
+    return;
+  }
+  if (auto states = dyn_cast<StateCacheType>(type)) {
+    shape = {states.getHeads(), states.getElements()};
+    subject.types.push_back(typeName(states));
+    return;
+  }
+  auto tensor = cast<RankedTensorType>(type);
+  for (int64_t extent : tensor.getShape())
+    shape.push_back(ShapedType::isDynamic(extent) ? -1 : extent);
+  subject.types.push_back(typeName(tensor.getElementType()));
+}
+
 ::kf::TuningSubject mlir::kf::getTuningSubject(KernelOp kernel) {
   ::kf::TuningSubject subject;
   // kf-form-kernels numbers the kernels of the same ops.
@@ -110,22 +156,15 @@ static std::string typeName(Type type) {
   auto [op, number] = name.rsplit('_');
   unsigned parsed;
   subject.op = (number.getAsInteger(10, parsed) ? name : op).str();
-  for (Type type : kernel.getArgumentTypes()) {
-    std::vector<int64_t> &shape = subject.shapes.emplace_back();
-    if (auto cache = dyn_cast<KVCacheType>(type)) {
-      shape = {cache.getKvHeads(), cache.getPage(), cache.getHeadDim()};
-      subject.types.push_back(typeName(cache));
-      continue;
-    }
-    if (auto states = dyn_cast<StateCacheType>(type)) {
-      shape = {states.getHeads(), states.getElements()};
-      subject.types.push_back(typeName(states));
-      continue;
-    }
-    auto tensor = cast<RankedTensorType>(type);
-    for (int64_t extent : tensor.getShape())
-      shape.push_back(ShapedType::isDynamic(extent) ? -1 : extent);
-    subject.types.push_back(typeName(tensor.getElementType()));
-  }
+  for (Type type : kernel.getArgumentTypes())
+    addType(subject, type);
+  return subject;
+}
+
+::kf::TuningSubject mlir::kf::getTuningSubject(ProductOpInterface product) {
+  ::kf::TuningSubject subject;
+  subject.op = "rows of " + product->getName().stripDialect().str();
+  for (Type type : product->getOperandTypes())
+    addType(subject, type);
   return subject;
 }

@@ -6,8 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kf/Transforms/KernelKey.h"
-#include "kf/Transforms/Passes.h"
+#include "MeasuredLookup.h"
 
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Remarks.h"
@@ -54,9 +53,11 @@ struct SelectSchedulesPass
     TargetAttrInterface target = getTarget(getOperation());
     if (!target)
       return signalPassFailure();
-    if (!target.isInterpreted() &&
-        (failed(openDatabase()) || failed(findScope(target))))
-      return signalPassFailure();
+    if (!target.isInterpreted()) {
+      if (failed(lookup.open(getOperation(), target, measured, db, device)))
+        return signalPassFailure();
+      warnOfUnused();
+    }
     DenseMap<StringAttr, int64_t> rows = getMostRows(getOperation());
     for (auto kernel : getOperation().getOps<KernelOp>()) {
       auto known = rows.find(kernel.getSymNameAttr());
@@ -67,56 +68,14 @@ struct SelectSchedulesPass
   }
 
 private:
-  /// Loads the database that the pass's options name.
-  LogicalResult openDatabase() {
-    if (db.empty() || measured.database)
-      return success();
-    ::kf::Result<::kf::TuningDatabase> loaded =
-        ::kf::TuningDatabase::loadExisting(db);
-    if (!loaded.ok())
-      return emitError(getOperation().getLoc())
-             << "kf-select-schedules: " << loaded.message();
-    measured = {std::make_shared<const ::kf::TuningDatabase>(loaded.take()), db,
-                device};
-    isNamed = true;
-    return success();
-  }
-
-  /// Sets what measurements have to hold for.
-  LogicalResult findScope(TargetAttrInterface target) {
-    if (!measured.database)
-      return success();
-    scope = getTuningScope(target, measured.device);
-    if (scope.device.empty() && failed(findDevice()))
-      return failure();
-    warnOfUnused();
-    return success();
-  }
-
-  /// Takes the only device that measurements are of.
-  LogicalResult findDevice() {
-    for (const ::kf::TuningScope &known : measured.database->scopes()) {
-      if (known.target != scope.target || known.identity != scope.identity ||
-          known.compiler != scope.compiler)
-        continue;
-      if (!scope.device.empty())
-        return emitError(getOperation().getLoc())
-               << "kf-select-schedules: " << measured.file
-               << " has measurements of several devices; say with device="
-                  " whether '"
-               << scope.device << "' or '" << known.device << "' is meant";
-      scope.device = known.device;
-    }
-    return success();
-  }
-
   /// Says what keeps measurements that the pass's options name from being used,
   /// if all are of another scope: of those that differ least. Or that there are
   /// none.
   void warnOfUnused() {
-    if (!isNamed)
+    if (measured.database || !lookup.hasDatabase())
       return;
-    const std::vector<::kf::TuningScope> scopes = measured.database->scopes();
+    const ::kf::TuningScope &scope = lookup.scope();
+    const std::vector<::kf::TuningScope> scopes = lookup.database().scopes();
     std::string least = scopes.empty() ? "it is empty" : "";
     size_t leastCount = 0;
     for (const ::kf::TuningScope &known : scopes) {
@@ -145,7 +104,7 @@ private:
     }
     if (!least.empty())
       emitWarning(getOperation().getLoc())
-          << "kf-select-schedules: " << measured.file
+          << "kf-select-schedules: " << lookup.file()
           << " has no measurements for this module; " << least;
   }
 
@@ -153,18 +112,11 @@ private:
   /// the target can run.
   ScheduleAttrInterface findMeasured(TargetAttrInterface target,
                                      KernelOp kernel, int64_t rows) {
-    if (!measured.database)
+    if (!lookup.hasDatabase())
       return {};
-    const ::kf::TuningKey key = getTuningKey(kernel, rows, scope);
-    remark::analysis(kernel.getLoc(), remark::RemarkOpts::name("TuningKey")
-                                          .category(DEBUG_TYPE)
-                                          .function(kernel.getSymName()))
-        << remark::metric("Kernel", key.kernel) << remark::metric("Rows", rows)
-        << remark::metric("Target", scope.target)
-        << remark::metric("Identity", scope.identity)
-        << remark::metric("Device", scope.device)
-        << remark::metric("Compiler", scope.compiler);
-    const ::kf::TuningEntry *entry = measured.database->find(key);
+    const ::kf::TuningEntry *entry =
+        lookup.find(kernel.getLoc(), kernel.getSymName(),
+                    getTuningKey(kernel, rows, lookup.scope()));
     if (!entry)
       return {};
     std::string reason;
@@ -179,7 +131,7 @@ private:
       reason = errors.first.empty() ? "it is no schedule" : errors.first;
     }
     kernel.emitWarning("kf-select-schedules: ")
-        << measured.file << ": the schedule of kernel @" << kernel.getSymName()
+        << lookup.file() << ": the schedule of kernel @" << kernel.getSymName()
         << ", '" << entry->schedule << "', is not used: " << reason;
     return {};
   }
@@ -215,8 +167,7 @@ private:
   }
 
   MeasuredSchedules measured;
-  bool isNamed = false; ///< `measured` by the pass's options
-  ::kf::TuningScope scope;
+  MeasuredLookup lookup{DEBUG_TYPE};
 };
 
 } // namespace

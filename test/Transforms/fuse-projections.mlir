@@ -278,3 +278,15 @@ func.func @biases_and_some_scales(%x: tensor<4x64xf32>) -> (tensor<4x64xf32>, te
   %k = kf.matmul %x, %wk bias(%bk) : tensor<4x64xf32>, tensor<32x64xf8E4M3FN>, tensor<32xf32>
   return %q, %k : tensor<4x64xf32>, tensor<4x32xf32>
 }
+
+// A product for which somebody has chosen how it reads rows stays as it is.
+// CHECK-LABEL: @chosen_rows
+// CHECK:         kf.matmul %{{.*}}, %{{.*}} rows<bf16> : tensor<4x64xf32>, tensor<64x64xbf16>
+// CHECK:         kf.matmul %{{.*}}, %{{.*}} : tensor<4x64xf32>, tensor<32x64xbf16>
+func.func @chosen_rows(%x: tensor<4x64xf32>) -> (tensor<4x64xf32>, tensor<4x32xf32>) {
+  %wq = kf.weight ["q"] : tensor<64x64xbf16>
+  %wk = kf.weight ["k"] : tensor<32x64xbf16>
+  %q = kf.matmul %x, %wq rows<bf16> : tensor<4x64xf32>, tensor<64x64xbf16>
+  %k = kf.matmul %x, %wk : tensor<4x64xf32>, tensor<32x64xbf16>
+  return %q, %k : tensor<4x64xf32>, tensor<4x32xf32>
+}

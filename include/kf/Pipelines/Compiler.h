@@ -80,6 +80,18 @@ llvm::Expected<bool> isInterpreted(const CompileOptions &options);
 /// lacks. Code for another machine can still be compiled.
 llvm::Error checkRunsOnHost(const CompileOptions &options);
 
+/// Products of a function that may read their rows in several types.
+struct RowChoice {
+  ::kf::TuningKey key; ///< that they share
+  ::kf::TuningSubject subject;
+  std::vector<std::string> rows; ///< "#kf.rows<i8>", the target's own first
+};
+
+/// The choices that there are in the functions of `module`, each once, whatever
+/// was measured. Runs the phases from `from` to Fused.
+llvm::Expected<std::vector<RowChoice>>
+findRowChoices(ModuleOp module, const CompileOptions &options, Phase from);
+
 /// Runs the passes from `from` (exclusive) to `to` (inclusive; at most Lowered)
 /// on `module` in place. Diagnostics of the passes become the error's text.
 llvm::Error runPhases(ModuleOp module, const CompileOptions &options,
@@ -91,8 +103,8 @@ llvm::Error differentiate(ModuleOp module, const CompileOptions &options);
 
 /// Compiles the only function of `module` (a func.func of kf ops; after `from`,
 /// what that phase makes of it), which it changes, to an executable. Sets
-/// `kernels`, unless that is null, to the keys that measured schedules are
-/// looked up by, in the order of the kernels.
+/// `kernels`, unless that is null, to the keys that measured schedules, and
+/// what products read their rows in, are looked up by.
 llvm::Expected<::kf::Executable>
 compile(ModuleOp module, const CompileOptions &options,
         Phase from = Phase::Import,

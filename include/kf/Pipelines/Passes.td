@@ -54,9 +54,11 @@ def FusePhase : PhasePass<"kf-fuse"> {
 def ProgramPhase : PhasePass<"kf-program"> {
   let summary = "Form kernels and programs";
   let description = [{
-    The passes by which the target divides ops (for a CPU
-    `kf-cpu-quantize-rows` and `kf-cpu-split-attention`), `kf-canonicalize`,
-    `kf-form-kernels`, with what the target fuses, and `kf-bound-tokens`.
+    `kf-select-rows`, the passes by which the target divides ops (for a CPU
+    `kf-cpu-split-attention`), `kf-round-rows`, `kf-canonicalize`,
+    `kf-form-kernels`, with what the target fuses, and `kf-bound-tokens`. No
+    tuning database is asked: for its rows, which this phase keeps, run
+    `kf-select-rows` with `db` before.
   }];
   let options = [
     Option<"maxTokens", "max-tokens", "int64_t", "512",

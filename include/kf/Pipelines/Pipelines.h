@@ -25,8 +25,10 @@ void buildCheckPipeline(OpPassManager &passes);
 
 /// Phase by phase, for a target; see Phase in Compiler.h.
 void buildFusePipeline(OpPassManager &passes, TargetAttrInterface target);
+/// Products read their rows as `measured` says, where it says something.
 void buildProgramPipeline(OpPassManager &passes, TargetAttrInterface target,
-                          int64_t maxTokens);
+                          int64_t maxTokens,
+                          const MeasuredSchedules &measured = {});
 /// Kernels without a schedule get one of `measured`, where it has one.
 void buildSchedulePipeline(OpPassManager &passes, TargetAttrInterface target,
                            const MeasuredSchedules &measured = {});

@@ -49,8 +49,25 @@ std::string getCompilerVersion();
 ::kf::TuningKey getTuningKey(KernelOp kernel, int64_t rows,
                              const ::kf::TuningScope &scope);
 
+/// A product whose rows of f32 some pass may round, and the most of them.
+struct PlainProduct {
+  ProductOpInterface op;
+  int64_t rows;
+};
+
+/// All of the functions of `module`; `maxTokens` are the most tokens of a step
+/// where a function says nothing.
+SmallVector<PlainProduct> findPlainProducts(ModuleOp module, int64_t maxTokens);
+
+/// The database's key of what `product` reads its rows in: the op, its
+/// attributes but `rows`, and its types count.
+::kf::TuningKey getTuningKey(const PlainProduct &product,
+                             const ::kf::TuningScope &scope);
+
 /// What the kernel is, for people.
 ::kf::TuningSubject getTuningSubject(KernelOp kernel);
+/// The same of what `product` reads its rows in: its operands.
+::kf::TuningSubject getTuningSubject(ProductOpInterface product);
 
 } // namespace mlir::kf
 

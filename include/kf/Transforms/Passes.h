@@ -44,6 +44,10 @@ enum class GradientPolicy {
 #define GEN_PASS_REGISTRATION
 #include "kf/Transforms/Passes.h.inc"
 
+/// kf-select-rows with a database that is loaded, for functions without
+/// `kf.max_tokens` of up to `maxTokens`.
+std::unique_ptr<Pass> createSelectRows(int64_t maxTokens,
+                                       MeasuredSchedules measured);
 /// kf-select-schedules with a database that is loaded.
 std::unique_ptr<Pass> createSelectSchedules(MeasuredSchedules measured);
 

@@ -239,6 +239,77 @@ def FuseProjections : Pass<"kf-fuse-projections", "::mlir::func::FuncOp"> {
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }
 
+def SelectRows : Pass<"kf-select-rows", "::mlir::ModuleOp"> {
+  let summary = "Choose how kernels of products read their rows";
+  let description = [{
+    A product whose rows are f32 gets `rows`, what its kernel is to read them in:
+    what the module's `kf.target` says for as many rows, by the policy that
+    chooses the kernel's schedule later. One that has it keeps it.
+
+    Where the target says that there are others as exact, `db` may name a tuning
+    database that has the one that was measured to be the fastest for the op, its
+    types, as many rows and the scope of `kf-select-schedules`. One that the
+    target does not say is a warning, and not used.
+    ```mlir
+    %0 = kf.matmul %x, %w : tensor<?x2048xf32>, tensor<2560x2048xbf16>
+    ```
+    becomes, on an NVIDIA GPU
+    ```mlir
+    %0 = kf.matmul %x, %w rows<bf16> : tensor<?x2048xf32>, tensor<2560x2048xbf16>
+    ```
+    and, where a kernel reads f32 and does itself what its schedule says,
+    ```mlir
+    %0 = kf.matmul %x, %w rows<f32> : tensor<?x2048xf32>, tensor<2560x2048xbf16>
+    ```
+  }];
+  let options = [
+    Option<"maxTokens", "max-tokens", "int64_t", "512",
+           "largest n_tokens of functions without kf.max_tokens">,
+    Option<"db", "db", "std::string", "",
+           "a tuning database, whose rows are used">,
+    Option<"device", "device", "std::string", "",
+           "the device of the database's measurements, as kf-run devices "
+           "describes it; by default the only one">
+  ];
+  let dependentDialects = ["::mlir::kf::KFDialect"];
+}
+
+def RoundRows : Pass<"kf-round-rows", "::mlir::func::FuncOp"> {
+  let summary = "Round rows before products, and what attention reads and makes";
+  let description = [{
+    Obeys `rows` of products, and takes it away: rows of f32 are rounded once for
+    all workgroups, and the product, whose result stays f32, reads what that
+    gives. What f16 cannot hold stays beside it. `kf-form-kernels` rounds where
+    the rows are computed.
+    ```mlir
+    %0 = kf.matmul %x, %v rows<bf16> : tensor<?x2048xf32>, tensor<2560x2048xbf16>
+    %1 = kf.matmul %x, %w rows<f16> : tensor<?x2048xf32>, tensor<2560x2048x!kf.quant<q4_0>>
+    %2 = kf.matmul %x, %w rows<i8> : tensor<?x2048xf32>, tensor<2560x2048x!kf.quant<q4_0>>
+    ```
+    becomes
+    ```mlir
+    %r = arith.truncf %x : tensor<?x2048xf32> to tensor<?x2048xbf16>
+    %0 = kf.matmul %r, %v wide : tensor<?x2048xbf16>, tensor<2560x2048xbf16>
+    %h, %o = kf.round_half %x : tensor<?x2048xf32>
+    %1 = kf.matmul %h outliers(%o : tensor<?x2048xf32>), %w wide
+        : tensor<?x2048xf16>, tensor<2560x2048x!kf.quant<q4_0>>
+    %c, %s, %t = kf.quantize_rows %x group(32) : tensor<?x2048xf32>
+    %2 = kf.matmul %c scales(%s : tensor<?x64xf32>) sums(%t : tensor<?x64xi32>),
+        %w : tensor<?x2048xi8>, tensor<2560x2048x!kf.quant<q4_0>>
+    ```
+    Where the target has the rounding of attention's result in attention's
+    kernel, that result is rounded before it is viewed in another shape, if all
+    of its readers round it to one type. If all round it to 16 bits, queries are
+    rounded with it to the type that the target says.
+  }];
+  let options = [
+    Option<"maxTokens", "max-tokens", "int64_t", "512",
+           "largest n_tokens of functions without kf.max_tokens">
+  ];
+  let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::kf::KFDialect"];
+}
+
 def Canonicalize : Pass<"kf-canonicalize", "::mlir::ModuleOp"> {
   let summary = "Fold and canonicalize ops on tensors";
   let description = [{

@@ -49,7 +49,6 @@ struct CpuTargetModel
 
   void addDivisionPasses(Attribute, OpPassManager &passes,
                          int64_t maxTokens) const {
-    passes.addNestedPass<func::FuncOp>(createQuantizeCpuRows({maxTokens}));
     passes.addNestedPass<func::FuncOp>(createSplitCpuAttention({maxTokens}));
   }
 
@@ -77,6 +76,10 @@ struct CpuTargetModel
     return cache.withKeyBlock(lanes);
   }
 
+  SmallVector<Type> getRowTypes(Attribute target, Operation *op,
+                                int64_t rows) const {
+    return getCpuRowTypes(op, cast<CpuTargetAttr>(target), rows);
+  }
   ScheduleAttrInterface selectSchedule(Attribute target, KernelOp kernel,
                                        int64_t rows) const {
     return selectCpuSchedule(kernel, cast<CpuTargetAttr>(target), rows);

@@ -51,6 +51,12 @@ constexpr int64_t wgradRows = 8, scatterRows = 64;
 constexpr int64_t rowsOfReduction = 128;
 /// Keys of one softmax block.
 constexpr int64_t keyTile = 64;
+/// Elements that a worker rounds to codes in the time that one more dispatch
+/// takes.
+constexpr int64_t elementsPerDispatch = 8192;
+/// Columns that products of tiles have in one group if there is one worker,
+/// whatever their rows are: half of those whose sums fill the cache.
+constexpr int64_t loneTileColumns = 512;
 
 using Draft = VectorDraft;
 
@@ -60,6 +66,33 @@ public:
       : target(target), context(target.getContext()), lanes(target.getLanes()),
         manyRegisters(target.countRegisters() == 32),
         threads(threadsOf(target)), caches(describeCpuMachine(target).caches) {}
+
+  /// What `op` may read its rows in. Where its kernel rounds them, each group
+  /// of columns does so anew, unless they are rounded before, to the same.
+  SmallVector<Type> getRowTypes(ProductOpInterface op, int64_t rows) {
+    auto w = cast<RankedTensorType>(op.getW().getType());
+    const bool isMatmul = isa<MatmulOp>(op.getOperation());
+    const int64_t lines = w.getShape().end()[-2],
+                  columns = lines * (op.getGlu() ? 2 : 1);
+    Type rounded;
+    bool pays = false;
+    if (isMatmul && usesTiles(target, w, rows)) {
+      rounded = BFloat16Type::get(context);
+      pays = threads > 1 || columns > loneTileColumns;
+    } else if (isMatmul && usesPairs(target, w, rows)) {
+      // Of one worker, or a single panel, there is one group.
+      rounded = BFloat16Type::get(context);
+      pays = threads > 1 && lines > panelOf(target);
+    } else if (isQuantized(op) && multipliesBytes(dotOf(w))) {
+      rounded = IntegerType::get(context, 8);
+      pays = paysToQuantize(op, rows, columns);
+    }
+    const Type whole = Float32Type::get(context);
+    if (!rounded)
+      return {whole};
+    return pays ? SmallVector<Type>{rounded, whole}
+                : SmallVector<Type>{whole, rounded};
+  }
 
   VectorScheduleAttr select(KernelOp kernel, int64_t rows) {
     if (auto matmul = find<MatmulOp>(kernel))
@@ -94,6 +127,18 @@ private:
       return DotKind::F32;
     return hasCodesOf8Bits(w) && !target.takesUnsignedBytes() ? DotKind::S8
                                                               : DotKind::I8;
+  }
+
+  /// Whether rounding in every group of columns takes longer than rounding
+  /// once, in parallel if there are rows enough, and one more dispatch.
+  bool paysToQuantize(ProductOpInterface op, int64_t rows, int64_t columns) {
+    const int64_t groups = int8ColumnGroups(rows, columns, threads);
+    const int64_t elements =
+        rows * cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
+    const int64_t apart = elements * groups / threads;
+    const int64_t once =
+        elements / std::min(threads, rows) + elementsPerDispatch;
+    return threads > 1 && apart > once;
   }
 
   /// The most rows of a register tile of 8-bit products.
@@ -518,6 +563,13 @@ private:
 };
 
 } // namespace
+
+SmallVector<Type> mlir::kf::getCpuRowTypes(Operation *op, CpuTargetAttr target,
+                                           int64_t rows) {
+  if (auto product = dyn_cast<ProductOpInterface>(op))
+    return Selector(target).getRowTypes(product, rows);
+  return {Float32Type::get(op->getContext())};
+}
 
 VectorScheduleAttr mlir::kf::selectCpuSchedule(KernelOp kernel,
                                                CpuTargetAttr target,

@@ -13,6 +13,11 @@
 
 namespace mlir::kf {
 
+/// The element types that the kernel of `op`, which computes up to `rows` rows,
+/// may read these in: the best one first. It computes the same by all of them.
+SmallVector<Type> getCpuRowTypes(Operation *op, CpuTargetAttr target,
+                                 int64_t rows);
+
 /// A schedule for `kernel`, whose weights are laid out and which computes up to
 /// `rows` rows; null after the diagnostic of checkVectorSupport().
 VectorScheduleAttr selectCpuSchedule(KernelOp kernel, CpuTargetAttr target,

@@ -28,7 +28,6 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
   void addDivisionPasses(Attribute, OpPassManager &passes,
                          int64_t maxTokens) const {
     passes.addNestedPass<func::FuncOp>(createSplitNvvmAttention({maxTokens}));
-    passes.addNestedPass<func::FuncOp>(createRoundNvvmRows({maxTokens}));
   }
   void addLoweringPasses(Attribute, OpPassManager &passes) const {
     buildNvvmCodegenPipeline(passes);

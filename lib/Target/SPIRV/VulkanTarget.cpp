@@ -8,7 +8,6 @@
 
 #include "kf/Target/Common/GpuTarget.h"
 #include "kf/Target/SPIRV/Codegen.h"
-#include "kf/Target/SPIRV/Passes.h"
 #include "kf/Target/TargetEntry.h"
 
 #include "mlir/AsmParser/AsmParser.h"
@@ -21,17 +20,6 @@ namespace {
 
 struct VulkanTargetModel : GpuTargetModel<VulkanTargetModel, VulkanTargetAttr> {
   StringRef getDevice(Attribute) const { return "vulkan"; }
-  void addDivisionPasses(Attribute target, OpPassManager &passes,
-                         int64_t maxTokens) const {
-    const MachineDescription machine = describe(cast<VulkanTargetAttr>(target));
-    RoundSpirvRowsOptions rounding;
-    rounding.maxTokens = maxTokens;
-    if (machine.has(MatrixUnit::CoopF16))
-      rounding.matrices.push_back("f16");
-    if (machine.has(MatrixUnit::CoopBF16))
-      rounding.matrices.push_back("bf16");
-    passes.addNestedPass<func::FuncOp>(createRoundSpirvRows(rounding));
-  }
   void addLoweringPasses(Attribute target, OpPassManager &passes) const {
     auto vulkan = cast<VulkanTargetAttr>(target);
     SmallVector<std::string> types;

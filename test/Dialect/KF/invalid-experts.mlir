@@ -269,3 +269,19 @@ func.func @f(%x: tensor<?x64xf32>, %e: tensor<?x2xi32>, %w: tensor<2x4x96x64xf32
   %0 = kf.expert_matmul %x experts(%e), %w glu(silu) clamped<limit = 0.0, alpha = 1.702> : tensor<?x64xf32>, tensor<?x2xi32>, tensor<2x4x96x64xf32>
   return
 }
+
+// -----
+
+func.func @f(%x: tensor<?x64xf32>, %e: tensor<?x2xi32>, %w: tensor<1x4x96x64xf16>) -> tensor<?x2x96xf32> {
+  // expected-error @+1 {{C9: rows must be f32 or i8, found 'f16'}}
+  %0 = kf.expert_matmul %x experts(%e), %w rows<f16> : tensor<?x64xf32>, tensor<?x2xi32>, tensor<1x4x96x64xf16>
+  return %0 : tensor<?x2x96xf32>
+}
+
+// -----
+
+func.func @f(%x: tensor<?x2x64xf32>, %e: tensor<?x2xi32>, %w: tensor<1x4x96x64x!kf.quant<q4_0>>) -> tensor<?x2x96xf32> {
+  // expected-error @+1 {{C9: with rows, x must be a rank 2 tensor of f32}}
+  %0 = kf.expert_matmul %x experts(%e), %w rows<i8> : tensor<?x2x64xf32>, tensor<?x2xi32>, tensor<1x4x96x64x!kf.quant<q4_0>>
+  return %0 : tensor<?x2x96xf32>
+}

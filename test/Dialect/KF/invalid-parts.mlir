@@ -197,3 +197,43 @@ func.func @outliers_of_other_rows(%x: tensor<?x64xf16>, %o: tensor<?x32xf32>, %w
   %0 = kf.matmul %x outliers(%o : tensor<?x32xf32>), %w wide : tensor<?x64xf16>, tensor<32x64xf16>
   return %0 : tensor<?x32xf32>
 }
+
+// -----
+
+func.func @rows_of_batches(%x: tensor<2x3x64xf32>, %w: tensor<32x64xf16>) -> tensor<2x3x32xf32> {
+  // expected-error @+1 {{C10: with rows, x must be a rank 2 tensor of f32, and w have no batches, found 'tensor<2x3x64xf32>' and 'tensor<32x64xf16>'}}
+  %0 = kf.matmul %x, %w rows<f16> : tensor<2x3x64xf32>, tensor<32x64xf16>
+  return %0 : tensor<2x3x32xf32>
+}
+
+// -----
+
+func.func @rows_of_rounded(%x: tensor<?x64xf16>, %w: tensor<32x64xf16>) -> tensor<?x32xf16> {
+  // expected-error @+1 {{C10: with rows, x must be a rank 2 tensor of f32}}
+  %0 = kf.matmul %x, %w rows<f16> : tensor<?x64xf16>, tensor<32x64xf16>
+  return %0 : tensor<?x32xf16>
+}
+
+// -----
+
+func.func @codes_without_blocks(%x: tensor<?x64xf32>, %w: tensor<32x64xf16>) -> tensor<?x32xf32> {
+  // expected-error @+1 {{C10: rows<i8> is for w of a quantized type, found 'tensor<32x64xf16>'}}
+  %0 = kf.matmul %x, %w rows<i8> : tensor<?x64xf32>, tensor<32x64xf16>
+  return %0 : tensor<?x32xf32>
+}
+
+// -----
+
+kf.kernel @rows(%x: tensor<?x64xf32>, %w: tensor<32x64xf16>) -> tensor<?x32xf32> {
+  // expected-error @+1 {{C10: kernels read what they are given; leave rows out here}}
+  %0 = kf.matmul %x, %w rows<f16> : tensor<?x64xf32>, tensor<32x64xf16>
+  kf.yield %0 : tensor<?x32xf32>
+}
+
+// -----
+
+func.func @rows_of_f64(%x: tensor<?x64xf32>, %w: tensor<32x64xf16>) -> tensor<?x32xf32> {
+  // expected-error @+1 {{rows must be f32, f16, bf16 or i8, found 'f64'}}
+  %0 = kf.matmul %x, %w rows<f64> : tensor<?x64xf32>, tensor<32x64xf16>
+  return %0 : tensor<?x32xf32>
+}

@@ -205,6 +205,15 @@ func.func @rows_in_f16(%x: tensor<?x256xf32>, %w: tensor<96x256xf16>) {
   return
 }
 
+// CHECK-LABEL: @read_rows
+func.func @read_rows(%x: tensor<?x256xf32>, %w: tensor<96x256x!kf.quant<q8_0>>, %u: tensor<2x96x256xbf16>) {
+  // CHECK: kf.matmul %{{.*}}, %{{.*}} rows<i8> : tensor<?x256xf32>, tensor<96x256x!kf.quant<q8_0>>
+  %0 = kf.matmul %x, %w rows<i8> : tensor<?x256xf32>, tensor<96x256x!kf.quant<q8_0>>
+  // CHECK: kf.matmul %{{.*}}, %{{.*}} glu(silu) rows<bf16> : tensor<?x256xf32>, tensor<2x96x256xbf16>
+  %1 = kf.matmul %x, %u glu(silu) rows<bf16> : tensor<?x256xf32>, tensor<2x96x256xbf16>
+  return
+}
+
 // CHECK-LABEL: @bytes
 func.func @bytes(%s: vector<16xi32>, %a: vector<64xi8>) {
   // CHECK: kf.dp4a %{{.*}}, %{{.*}}, %{{.*}} : vector<16xi32>, vector<64xi8>

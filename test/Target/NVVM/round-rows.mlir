@@ -1,6 +1,6 @@
-// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-nvvm-round-rows))' | FileCheck %s
-// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-nvvm-round-rows{max-tokens=4}))' | FileCheck %s --check-prefix=FEW
-// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-nvvm-round-rows{max-tokens=16}))' | FileCheck %s --check-prefix=SOME
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-set-target{target=cuda:sm_80},kf-select-rows,func.func(kf-round-rows))' | FileCheck %s
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-set-target{target=cuda:sm_80},kf-select-rows{max-tokens=4},func.func(kf-round-rows{max-tokens=4}))' | FileCheck %s --check-prefix=FEW
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-set-target{target=cuda:sm_80},kf-select-rows{max-tokens=16},func.func(kf-round-rows{max-tokens=16}))' | FileCheck %s --check-prefix=SOME
 
 // CHECK-LABEL: func.func @bf16(
 // CHECK-SAME:    %[[X:.*]]: tensor<?x64xf32>, %[[W:.*]]: tensor<96x64xbf16>

@@ -1,7 +1,7 @@
-// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-spirv-round-rows{matrices=f16,bf16}))' | FileCheck %s
-// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-spirv-round-rows{matrices=f16}))' | FileCheck %s --check-prefix=HALF
-// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-spirv-round-rows{max-tokens=16 matrices=f16,bf16}))' | FileCheck %s --check-prefix=FEW
-// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-spirv-round-rows))' | FileCheck %s --check-prefix=NONE
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-set-target{target=vulkan:h200},kf-select-rows,func.func(kf-round-rows))' | FileCheck %s
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-set-target{target=vulkan:rdna3},kf-select-rows,func.func(kf-round-rows))' | FileCheck %s --check-prefix=HALF
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-set-target{target=vulkan:h200},kf-select-rows{max-tokens=16},func.func(kf-round-rows))' | FileCheck %s --check-prefix=FEW
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-set-target{target=vulkan},kf-select-rows,func.func(kf-round-rows))' | FileCheck %s --check-prefix=NONE
 
 // FEW-NOT:  kf.round_half
 // FEW-NOT:  arith.truncf

@@ -28,6 +28,12 @@ bool haveOwnKeys(CacheAttentionInterface op, int64_t rows);
 /// What GPUs fuse.
 FusionRules getGpuFusionRules();
 
+/// The element types that the kernel of `op`, a product of up to `rows` rows or
+/// attention, may read these or its queries in: the best one first, and none
+/// that is less exact.
+SmallVector<Type>
+getGpuRowTypes(Operation *op, const MachineDescription &machine, int64_t rows);
+
 /// A schedule for `kernel`, which computes up to `rows` rows; null after the
 /// diagnostic of checkGpuSupport().
 ScheduleAttrInterface selectGpuSchedule(KernelOp kernel,

@@ -36,6 +36,10 @@ struct GpuTargetModel : TargetAttrInterface::ExternalModel<Model, TargetAttr> {
   KVCacheType getCacheLayout(Attribute, KVCacheType cache) const {
     return cache.withKeyBlock(1);
   }
+  SmallVector<Type> getRowTypes(Attribute target, Operation *op,
+                                int64_t rows) const {
+    return getGpuRowTypes(op, getMachine(target), rows);
+  }
   ScheduleAttrInterface selectSchedule(Attribute target, KernelOp kernel,
                                        int64_t rows) const {
     return selectGpuSchedule(kernel, getMachine(target), rows);

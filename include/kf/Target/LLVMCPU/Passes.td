@@ -11,41 +11,6 @@
 
 include "mlir/Pass/PassBase.td"
 
-def QuantizeCpuRows : Pass<"kf-cpu-quantize-rows", "::mlir::func::FuncOp"> {
-  let summary = "Round rows of products once, where that is worth a kernel";
-  let description = [{
-    With `int8_dot` of the target, products with block-quantized weights multiply
-    in 8 bits. Every workgroup of such a product would round the rows of x that
-    it reads; where several do, and rounding takes longer than a dispatch,
-    `kf-form-kernels` makes a kernel of its own of the op that this pass inserts,
-    which takes a norm in front of it, too.
-    ```mlir
-    %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x2048xf32>, tensor<2048xf32>
-    %1 = kf.matmul %0, %w : tensor<?x2048xf32>, tensor<2560x2048x!kf.quant<q4_0>>
-    ```
-    becomes
-    ```mlir
-    %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x2048xf32>, tensor<2048xf32>
-    %c, %s, %t = kf.quantize_rows %0 group(32) : tensor<?x2048xf32>
-    %1 = kf.matmul %c scales(%s : tensor<?x64xf32>) sums(%t : tensor<?x64xi32>),
-        %w : tensor<?x2048xi8>, tensor<2560x2048x!kf.quant<q4_0>>
-    ```
-    Products of tiles (`amx`) bring rows of bf16 to tiles in every group of
-    columns: this pass rounds the rows before,
-    ```mlir
-    %1 = arith.truncf %0 : tensor<?x2048xf32> to tensor<?x2048xbf16>
-    %2 = kf.matmul %1, %w wide : tensor<?x2048xbf16>, tensor<2560x2048x!kf.quant<q4_0>>
-    ```
-    Products of pairs of bf16 (`bf16_dot`) round rows: several workers have them
-    rounded before, in the same way, unless the weight has a single panel.
-  }];
-  let options = [
-    Option<"maxTokens", "max-tokens", "int64_t", "512",
-           "largest n_tokens of functions without kf.max_tokens">
-  ];
-  let dependentDialects = ["::mlir::kf::KFDialect"];
-}
-
 def SplitCpuAttention : Pass<"kf-cpu-split-attention", "::mlir::func::FuncOp"> {
   let summary = "Divide the keys of few rows among the workers";
   let description = [{

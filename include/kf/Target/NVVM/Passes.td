@@ -41,37 +41,6 @@ def ExpandNvvmMath : Pass<"kf-nvvm-expand-math"> {
                            "::mlir::scf::SCFDialect"];
 }
 
-def RoundNvvmRows : Pass<"kf-nvvm-round-rows", "::mlir::func::FuncOp"> {
-  let summary = "Round rows and queries to what matrix units multiply";
-  let description = [{
-    Matrix units multiply f16 by f16 and bf16 by bf16, with sums in f32. In
-    products of more than 4 rows of f32 and a weight of 16-bit floats or of
-    blocks, rows are rounded to the weight's type, or f16; of more than 16,
-    where the weight has 8-bit floats. What f16 cannot hold of them stays beside
-    them (`kf.round_half`). So are queries of more than 16 rows, of several
-    sequences more than 256, to the type of a cache of 16-bit floats or of q8_0
-    (f16),
-    and attention's result with them, where it is rounded for all of its
-    readers. Of others, the result is rounded before it is viewed in another
-    shape, where all of its readers round to one type. `kf-form-kernels` rounds
-    where things are computed.
-    ```mlir
-    %0 = kf.matmul %x, %w : tensor<?x2048xf32>, tensor<2560x2048xbf16>
-    ```
-    becomes
-    ```mlir
-    %r = arith.truncf %x : tensor<?x2048xf32> to tensor<?x2048xbf16>
-    %0 = kf.matmul %r, %w wide : tensor<?x2048xbf16>, tensor<2560x2048xbf16>
-    ```
-  }];
-  let options = [
-    Option<"maxTokens", "max-tokens", "int64_t", "512",
-           "largest n_tokens of functions without kf.max_tokens">
-  ];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::kf::KFDialect"];
-}
-
 def ConvertGPUToNvvm : Pass<"kf-nvvm-convert-gpu", "::mlir::ModuleOp"> {
   let summary = "Lower GPU modules to the NVVM and LLVM dialects for CUDA";
   let description = [{

@@ -35,32 +35,6 @@ def ExpandFloat16 : Pass<"kf-spirv-expand-float16", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
-def RoundSpirvRows : Pass<"kf-spirv-round-rows", "::mlir::func::FuncOp"> {
-  let summary = "Round rows of products to what cooperative matrices multiply";
-  let description = [{
-    Where `matrices` has that type, rows of a product
-    of more than 16 with a loaded weight become f16, or bf16 with a weight of
-    bf16; what f16 cannot hold is kept beside them (`kf.round_half`). Results
-    stay f32, and so do queries of attention.
-    ```mlir
-    %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<32x64xf16>
-    ```
-    becomes
-    ```mlir
-    %rounded, %outliers = kf.round_half %x : tensor<?x64xf32>
-    %0 = kf.matmul %rounded, %w outliers %outliers {wide} : ...
-    ```
-  }];
-  let options = [
-    Option<"maxTokens", "max-tokens", "int64_t", "512",
-           "rows of functions without kf.max_tokens">,
-    ListOption<"matrices", "matrices", "std::string",
-               "types that subgroups of the device multiply: f16, bf16">
-  ];
-  let dependentDialects = ["::mlir::arith::ArithDialect",
-                           "::mlir::kf::KFDialect"];
-}
-
 def ExpandBits : Pass<"kf-spirv-expand-bits", "::mlir::ModuleOp"> {
   let summary = "Compute arithmetic on i1 in GPU modules with words";
   let description = [{

@@ -190,6 +190,15 @@ LogicalResult GluClampAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+LogicalResult RowsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                               Type element) {
+  if (!element.isF32() && !element.isF16() && !element.isBF16() &&
+      !element.isInteger(8))
+    return emitError() << "rows must be f32, f16, bf16 or i8, found "
+                       << element;
+  return success();
+}
+
 LogicalResult LayoutAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                  int64_t panel, int64_t interleave) {
   if (panel <= 0 || panel > maxTile)

@@ -137,6 +137,12 @@ LogicalResult ExpertMatmulOp::verify() {
            << getBias().getType() << " for w " << w;
   if (getClamp() && getGlu() != ActivationKind::Silu)
     return emitOpError("C8: clamped is for glu(silu)");
+  const RowsAttr rows = getRowsAttr();
+  if (rows && !rows.getElement().isF32() && !rows.getElement().isInteger(8))
+    return emitOpError("C9: rows must be f32 or i8, found ")
+           << rows.getElement();
+  if (failed(verifyRows(*this, x.getRank() == 2, "C9")))
+    return failure();
   return hasCodes ? verifyCodes(*this, getX(), getW(), getScales(), getSums())
                   : success();
 }

@@ -193,6 +193,26 @@ LogicalResult mlir::kf::verifyCodes(Operation *op, Value x, Value w,
   return success();
 }
 
+LogicalResult mlir::kf::verifyRows(ProductOpInterface op, bool areMatrices,
+                                   StringRef constraint) {
+  RowsAttr rows = op.getRowsAttr();
+  if (!rows)
+    return success();
+  const RankedTensorType x = tensorType(op.getX()), w = tensorType(op.getW());
+  if (!areMatrices || !x.getElementType().isF32())
+    return op->emitOpError(constraint)
+           << ": with rows, x must be a rank 2 tensor of f32, and w have no "
+              "batches, found "
+           << x << " and " << w;
+  if (rows.getElement().isInteger(8) && !isa<QuantType>(w.getElementType()))
+    return op->emitOpError(constraint)
+           << ": rows<i8> is for w of a quantized type, found " << w;
+  if (isa<KernelOp>(op->getParentOp()))
+    return op->emitOpError(constraint)
+           << ": kernels read what they are given; leave rows out here";
+  return success();
+}
+
 LogicalResult MatmulOp::verify() {
   RankedTensorType x = tensorType(getX()), w = tensorType(getW());
   bool hasCodes = getScales() || getSums();
@@ -247,6 +267,8 @@ LogicalResult MatmulOp::verify() {
                        "dimension and f32 elements, and w those of f8E4M3FN, "
                        "found ")
            << getWeightScales().getType() << " for w " << w;
+  if (failed(verifyRows(*this, isOfMatrices(), "C10")))
+    return failure();
   return hasCodes ? verifyCodes(*this, getX(), getW(), getScales(), getSums())
                   : success();
 }

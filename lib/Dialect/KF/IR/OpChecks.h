@@ -66,6 +66,11 @@ inline bool isPerRow(Value value, RankedTensorType rows) {
 LogicalResult verifyCodes(Operation *op, Value x, Value w, Value scales,
                           Value sums);
 
+/// Checks `rows` of a product: `areMatrices` is whether x is of rank 2, and w
+/// has no batches.
+LogicalResult verifyRows(ProductOpInterface op, bool areMatrices,
+                         StringRef constraint);
+
 inline bool isFiniteAndNotNegative(const APFloat &value) {
   return value.isFinite() && !(value.isNegative() && value.isNonZero());
 }

@@ -126,6 +126,27 @@ def KF_GluClampAttr : KF_Attr<"GluClamp", "glu_clamp"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Rows of products
+//===----------------------------------------------------------------------===//
+
+def KF_RowsAttr : KF_Attr<"Rows", "rows"> {
+  let summary = "what the kernel of a product reads its rows in";
+  let description = [{
+    The type of elements that rows of f32 are read in. With f32, a kernel reads
+    them as they are, and its schedule says how it takes them. With f16 and bf16
+    they are rounded before, once for all workgroups, and with i8 they are codes
+    with a scale for each 32.
+
+    ```mlir
+    #kf.rows<bf16>
+    ```
+  }];
+  let parameters = (ins "::mlir::Type":$element);
+  let assemblyFormat = "`<` $element `>`";
+  let genVerifyDecl = 1;
+}
+
+//===----------------------------------------------------------------------===//
 // Rotary scaling
 //===----------------------------------------------------------------------===//
 

@@ -90,6 +90,8 @@ def KF_ExpertMatmulOp : KF_LoopOp<"expert_matmul",
     With `scales` and `sums`, `x` holds the codes of kf.quantize_rows, and
     stands for codes times scales.
 
+    `rows` is as kf.matmul has it.
+
     - C1: `x` is [T, K] or [T, k, K] of f32, f16 or bf16, or with `scales`
       [T, K] of i8.
     - C2: `experts` is [T, k] of i32, k static.
@@ -104,6 +106,8 @@ def KF_ExpertMatmulOp : KF_LoopOp<"expert_matmul",
     - C7: the result is [T, k, N] with the element type of `x`, f32 with
       `scales`.
     - C8: `clamped` is for `glu(silu)`.
+    - C9: with `rows`, which is f32 or, where `w` is of a quantized type, i8, `x`
+      is [T, K] of f32; the op is in no kernel.
 
     ```mlir
     %0 = kf.expert_matmul %x experts(%e), %w glu(silu)
@@ -120,13 +124,14 @@ def KF_ExpertMatmulOp : KF_LoopOp<"expert_matmul",
                        Optional<AnyRankedTensor>:$scales,
                        Optional<AnyRankedTensor>:$sums,
                        OptionalAttr<KF_ActivationKindAttr>:$glu,
-                       OptionalAttr<KF_GluClampAttr>:$clamp);
+                       OptionalAttr<KF_GluClampAttr>:$clamp,
+                       OptionalAttr<KF_RowsAttr>:$rows);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $x (`scales` `(` $scales^ `:` type($scales) `)`)?
     (`sums` `(` $sums^ `:` type($sums) `)`)? `experts` `(` $experts `)` `,` $w
     (`bias` `(` $bias^ `)`)? (`glu` `` custom<Activation>($glu)^)?
-    (`clamped` `` $clamp^)? attr-dict
+    (`clamped` `` $clamp^)? (`rows` `` $rows^)? attr-dict
     `:` type($x) `,` type($experts) `,` type($w) (`,` type($bias)^)?
   }];
   let builders = [
@@ -135,7 +140,7 @@ def KF_ExpertMatmulOp : KF_LoopOp<"expert_matmul",
                    "::mlir::kf::ActivationKindAttr":$glu,
                    CArg<"::mlir::kf::GluClampAttr", "{}">:$clamp), [{
       build($_builder, $_state, x, experts, w, bias, /*scales=*/{}, /*sums=*/{},
-            glu, clamp);
+            glu, clamp, /*rows=*/{});
     }]>
   ];
   let extraClassDeclaration = [{

@@ -107,6 +107,12 @@ def KF_ProductOpInterface : OpInterface<"ProductOpInterface"> {
       "::std::optional<::mlir::kf::ActivationKind>", "getGlu">,
     InterfaceMethod<"What bounds the gate; null: nothing.",
       "::mlir::kf::GluClampAttr", "getClampAttr">,
+    InterfaceMethod<[{
+        What the kernel is to read rows in; null: nobody has decided.
+      }],
+      "::mlir::kf::RowsAttr", "getRowsAttr">,
+    InterfaceMethod<"Sets it; null: takes it away.", "void", "setRowsAttr",
+      (ins "::mlir::kf::RowsAttr":$rows)>,
     InterfaceMethod<"The product.", "::mlir::Value", "getResult">
   ];
 }

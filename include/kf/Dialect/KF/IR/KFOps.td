@@ -108,6 +108,10 @@ def KF_MatmulOp : KF_LoopOp<"matmul",
     With `outliers`, `x` holds the rounded elements of kf.round_half: an infinite
     one stands for what `outliers` has in its place.
 
+    `rows` is what the kernel of the op is to read `x` in: `kf-select-rows` asks
+    the target where it is absent, and `kf-round-rows` rounds `x` to it, and
+    takes it away.
+
     With `x` of rank 3 or 4, there is a product for each of its batches, its
     dimensions but the last two: all of them with `w` where it is a matrix, else
     each with its own. `kf-expand-tensors` makes `kf.matmul` on matrices and
@@ -132,6 +136,9 @@ def KF_MatmulOp : KF_LoopOp<"matmul",
       `w`, and has the shape of `w` without its last dimension, of f32.
     - C9: with `outliers`, `x` is of rank 2 and of f16, with `wide`; `outliers`
       has its shape, of f32.
+    - C10: with `rows`, `x` is of f32 and, as `w`, has no batches; the op is in no
+      kernel, which reads what it is given. `rows<i8>` is for `w` of a quantized
+      type.
 
     ```mlir
     %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<768x256xbf16>
@@ -145,6 +152,7 @@ def KF_MatmulOp : KF_LoopOp<"matmul",
         : tensor<?x256xf32>, tensor<768x256xf8E4M3FN>
     %7 = kf.matmul %half outliers(%o : tensor<?x256xf32>), %h wide
         : tensor<?x256xf16>, tensor<768x256xf16>
+    %8 = kf.matmul %x, %w rows<bf16> : tensor<?x256xf32>, tensor<768x256xbf16>
     ```
   }];
   let arguments = (ins AnyRankedTensor:$x, AnyRankedTensor:$w,
@@ -154,7 +162,7 @@ def KF_MatmulOp : KF_LoopOp<"matmul",
                        Optional<AnyRankedTensor>:$weight_scales,
                        Optional<AnyRankedTensor>:$outliers,
                        OptionalAttr<KF_ActivationKindAttr>:$glu,
-                       UnitAttr:$wide);
+                       UnitAttr:$wide, OptionalAttr<KF_RowsAttr>:$rows);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = [{
     $x (`scales` `(` $scales^ `:` type($scales) `)`)?
@@ -163,7 +171,7 @@ def KF_MatmulOp : KF_LoopOp<"matmul",
     (`weight_scales` `(` $weight_scales^ `:` type($weight_scales) `)`)?
     (`bias` `(` $bias^ `)`)?
     (`glu` `` custom<Activation>($glu)^)? (`wide` $wide^)?
-    attr-dict `:` type($x) `,` type($w) (`,` type($bias)^)?
+    (`rows` `` $rows^)? attr-dict `:` type($x) `,` type($w) (`,` type($bias)^)?
   }];
   let builders = [
     OpBuilder<(ins "::mlir::Value":$x, "::mlir::Value":$w,
@@ -171,7 +179,7 @@ def KF_MatmulOp : KF_LoopOp<"matmul",
                    "::mlir::kf::ActivationKindAttr":$glu,
                    CArg<"::mlir::Value", "{}">:$weightScales), [{
       build($_builder, $_state, x, w, bias, /*scales=*/{}, /*sums=*/{},
-            weightScales, /*outliers=*/{}, glu, /*wide=*/false);
+            weightScales, /*outliers=*/{}, glu, /*wide=*/false, /*rows=*/{});
     }]>
   ];
   let hasCanonicalizer = 1;

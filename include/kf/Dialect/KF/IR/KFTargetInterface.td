@@ -49,6 +49,18 @@ def KF_TargetAttrInterface : AttrInterface<"TargetAttrInterface"> {
       "void", "addDivisionPasses",
       (ins "::mlir::OpPassManager &":$passes, "int64_t":$max_tokens), "", [{ return; }]>,
     InterfaceMethod<[{
+        The element types that the kernel of `op` may read its rows of f32 in,
+        of which there are up to `rows`: x of a product, or the queries of
+        kf.attention. f32: as they are, and what else is done with them is the
+        kernel's, by the schedule that selectSchedule() gives it for such rows.
+        Another one: they are rounded to it before, once for all workgroups. The
+        first is what the target chooses. The others are as exact, or more so:
+        a measurement may say that one of them is faster. None is there twice.
+      }],
+      "::llvm::SmallVector<::mlir::Type>", "getRowTypes",
+      (ins "::mlir::Operation *":$op, "int64_t":$rows), "",
+      [{ return {::mlir::Float32Type::get($_attr.getContext())}; }]>,
+    InterfaceMethod<[{
         How matmuls read a weight of this type, which has no layout yet: the
         encoding of its tensor, `#kf.layout` or `#kf.fragments`; null: as it is
         stored. Kernels and step sizes of a model share it.

@@ -1,6 +1,6 @@
-// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-cpu-quantize-rows))' | FileCheck %s
-// RUN: sed 's/workers = 2/workers = 1/' %s | kf-opt --pass-pipeline='builtin.module(func.func(kf-cpu-quantize-rows))' | FileCheck %s --check-prefix=ALONE
-// RUN: sed 's/int8_dot = true/int8_dot = false/' %s | kf-opt --pass-pipeline='builtin.module(func.func(kf-cpu-quantize-rows))' | FileCheck %s --check-prefix=ALONE
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-select-rows,func.func(kf-round-rows))' | FileCheck %s
+// RUN: sed 's/workers = 2/workers = 1/' %s | kf-opt --pass-pipeline='builtin.module(kf-select-rows,func.func(kf-round-rows))' | FileCheck %s --check-prefix=ALONE
+// RUN: sed 's/int8_dot = true/int8_dot = false/' %s | kf-opt --pass-pipeline='builtin.module(kf-select-rows,func.func(kf-round-rows))' | FileCheck %s --check-prefix=ALONE
 
 // ALONE-NOT: kf.quantize_rows
 

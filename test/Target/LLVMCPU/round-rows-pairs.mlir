@@ -1,7 +1,7 @@
-// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-cpu-quantize-rows))' | FileCheck %s
-// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-cpu-quantize-rows),kf-form-kernels)' | FileCheck %s --check-prefix=KERNELS
-// RUN: sed 's/workers = 2/workers = 1/' %s | kf-opt --pass-pipeline='builtin.module(func.func(kf-cpu-quantize-rows))' | FileCheck %s --check-prefix=NONE
-// RUN: sed 's/bf16_dot = true/bf16_dot = false/' %s | kf-opt --pass-pipeline='builtin.module(func.func(kf-cpu-quantize-rows))' | FileCheck %s --check-prefix=NONE
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-select-rows,func.func(kf-round-rows))' | FileCheck %s
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-select-rows,func.func(kf-round-rows),kf-form-kernels)' | FileCheck %s --check-prefix=KERNELS
+// RUN: sed 's/workers = 2/workers = 1/' %s | kf-opt --pass-pipeline='builtin.module(kf-select-rows,func.func(kf-round-rows))' | FileCheck %s --check-prefix=NONE
+// RUN: sed 's/bf16_dot = true/bf16_dot = false/' %s | kf-opt --pass-pipeline='builtin.module(kf-select-rows,func.func(kf-round-rows))' | FileCheck %s --check-prefix=NONE
 
 // Rows of products of pairs are normalized and rounded once for all workers; one
 // worker does so anyway.

@@ -1,7 +1,7 @@
-// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-cpu-quantize-rows))' | FileCheck %s
-// RUN: sed 's/workers = 2/workers = 1/' %s | kf-opt --pass-pipeline='builtin.module(func.func(kf-cpu-quantize-rows))' | FileCheck %s --check-prefix=ALONE
-// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-cpu-quantize-rows),kf-form-kernels)' | FileCheck %s --check-prefix=KERNELS
-// RUN: sed 's/amx = true/amx = false/' %s | kf-opt --pass-pipeline='builtin.module(func.func(kf-cpu-quantize-rows))' | FileCheck %s --check-prefix=VECTORS
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-select-rows,func.func(kf-round-rows))' | FileCheck %s
+// RUN: sed 's/workers = 2/workers = 1/' %s | kf-opt --pass-pipeline='builtin.module(kf-select-rows,func.func(kf-round-rows))' | FileCheck %s --check-prefix=ALONE
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-select-rows,func.func(kf-round-rows),kf-form-kernels)' | FileCheck %s --check-prefix=KERNELS
+// RUN: sed 's/amx = true/amx = false/' %s | kf-opt --pass-pipeline='builtin.module(kf-select-rows,func.func(kf-round-rows))' | FileCheck %s --check-prefix=VECTORS
 
 // Rows of products of tiles are normalized and rounded by a kernel of their own.
 

@@ -1,4 +1,4 @@
-//===- RoundRows.cpp - Rows of products and queries in 16 bits ------------===//
+//===- RoundRows.cpp - Rows that are rounded before they are read ---------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,37 +6,41 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "kf/Target/Common/RoundRows.h"
-
-#include "kf/Conversion/KernelShape.h"
-#include "kf/Target/Common/GpuSchedules.h"
 #include "kf/Transforms/KernelKey.h"
+#include "kf/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace mlir::kf {
+#define GEN_PASS_DEF_ROUNDROWS
+#include "kf/Transforms/Passes.h.inc"
+} // namespace mlir::kf
 
 using namespace mlir;
 using namespace mlir::kf;
 
 namespace {
 
-class Rounding {
-public:
-  Rounding(func::FuncOp function, const RowRounding &rules)
-      : function(function), rules(rules) {}
+struct RoundRowsPass : mlir::kf::impl::RoundRowsBase<RoundRowsPass> {
+  using RoundRowsBase::RoundRowsBase;
 
-  void run() {
-    function.walk([&](MatmulOp op) {
-      RankedTensorType x = op.getX().getType();
-      if (!op.isOfMatrices() || !x.getElementType().isF32() ||
-          getMostRows(function, x, rules.maxTokens) <= rules.mostWhole(op))
-        return;
-      if (Type type = rules.typeOf(op))
-        round(op, type);
+  void runOnOperation() override {
+    target = getTarget(getOperation());
+    if (!target)
+      return signalPassFailure();
+    getOperation().walk([](ProductOpInterface op) {
+      if (RowsAttr rows = op.getRowsAttr()) {
+        op.setRowsAttr({});
+        round(op, rows.getElement());
+      }
     });
+    if (!target.getFusionRules().roundingIntoAttention)
+      return;
     SmallVector<Operation *> attentions;
-    function.walk([&](Operation *op) {
+    getOperation().walk([&](Operation *op) {
       if (isa<AttentionOp, AttentionCombineOp>(op))
         attentions.push_back(op);
     });
@@ -45,34 +49,38 @@ public:
   }
 
 private:
-  static void round(MatmulOp op, Type type) {
-    OpBuilder b(op);
-    Value x, outliers;
-    if (type.isF16()) {
-      auto half = RoundHalfOp::create(b, op.getLoc(), op.getX());
-      x = half.getRounded();
-      outliers = half.getOutliers();
-    } else {
-      x = arith::TruncFOp::create(b, op.getLoc(),
-                                  op.getX().getType().clone(type), op.getX());
-    }
-    auto rounded = MatmulOp::create(
-        b, op.getLoc(), x, op.getW(), op.getBias(), /*scales=*/Value(),
-        /*sums=*/Value(), op.getWeightScales(), outliers, op.getGluAttr(),
-        /*wide=*/b.getUnitAttr());
-    op.replaceAllUsesWith(rounded.getResult());
-    op.erase();
+  /// Lets `op` read its rows in `type`.
+  static void round(ProductOpInterface op, Type type) {
+    if (type.isInteger(8))
+      TypeSwitch<Operation *>(op).Case<MatmulOp, ExpertMatmulOp>(
+          [](auto product) { quantize(product); });
+    else if (!type.isF32())
+      narrow(cast<MatmulOp>(op.getOperation()), type);
   }
 
-  /// What matrix units multiply with keys; null: they do not.
-  static Type queryType(AttentionOp op) {
-    if (!isForMatrixUnits(op))
-      return Type();
-    KVCacheType cache = op.getCache().getType();
-    Type keys = cache.getType();
-    if (cache.isQuantized())
-      return Float16Type::get(cache.getContext());
-    return keys.isF16() || keys.isBF16() ? keys : Type();
+  static void narrow(MatmulOp op, Type type) {
+    OpBuilder b(op);
+    Value x = op.getX();
+    if (type.isF16()) {
+      auto half = RoundHalfOp::create(b, op.getLoc(), x);
+      op.getXMutable().assign(half.getRounded());
+      op.getOutliersMutable().assign(half.getOutliers());
+    } else {
+      op.getXMutable().assign(arith::TruncFOp::create(
+          b, op.getLoc(), op.getX().getType().clone(type), x));
+    }
+    op.setWide(true);
+  }
+
+  template <typename ProductOp> static void quantize(ProductOp op) {
+    OpBuilder b(op);
+    auto quant = cast<QuantType>(
+        cast<RankedTensorType>(op.getW().getType()).getElementType());
+    auto rows = QuantizeRowsOp::create(b, op.getLoc(), op.getX(),
+                                       getStorage(quant.getFormat()).subBlock);
+    op.getXMutable().assign(rows.getCodes());
+    op.getScalesMutable().assign(rows.getScales());
+    op.getSumsMutable().assign(rows.getSums());
   }
 
   /// What reads `value` or shows its elements in another shape, each behind
@@ -116,14 +124,14 @@ private:
       roundResult(op, type, readers);
   }
 
-  /// What many queries are rounded to; null: nothing.
+  /// What the kernel of `op` reads its queries in; null: in f32.
   Type roundedQueries(AttentionOp op) {
     auto q = cast<RankedTensorType>(op.getQ().getType());
-    const bool areMany =
-        !haveOwnKeys(op, getMostRows(function, q, rules.maxTokens));
-    return rules.roundsQueries && areMany && q.getElementType().isF32()
-               ? queryType(op)
-               : Type();
+    if (!q.getElementType().isF32())
+      return Type();
+    const int64_t rows = getMostRows(getOperation(), q, maxTokens);
+    const Type type = target.getRowTypes(op, rows).front();
+    return type.isF32() ? Type() : type;
   }
 
   /// The type of elements that all of `readers` round to; null where they
@@ -249,23 +257,7 @@ private:
     return arith::TruncFOp::create(b, narrow.getLoc(), narrow.getType(), wide);
   }
 
-  func::FuncOp function;
-  const RowRounding &rules;
+  TargetAttrInterface target;
 };
 
 } // namespace
-
-Type mlir::kf::getRoundedType(MatmulOp op) {
-  Type weight = op.getW().getType().getElementType();
-  // Elements with scales of f16 are within its range, with others not.
-  if (auto blocks = dyn_cast<QuantType>(weight);
-      blocks && getStorage(blocks.getFormat()).scale != ::kf::BlockScale::Half)
-    return Type();
-  if (isa<QuantType, Float8E4M3FNType>(weight))
-    return Float16Type::get(op.getContext());
-  return weight.isF16() || weight.isBF16() ? weight : Type();
-}
-
-void mlir::kf::roundRows(func::FuncOp function, const RowRounding &rules) {
-  Rounding(function, rules).run();
-}
