@@ -347,6 +347,21 @@ Result<Executable> CompilerModule::compile(const CompilerOptions &options,
       options.cancelled, contents->path);
 }
 
+Result<std::vector<RowChoice>>
+CompilerModule::rowChoices(const CompilerOptions &options) {
+  const NoBadAlloc guard(errorHandlers.onOutOfMemory);
+  KF_ASSIGN_OR_RETURN(
+      std::vector<mlir::kf::RowChoice> found,
+      resultOf(mlir::kf::findRowChoices(*contents->module, convert(options),
+                                        contents->phase),
+               options.cancelled, contents->path));
+  std::vector<RowChoice> choices;
+  for (mlir::kf::RowChoice &choice : found)
+    choices.push_back({std::move(choice.key), std::move(choice.subject),
+                       std::move(choice.rows)});
+  return choices;
+}
+
 Result<std::string> CompilerModule::print(const CompilerOptions &options,
                                           const std::string &phase) {
   const NoBadAlloc guard(errorHandlers.onOutOfMemory);

@@ -66,28 +66,6 @@ bool isRejected(const std::string &schedule,
   });
 }
 
-/// Text of an error as an entry holds it.
-std::string printable(const std::string &text) {
-  std::string result = text.substr(0, 1024);
-  for (char &c : result)
-    if (c < ' ' || c > '~')
-      c = '?';
-  return result;
-}
-
-TuningEntry entryOf(const TuneTask &task, const SearchOutcome &outcome,
-                    const std::string &schedule) {
-  TuningEntry entry;
-  entry.key = task.info().key;
-  entry.subject = task.info().subject;
-  entry.schedule = schedule;
-  entry.seconds = outcome.seconds;
-  entry.defaultSeconds = outcome.defaultSeconds;
-  entry.error = outcome.error;
-  entry.date = today();
-  return entry;
-}
-
 /// `trials` take the place of those of the same schedules.
 void addTrials(TuningEntry &entry, const TuneTask &task,
                std::vector<TuningTrial> trials) {
@@ -108,35 +86,53 @@ bool isGenerating(const TunedStep &step) {
   return step.sequences == step.tokens;
 }
 
-KernelCase caseOf(const TuneTask &task, int64_t depth) {
-  const TunedStep &step = *task.step;
+} // namespace
+
+std::string kf::printable(const std::string &text) {
+  std::string result = text.substr(0, 1024);
+  for (char &c : result)
+    if (c < ' ' || c > '~')
+      c = '?';
+  return result;
+}
+
+TuningEntry kf::entryOf(const TuningKey &key, const TuningSubject &subject,
+                        const SearchOutcome &outcome,
+                        const std::string &schedule) {
+  TuningEntry entry;
+  entry.key = key;
+  entry.subject = subject;
+  entry.schedule = schedule;
+  entry.seconds = outcome.seconds;
+  entry.defaultSeconds = outcome.defaultSeconds;
+  entry.error = outcome.error;
+  entry.date = today();
+  return entry;
+}
+
+KernelCase kf::caseOf(const TunedStep &step, const KernelInfo &info,
+                      int64_t depth) {
   const bool generates = isGenerating(step);
   KernelCase result;
   result.tokens = step.tokens;
   result.sizes = {{kSequencesSize, step.sequences}, {kRowsSize, step.tokens}};
   result.depth = generates ? depth : 0;
-  result.inputs = task.info().inputs;
-  result.outputs = task.info().outputs;
+  result.inputs = info.inputs;
+  result.outputs = info.outputs;
   return result;
 }
 
-/// A program for many rows is run for what is left of a prompt, and for short
-/// prompts as well: a quarter and a sixteenth of its rows stand for these. None
-/// where the kernel computes a single row in any case, `program` takes no
-/// fewer, or the step is of tokens that sequences generate, for fewer of which
-/// there are smaller programs.
-std::vector<int64_t> fewerTokens(const TuneTask &task,
-                                 const Executable &program) {
+std::vector<int64_t> kf::fewerTokens(const TunedStep &step,
+                                     const KernelInfo &info,
+                                     const Executable &program) {
   std::vector<int64_t> result;
-  if (task.info().rows > 1 && !isGenerating(*task.step))
+  if (info.rows > 1 && !isGenerating(step))
     for (int64_t part : {4, 16})
-      if (const int64_t tokens = task.step->tokens / part;
+      if (const int64_t tokens = step.tokens / part;
           tokens > 1 && tokens >= program.minTokens)
         result.push_back(tokens);
   return result;
 }
-
-} // namespace
 
 bool kf::isFinished(const TuningEntry &entry) {
   return entry.defaultSeconds > 0;
@@ -202,7 +198,8 @@ bool KernelTuner::isTuned(const TuneTask &task) const {
 Status KernelTuner::insertUnfinished(const TuneTask &task,
                                      const SearchOutcome &outcome) {
   const TuningEntry *before = database.find(task.info().key);
-  TuningEntry entry = entryOf(task, outcome, task.candidates[0].schedule);
+  TuningEntry entry = entryOf(task.info().key, task.info().subject, outcome,
+                              task.candidates[0].schedule);
   if (before && isRejected(before->schedule, outcome.tried))
     entry.tried = before->tried;
   else if (before)
@@ -236,16 +233,17 @@ KernelTuner::tune(const TuneTask &task, double seconds,
   KernelRunnerOptions runnerOptions;
   runnerOptions.rotateBytes = options.rotateBytes;
   runnerOptions.packing = {options.pool, options.cancelled};
-  KF_ASSIGN_OR_RETURN(std::unique_ptr<KernelRunner> runner,
-                      KernelRunner::create(device, reference, program,
-                                           caseOf(task, options.depth),
-                                           runnerOptions));
+  KF_ASSIGN_OR_RETURN(
+      std::unique_ptr<KernelRunner> runner,
+      KernelRunner::create(device, reference, program,
+                           caseOf(*task.step, info, options.depth),
+                           runnerOptions));
   KernelMeasurer measurer(
       *runner,
       [&](size_t candidate) {
         return kernels.compile(task.kernel, candidates[candidate].schedule);
       },
-      options.cancelled, fewerTokens(task, program));
+      options.cancelled, fewerTokens(*task.step, info, program));
   SearchOptions search;
   search.mostCandidates = candidates.size();
   search.seconds = seconds - begun.seconds();
@@ -272,7 +270,8 @@ KernelTuner::tune(const TuneTask &task, double seconds,
       !isRejected(before->schedule, outcome.tried)) {
     entry = *before;
   } else {
-    entry = entryOf(task, outcome, candidates[outcome.winner].schedule);
+    entry = entryOf(info.key, info.subject, outcome,
+                    candidates[outcome.winner].schedule);
     if (before)
       entry.tried = before->tried;
   }

@@ -14,6 +14,8 @@
 #include "runtime/core/ThreadPool.h"
 #include "runtime/devices/Device.h"
 #include "runtime/measure/MachineRates.h"
+#include "runtime/tuning/KernelInputs.h"
+#include "runtime/tuning/Search.h"
 #include "runtime/tuning/TuningDatabase.h"
 
 #include <functional>
@@ -63,6 +65,23 @@ struct TuneResult {
   double noise = 0;       ///< of the times, relative
   bool disturbed = false; ///< as SearchOutcome has it
 };
+
+/// How a kernel of `step` runs, behind `depth` positions where it generates.
+KernelCase caseOf(const TunedStep &step, const KernelInfo &info, int64_t depth);
+
+/// A program for many rows is run for what is left of a prompt, and for short
+/// prompts as well: a quarter and a sixteenth of its rows stand for these. None
+/// where the kernel computes a single row in any case, `program` takes no
+/// fewer, or the step is of tokens that sequences generate, for fewer of which
+/// there are smaller programs.
+std::vector<int64_t> fewerTokens(const TunedStep &step, const KernelInfo &info,
+                                 const Executable &program);
+
+/// What a search found, as of today, without what was tried.
+TuningEntry entryOf(const TuningKey &key, const TuningSubject &subject,
+                    const SearchOutcome &outcome, const std::string &schedule);
+/// Text of an error as an entry holds it.
+std::string printable(const std::string &text);
 
 /// Whether the schedule of `entry` was measured beside the default, in turns.
 /// That of a search that was interrupted was not.

@@ -8,10 +8,10 @@
 
 #include "Commands.h"
 #include "Interrupt.h"
-#include "KernelTuner.h"
 #include "ModelFlags.h"
 #include "Progress.h"
 #include "Report.h"
+#include "RowsTuner.h"
 #include "TerminalObserver.h"
 #include "TuneReport.h"
 
@@ -24,6 +24,7 @@
 #include <charconv>
 #include <filesystem>
 #include <map>
+#include <set>
 #include <tuple>
 
 using namespace kf;
@@ -32,6 +33,8 @@ namespace {
 
 /// Seconds that no kernel is worth less of, as long as there are any.
 constexpr double kLeastSeconds = 0.25;
+/// What of all time goes to what products read their rows in.
+constexpr double kShareOfRows = 0.25;
 /// Kernels that are named where some are left.
 constexpr size_t kMostNamed = 4;
 
@@ -132,16 +135,36 @@ class TuneSession {
 public:
   static Result<std::unique_ptr<TuneSession>> open(const TuneOptions &options);
 
+  /// Finds what products read their rows in, with a part of the time.
+  Status tuneRows();
+  /// Takes the kernels that there are then.
+  Status takeKernels();
   Status tune();
   Status explain();
 
 private:
   explicit TuneSession(const TuneOptions &options) : options(options) {}
 
-  Status addSteps();
-  Status addStep(const StepShape &shape, int64_t tokens, int64_t sequences,
-                 double weight);
+  /// A program that an engine asks for, as TunedStep has it.
+  struct Program {
+    StepShape shape;
+    int64_t tokens, sequences;
+    double weight;
+  };
+  struct RowsTask {
+    const Program *program;
+    RowChoice choice;
+  };
+
+  void findPrograms();
+  Result<CompilerModule> import(const Program &program);
+  Result<TunedStep> makeStep(const Program &program,
+                             const TuningDatabase &measured);
+  Result<std::vector<RowsTask>> rowsTasks();
+  Status tuneRows(const RowsTask &task, const TunerOptions &tunerOptions,
+                  double seconds, const std::function<void(double)> &show);
   Status chooseTasks();
+  Result<TunerOptions> tunerOptions();
   Status tune(KernelTuner &tuner, std::span<const TuneTask *const> rest,
               size_t number, size_t count);
   Status summarize(const KernelTuner &tuner, size_t tuned) const;
@@ -153,6 +176,9 @@ private:
   std::unique_ptr<ThreadPool> pool;
   TuningDatabase database;
   CompilerOptions compiler;
+  double rowsSeconds = 0; ///< that tuneRows() took
+  size_t rowsLeft = 0;    ///< that it had no time for
+  std::vector<Program> programs;
   std::vector<TunedStep> steps;
   std::vector<TuneTask> tasks; ///< those that take the most time first
   size_t disturbed = 0;        ///< kernels that were tuned on a busy machine
@@ -167,14 +193,12 @@ TuneSession::open(const TuneOptions &options) {
   if (session->run->device().name() == "reference")
     return Status::error("the reference has no schedules; tune for another "
                          "--device");
-  KF_RETURN_IF_ERROR(session->addSteps());
-  KF_RETURN_IF_ERROR(session->chooseTasks());
+  session->compiler.tuningFile = options.database;
+  session->findPrograms();
   return session;
 }
 
-/// The programs that an engine asks for.
-Status TuneSession::addSteps() {
-  const Progress progress("taking the model's kernels");
+void TuneSession::findPrograms() {
   const int64_t context = options.model.context
                               ? options.model.context
                               : run->files().config.maxPositions;
@@ -194,26 +218,148 @@ Status TuneSession::addSteps() {
     const bool generates = rows <= generating;
     const bool isShared = options.batch > 1 && isForGenerating(rows);
     const int64_t sequences = generates ? texts : isShared ? rows : 1;
-    KF_RETURN_IF_ERROR(addStep({StepPart::Body, rows}, generates ? texts : rows,
-                               sequences, weight));
+    programs.push_back(
+        {{StepPart::Body, rows}, generates ? texts : rows, sequences, weight});
     if (generates)
       for (StepPart part : {StepPart::Head, StepPart::Choose})
-        KF_RETURN_IF_ERROR(addStep({part, rows}, texts, texts, weight));
+        programs.push_back({{part, rows}, texts, texts, weight});
   }
+}
+
+Result<CompilerModule> TuneSession::import(const Program &program) {
+  const ModelFiles &files = run->files();
+  Result<CompilerModule> module = CompilerModule::import(
+      files.config, *files.weights, program.shape, compiler);
+  if (!module.ok())
+    return nameModel(files, module.status());
+  return module;
+}
+
+/// With products that read their rows as `measured` says.
+Result<TunedStep> TuneSession::makeStep(const Program &program,
+                                        const TuningDatabase &measured) {
+  CompilerOptions with = compiler;
+  with.tuning = std::make_shared<const TuningDatabase>(measured);
+  KF_ASSIGN_OR_RETURN(CompilerModule module, import(program));
+  KF_ASSIGN_OR_RETURN(KernelSet kernels, module.kernels(with));
+  return TunedStep{nameOf(program.shape), program.tokens, program.sequences,
+                   program.weight, std::move(kernels)};
+}
+
+Status TuneSession::takeKernels() {
+  const Progress progress("taking the model's kernels");
+  for (const Program &program : programs) {
+    KF_ASSIGN_OR_RETURN(TunedStep step, makeStep(program, database));
+    steps.push_back(std::move(step));
+  }
+  return chooseTasks();
+}
+
+/// Those that the database does not answer yet.
+Result<std::vector<TuneSession::RowsTask>> TuneSession::rowsTasks() {
+  const Progress progress("looking at rows of products");
+  std::vector<RowsTask> found;
+  std::set<TuningKey> keys;
+  for (const Program &program : programs) {
+    KF_ASSIGN_OR_RETURN(CompilerModule module, import(program));
+    KF_ASSIGN_OR_RETURN(std::vector<RowChoice> choices,
+                        module.rowChoices(compiler));
+    for (RowChoice &choice : choices)
+      if (keys.insert(choice.key).second &&
+          (options.again || !database.find(choice.key)))
+        found.push_back({&program, std::move(choice)});
+  }
+  return found;
+}
+
+Status TuneSession::tuneRows() {
+  KF_ASSIGN_OR_RETURN(const std::vector<RowsTask> rest, rowsTasks());
+  if (rest.empty())
+    return Status();
+  // Before anything is measured that could not be kept.
+  KF_RETURN_IF_ERROR(database.save(options.database));
+  KF_ASSIGN_OR_RETURN(const TunerOptions tunerOptions, this->tunerOptions());
+  const Stopwatch watch;
+  const double all = options.seconds * kShareOfRows;
+  size_t number = 0;
+  for (; number < rest.size() && watch.seconds() < all; ++number) {
+    const double left = all - watch.seconds();
+    const double seconds = std::max(
+        left / static_cast<double>(rest.size() - number), kLeastSeconds);
+    Progress progress("tuning");
+    const std::string detail = nameOf(rest[number].program->shape) + " " +
+                               rest[number].choice.subject.op + ", " +
+                               std::to_string(number + 1) + " of " +
+                               std::to_string(rest.size());
+    const double done = watch.seconds();
+    Status status =
+        tuneRows(rest[number], tunerOptions, seconds, [&](double share) {
+          progress.update(
+              std::min((done + share * seconds) / options.seconds, 1.0),
+              detail);
+        });
+    if (!status.ok()) {
+      if (number > 0)
+        KF_RETURN_IF_ERROR(writeStdout(std::to_string(number) +
+                                       " tuned now, rows of products "
+                                       "alone; in " +
+                                       options.database + "\n"));
+      return status;
+    }
+  }
+  rowsSeconds = watch.seconds();
+  rowsLeft = rest.size() - number;
   return Status();
 }
 
-Status TuneSession::addStep(const StepShape &shape, int64_t tokens,
-                            int64_t sequences, double weight) {
-  const ModelFiles &files = run->files();
-  Result<CompilerModule> module =
-      CompilerModule::import(files.config, *files.weights, shape, compiler);
-  if (!module.ok())
-    return nameModel(files, module.status());
-  KF_ASSIGN_OR_RETURN(KernelSet kernels, module->kernels(compiler));
-  steps.push_back(
-      {nameOf(shape), tokens, sequences, weight, std::move(kernels)});
-  return Status();
+Status TuneSession::tuneRows(const RowsTask &task,
+                             const TunerOptions &tunerOptions, double seconds,
+                             const std::function<void(double)> &show) {
+  show(0);
+  std::vector<TunedStep> ways;
+  for (const std::string &rows : task.choice.rows) {
+    TuningDatabase measured = database;
+    TuningEntry entry;
+    entry.key = task.choice.key;
+    entry.subject = task.choice.subject;
+    entry.schedule = rows;
+    entry.seconds = 1; // any
+    KF_RETURN_IF_ERROR(measured.insert(entry));
+    KF_ASSIGN_OR_RETURN(TunedStep way, makeStep(*task.program, measured));
+    ways.push_back(std::move(way));
+  }
+  const std::string name = nameOf(task.program->shape);
+  Result<TuneResult> result =
+      kf::tuneRows(task.choice, ways, run->device(), *reference, tunerOptions,
+                   seconds, show);
+  if (!result.ok())
+    return result.status().in(name + " " + task.choice.subject.op);
+  // A busy machine says nothing.
+  if (result->disturbed) {
+    printWarning("other processes had cores while " + name + " " +
+                 task.choice.subject.op +
+                 " were measured, which stay as they were; the same command "
+                 "measures them anew");
+    return Status();
+  }
+  KF_RETURN_IF_ERROR(database.insert(result->entry));
+  KF_RETURN_IF_ERROR(database.save(options.database));
+  return writeStdout(rowsTableRows(name, task.choice, result->entry));
+}
+
+Result<TunerOptions> TuneSession::tunerOptions() {
+  TunerOptions made;
+  made.budget = std::max(options.seconds - rowsSeconds, 0.0);
+  made.depth = options.depth;
+  made.again = options.again;
+  made.cancelled = &interruptFlag();
+  KF_ASSIGN_OR_RETURN(made.rotateBytes, rotateBytes());
+  if (!pool && options.model.device.threads != 1) {
+    KF_ASSIGN_OR_RETURN(pool,
+                        ThreadPool::create(int(options.model.device.threads)));
+  }
+  made.pool = pool.get();
+  return made;
 }
 
 Status TuneSession::chooseTasks() {
@@ -278,17 +424,7 @@ Status TuneSession::explain() {
 Status TuneSession::tune() {
   // Before anything is measured that could not be kept.
   KF_RETURN_IF_ERROR(database.save(options.database));
-  TunerOptions tunerOptions;
-  tunerOptions.budget = options.seconds;
-  tunerOptions.depth = options.depth;
-  tunerOptions.again = options.again;
-  tunerOptions.cancelled = &interruptFlag();
-  KF_ASSIGN_OR_RETURN(tunerOptions.rotateBytes, rotateBytes());
-  if (options.model.device.threads != 1) {
-    KF_ASSIGN_OR_RETURN(pool,
-                        ThreadPool::create(int(options.model.device.threads)));
-    tunerOptions.pool = pool.get();
-  }
+  KF_ASSIGN_OR_RETURN(const TunerOptions tunerOptions, this->tunerOptions());
   KernelTuner tuner(run->device(), *reference, database, tunerOptions);
 
   std::vector<const TuneTask *> rest;
@@ -376,7 +512,10 @@ Status TuneSession::summarize(const KernelTuner &tuner, size_t tuned) const {
   if (begun)
     text +=
         "tuned, with schedules left to try: " + std::to_string(begun) + "\n";
-  if (!options.again && (begun || !missing.empty()))
+  if (rowsLeft)
+    text +=
+        "rows of products not measured yet: " + std::to_string(rowsLeft) + "\n";
+  if (!options.again && (begun || rowsLeft || !missing.empty()))
     text += "the same command goes on with these\n";
   return writeStdout(text);
 }
@@ -420,6 +559,9 @@ Status runTuning(TuneOptions &options) {
   catchFirstInterrupt();
   KF_ASSIGN_OR_RETURN(std::unique_ptr<TuneSession> session,
                       TuneSession::open(options));
+  if (options.explain.empty() && options.kernel.empty())
+    KF_RETURN_IF_ERROR(session->tuneRows());
+  KF_RETURN_IF_ERROR(session->takeKernels());
   return options.explain.empty() ? session->tune() : session->explain();
 }
 

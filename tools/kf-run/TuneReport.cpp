@@ -73,14 +73,13 @@ std::string change(double seconds, double than) {
          (percent >= 0 ? "less" : "more");
 }
 
-/// Predictions are those of `task`: that of the run which measured the trial
-/// may be by other rates.
-std::string trialRow(const std::string &name, const TuneTask &task,
+/// What is predicted is not the trial's: the run which measured it may have had
+/// other rates.
+std::string trialRow(const std::string &name, double predicted,
                      const TuningTrial &trial, const std::string &verdict,
                      double seconds) {
   const bool isRejected = !trial.rejected.empty();
-  return row(name, timeOrNone(task.predictedSeconds(trial.schedule)),
-             timeOrNone(seconds),
+  return row(name, timeOrNone(predicted), timeOrNone(seconds),
              isRejected && trial.error == 0 ? "-"
                                             : formatted("%.1e", trial.error),
              verdict, trial.schedule, trial.rejected);
@@ -152,7 +151,8 @@ std::string kf::tuneTableRows(const TuneTask &task, const TuningEntry &entry) {
   std::string text, name = task.name();
   size_t others = 0;
   auto add = [&](const TuningTrial &trial) {
-    text += trialRow(name, task, trial, verdictOf(trial, entry, byDefault),
+    text += trialRow(name, task.predictedSeconds(trial.schedule), trial,
+                     verdictOf(trial, entry, byDefault),
                      secondsOf(trial, entry, byDefault));
     name.clear();
   };
@@ -168,6 +168,18 @@ std::string kf::tuneTableRows(const TuneTask &task, const TuningEntry &entry) {
   }
   if (others)
     text += "  " + plural(others, "other is", "others are") + " not chosen\n";
+  return text;
+}
+
+std::string kf::rowsTableRows(const std::string &step, const RowChoice &choice,
+                              const TuningEntry &entry) {
+  std::string text, name = step + " " + choice.subject.op;
+  for (const TuningTrial &trial : entry.tried) {
+    text += trialRow(name, /*predicted=*/0, trial,
+                     verdictOf(trial, entry, choice.rows[0]),
+                     secondsOf(trial, entry, choice.rows[0]));
+    name.clear();
+  }
   return text;
 }
 
@@ -221,7 +233,8 @@ std::string kf::explanation(const TuneTask &task, const TuningEntry *entry) {
       return std::tuple(!trial->rejected.empty(), seconds, trial);
     });
     for (const TuningTrial *trial : trials)
-      text += trialRow("", task, *trial, verdictOf(*trial, *entry, byDefault),
+      text += trialRow("", task.predictedSeconds(trial->schedule), *trial,
+                       verdictOf(*trial, *entry, byDefault),
                        secondsOf(*trial, *entry, byDefault));
   }
   for (const ScheduleCandidate &candidate : task.candidates)

@@ -25,6 +25,10 @@ std::string tuneTableHead();
 /// many others were tried.
 std::string tuneTableRows(const TuneTask &task, const TuningEntry &entry);
 
+/// The same of what products of the step of that name read their rows in.
+std::string rowsTableRows(const std::string &step, const RowChoice &choice,
+                          const TuningEntry &entry);
+
 /// How the times of `step` change by the entries of those of its kernels that
 /// have one, a line; empty if none has.
 std::string gainText(const TunedStep &step, const TuningDatabase &database);

@@ -120,6 +120,13 @@ struct StateUse {
   auto operator<=>(const StateUse &) const = default;
 };
 
+/// Products of a program that may read their rows in several types.
+struct RowChoice {
+  TuningKey key; ///< that they share
+  TuningSubject subject;
+  std::vector<std::string> rows; ///< "#kf.rows<i8>", the target's own first
+};
+
 class KernelSet;
 
 /// A module of functions, to be compiled once. Errors are one line; those of
@@ -165,6 +172,9 @@ public:
   /// looked up by.
   Result<Executable> compile(const CompilerOptions &options,
                              std::vector<TuningKey> *kernels = nullptr);
+  /// What there is to choose of the only function, each key once, whatever was
+  /// measured; the module is spent then.
+  Result<std::vector<RowChoice>> rowChoices(const CompilerOptions &options);
   /// Leaves the kernel `name` of those that compile(options) would make, in a
   /// program of one dispatch, for the functions below.
   Status isolate(const std::string &name, const CompilerOptions &options);
