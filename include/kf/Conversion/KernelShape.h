@@ -302,6 +302,10 @@ struct LanesShape {
       0; ///< of a part of a tile of blocks; 0: tiles are whole
   bool hasSumsOfX = false; ///< which minimums, or what codes are above, scale
   bool hasTable = false;
+  bool hasHalves = false; ///< of codes, of whole tiles
+  /// Of halves with minimums: columns of K of a sum of x; 0: there are none.
+  int64_t sumColumns = 0;
+  int64_t rounds = 1;       ///< of row blocks, for which x stays
   int64_t rows = 1;         ///< of x, at most
   int64_t blocks = 1;       ///< row blocks of a warp
   int64_t blockColumns = 1; ///< columns of the product in one of them
@@ -324,9 +328,24 @@ struct LanesShape {
   /// Sums of a thread; and those that are added up at a time.
   int64_t sums() const { return 2 * blocks * rows; }
   int64_t sumsAtOnce() const { return sums() < mostSums ? sums() : mostSums; }
-  int64_t sharedSums() const { return warps * sumsAtOnce() * lanes; }
+  /// In how many exchanges sums are added up.
+  int64_t exchanges() const { return (sums() - 1) / sumsAtOnce() + 1; }
+  /// Where there are rounds, there is room for two exchanges.
+  int64_t exchangedSums() const { return warps * sumsAtOnce() * lanes; }
+  int64_t sharedSums() const { return (rounds > 1 ? 2 : 1) * exchangedSums(); }
+  /// Of columns of K that minimums have in common, one a row of x.
+  int64_t groupSums() const {
+    return sumColumns ? sliceSteps * (stepColumns() / sumColumns) * rows : 0;
+  }
+  /// Sums of elements that slices add to, where there are rounds of them.
+  int64_t totals() const {
+    return rounds > 1 && slices > 1
+               ? rounds * exchanges() * exchangedSums() / shares() / sharers
+               : 0;
+  }
   int64_t bytes() const {
-    return (hasSumsOfX ? 20 : 16) * vectors() + 4 * sharedSums() +
+    return (hasSumsOfX ? 20 : 16) * vectors() +
+           4 * (sharedSums() + groupSums() + totals()) +
            (hasTable ? 4 * tableEntries : 0);
   }
 };

@@ -478,22 +478,34 @@ getShape(KernelOp kernel, LanesScheduleAttr schedule, FailFn fail) {
                 " where they have " + Twine(tile.columns) + " columns of K");
   if (auto quant = dyn_cast<QuantType>(w.getElementType())) {
     const ::kf::BlockFormat &format = getStorage(quant.getFormat());
+    lanes.hasHalves = schedule.getCodes() == LaneCodes::Halves;
     lanes.hasTable = hasTable(quant);
-    lanes.hasSumsOfX = needsSumsOfX(format);
-    lanes.partColumns = getPartSpans(format) * ::kf::FragmentTile::span;
+    if (lanes.hasHalves && lanes.hasTable)
+      return fail("codes that are entries of a table have codes = words, found "
+                  "codes = halves");
+    if (lanes.hasHalves) {
+      lanes.partColumns = tile.columns;
+      lanes.sumColumns = format.minOffset >= 0 ? format.subBlock : 0;
+    } else {
+      lanes.partColumns = getPartSpans(format) * ::kf::FragmentTile::span;
+      lanes.hasSumsOfX = needsSumsOfX(format);
+    }
     if (lanes.tiles != 1)
       return fail("of blocks, a part of a tile is taken at a time: tiles = 1, "
                   "found " +
                   Twine(lanes.tiles));
+  } else if (schedule.getCodes() == LaneCodes::Halves) {
+    return fail("codes = halves are of blocks, found " + debugString(w));
   }
   shape.groups = op.getGlu() ? 2 : 1;
   lanes.blockColumns = ::kf::FragmentTile::rows / shape.groups;
   shape.columns = schedule.getWorkgroup()[1];
-  const int64_t ofWarp = lanes.blockWarps * lanes.blockColumns;
+  lanes.rounds = schedule.getRounds();
+  const int64_t ofWarp = lanes.rounds * lanes.blockWarps * lanes.blockColumns;
   if (shape.columns % ofWarp != 0)
     return fail("columns (" + Twine(shape.columns) +
                 ") must be a multiple of " + Twine(ofWarp) +
-                ", a row block for each of block_warps");
+                ", a row block for each of block_warps in each of rounds");
   lanes.blocks = shape.columns / ofWarp;
   if (lanes.sums() > lanesSums)
     return fail("a thread has " + Twine(lanes.sums()) +

@@ -220,10 +220,12 @@ private:
         for (int64_t blockWarps : {1, 2, 4})
           for (int64_t tiles : {1, 2, 4, 8, 16})
             for (int64_t reduction : {int64_t(0), first.getReduction()})
-              if (warps % blockWarps == 0)
-                add(LanesScheduleAttr::get(
-                    context, {rows, blocks * blockWarps * ofBlock}, warps,
-                    tiles, blockWarps, reduction));
+              for (int64_t rounds : {1, 2, 4, 8})
+                if (warps % blockWarps == 0)
+                  add(LanesScheduleAttr::get(
+                      context, {rows, rounds * blocks * blockWarps * ofBlock},
+                      warps, tiles, blockWarps, reduction, rounds,
+                      first.getCodes()));
   }
 
   /// Where warps hold rows: other parts of them, too, and clusters that divide

@@ -55,6 +55,9 @@ mlir::kf::verifyGpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
   if (shape->lanes && machine.has(MatrixUnit::MmaSync))
     return fail("#kf.lanes is for GPUs whose matrix units have no code; use "
                 "#kf.stream");
+  if (shape->lanes && shape->lanes->hasHalves && !machine.hasHalves)
+    return fail("codes = halves is for devices with f16 and i16; use codes = "
+                "words");
   if (schedule.getParts() > machine.clusterWorkgroups)
     return fail(
         "parts are a cluster of workgroups, which sm_90 and later have");

@@ -22,8 +22,8 @@ using namespace mlir::kf;
 namespace {
 
 /// Warps of a workgroup, and vectors of plain elements that a thread has on
-/// their way.
-constexpr int64_t mostWarps = 8, vectorsAhead = 4;
+/// their way: on an H200, 8 take a tenth less time than 4.
+constexpr int64_t mostWarps = 8, vectorsAhead = 4, mostVectorsAhead = 8;
 /// Workgroup memory that leaves room for other workgroups.
 constexpr int64_t lanesMemory = 48 * 1024;
 /// Workgroups of a multiprocessor that warps with more row blocks leave.
@@ -31,12 +31,27 @@ constexpr int64_t groupsOfMultiprocessor = 4;
 /// The most rows of a workgroup. Code grows with them, and so does what drivers
 /// take to compile it; several workgroups find the weight in a cache.
 constexpr int64_t mostRows = 4;
+/// The same of codes that are halves, a whole tile of which is straight-line
+/// code. See docs/decisions/packed-weights-vulkan.md.
+constexpr int64_t mostRowsOfHalves = 2;
+/// What staging x takes, as a share of what a row block does, and the most
+/// rounds.
+constexpr double staging = 0.5;
+constexpr int64_t mostRounds = 64;
+
+/// How codes of a weight with these elements become floats.
+LaneCodes codesOf(Type element, const MachineDescription &machine) {
+  auto quant = dyn_cast<QuantType>(element);
+  return quant && machine.hasHalves && !getStorage(quant.getFormat()).table
+             ? LaneCodes::Halves
+             : LaneCodes::Words;
+}
 
 class LanesPolicy {
 public:
   LanesPolicy(KernelOp kernel, MatmulOp op, const MachineDescription &machine,
-              int64_t rows)
-      : kernel(kernel), machine(machine), rows(rows),
+              int64_t rows, int64_t rowGroups)
+      : kernel(kernel), machine(machine), rows(rows), rowGroups(rowGroups),
         budget(std::min(machine.memory, lanesMemory)) {
     auto w = cast<RankedTensorType>(op.getW().getType());
     tile = *getFragmentTile(w.getElementType());
@@ -46,13 +61,19 @@ public:
     tilesOfRow = tile.tilesOf(w.getShape().back());
     const int64_t least =
         std::max<int64_t>(LanesShape::unitColumns / tile.columns, 1);
-    tiles = isa<QuantType>(w.getElementType()) ? 1 : vectorsAhead;
+    tiles = isa<QuantType>(w.getElementType()) ? 1
+            : machine.hasHalves                ? mostVectorsAhead
+                                               : vectorsAhead;
     while (tiles > least && tiles > tilesOfRow)
       tiles /= 2;
     stepColumns = tiles * tile.columns;
-    if (auto quant = dyn_cast<QuantType>(w.getElementType()))
-      stepColumns = getPartSpans(getStorage(quant.getFormat())) *
-                    ::kf::FragmentTile::span;
+    if (auto quant = dyn_cast<QuantType>(w.getElementType())) {
+      const ::kf::BlockFormat &format = getStorage(quant.getFormat());
+      stepColumns = getPartSpans(format) * ::kf::FragmentTile::span;
+      codes = codesOf(quant, machine);
+      if (codes == LaneCodes::Halves)
+        stepColumns = tile.columns;
+    }
     steps = llvm::divideCeil(w.getShape().back(), stepColumns);
   }
 
@@ -98,19 +119,49 @@ private:
         width, llvm::divideCeil(blocks, groupsPerDimension * blockWarps));
     const int64_t rounds = llvm::divideCeil(steps, shares);
     const int64_t round = shares * stepColumns;
+    const int64_t times =
+        roundsOf(llvm::divideCeil(blocks, blockWarps * width));
     auto schedule = LanesScheduleAttr::get(
-        kernel.getContext(), {rows, blockWarps * width * ofBlock},
+        kernel.getContext(), {rows, times * blockWarps * width * ofBlock},
         shares * blockWarps, tiles, blockWarps,
-        slices == 1 ? 0 : llvm::divideCeil(rounds, slices) * round);
+        slices == 1 ? 0 : llvm::divideCeil(rounds, slices) * round, times,
+        codes);
     auto shape = getKernelShape(kernel, schedule, nullptr);
     return succeeded(shape) && shape->workgroupBytes <= budget
                ? schedule
                : LanesScheduleAttr();
   }
 
+  /// In how many rounds a workgroup takes row blocks, of which there would be
+  /// `groups` workgroups in one, for each of `rowGroups` groups of rows: so
+  /// that multiprocessors are done at the same time, with little staging.
+  /// Devices without f16 are taken for CPUs, whose drivers keep in memory what
+  /// is there at a barrier in a loop.
+  int64_t roundsOf(int64_t groups) {
+    if (!machine.hasHalves)
+      return 1;
+    const int64_t units = machine.multiprocessors;
+    int64_t best = 1;
+    double least = 0;
+    for (int64_t times = 1; times <= mostRounds; ++times) {
+      const int64_t each =
+          llvm::divideCeil(llvm::divideCeil(groups, times) * rowGroups, units);
+      if (times > 1 && each < groupsOfMultiprocessor)
+        break;
+      const double time =
+          static_cast<double>(each) * (static_cast<double>(times) + staging);
+      if (times == 1 || time < least) {
+        best = times;
+        least = time;
+      }
+    }
+    return best;
+  }
+
   KernelOp kernel;
   const MachineDescription &machine;
-  int64_t rows, budget;
+  LaneCodes codes = LaneCodes::Words;
+  int64_t rows, rowGroups, budget;
   ::kf::FragmentTile tile;    // of the weight
   int64_t ofBlock, blocks;    // columns of a row block, row blocks
   int64_t tilesOfRow, tiles;  // of K, of a step
@@ -128,7 +179,10 @@ mlir::kf::selectLanesSchedule(KernelOp kernel, MatmulOp op,
   if (machine.has(MatrixUnit::MmaSync) || !hasFragments(op.getW().getType()) ||
       rows > kGpuFewRows || op.getScales())
     return {};
-  const int64_t groups = std::max<int64_t>(llvm::divideCeil(rows, mostRows), 1);
+  const LaneCodes codes = codesOf(
+      cast<RankedTensorType>(op.getW().getType()).getElementType(), machine);
+  const int64_t most = codes == LaneCodes::Halves ? mostRowsOfHalves : mostRows;
+  const int64_t groups = std::max<int64_t>(llvm::divideCeil(rows, most), 1);
   const int64_t ofGroup = std::max<int64_t>(llvm::divideCeil(rows, groups), 1);
-  return LanesPolicy(kernel, op, machine, ofGroup).select();
+  return LanesPolicy(kernel, op, machine, ofGroup, groups).select();
 }

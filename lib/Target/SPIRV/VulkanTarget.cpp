@@ -48,10 +48,11 @@ struct VulkanTargetModel : GpuTargetModel<VulkanTargetModel, VulkanTargetAttr> {
       return llvm::any_of(types, isIt);
     };
     auto isHalf = [](Type type) { return type.isF16(); };
+    machine.hasHalves =
+        has(target.getTypes(), isHalf) &&
+        has(target.getTypes(), [](Type type) { return type.isInteger(16); });
     // Rows are rounded to f16, and what threads make of codes is, too.
-    if (has(target.getTypes(), isHalf) &&
-        has(target.getTypes(), [](Type type) { return type.isInteger(16); }) &&
-        has(target.getMatrices(), isHalf)) {
+    if (machine.hasHalves && has(target.getMatrices(), isHalf)) {
       machine.subgroupThreads = target.getSubgroup();
       machine.units.push_back(MatrixUnit::CoopF16);
       if (has(target.getMatrices(), [](Type type) { return type.isBF16(); }))

@@ -194,10 +194,46 @@ kf.kernel @k(%x: tensor<1x512xf32>, %w: tensor<40x512x!kf.quant<q4_k>, #kf.fragm
 
 // -----
 
-// expected-error @below {{schedule cannot run on a GPU: columns (24) must be a multiple of 16, a row block for each of block_warps}}
+// expected-error @below {{schedule cannot run on a GPU: columns (24) must be a multiple of 16, a row block for each of block_warps in each of rounds}}
 kf.kernel @k(%x: tensor<1x512xf32>, %w: tensor<40x512x!kf.quant<q4_k>, #kf.fragments>) -> tensor<1x40xf32>
     attributes {schedule = #kf.lanes<workgroup = [1, 24], warps = 8, tiles = 1>} {
   %0 = kf.matmul %x, %w : tensor<1x512xf32>, tensor<40x512x!kf.quant<q4_k>, #kf.fragments>
+  kf.yield %0 : tensor<1x40xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: columns (32) must be a multiple of 48, a row block for each of block_warps in each of rounds}}
+kf.kernel @k(%x: tensor<1x512xf32>, %w: tensor<40x512x!kf.quant<q4_k>, #kf.fragments>) -> tensor<1x40xf32>
+    attributes {schedule = #kf.lanes<workgroup = [1, 32], warps = 8, tiles = 1, rounds = 3>} {
+  %0 = kf.matmul %x, %w : tensor<1x512xf32>, tensor<40x512x!kf.quant<q4_k>, #kf.fragments>
+  kf.yield %0 : tensor<1x40xf32>
+}
+
+// -----
+
+// expected-error @below {{codes = halves is for devices with f16 and i16; use codes = words}}
+kf.kernel @k(%x: tensor<1x512xf32>, %w: tensor<40x512x!kf.quant<q4_k>, #kf.fragments>) -> tensor<1x40xf32>
+    attributes {schedule = #kf.lanes<workgroup = [1, 16], warps = 2, tiles = 1, codes = halves>} {
+  %0 = kf.matmul %x, %w : tensor<1x512xf32>, tensor<40x512x!kf.quant<q4_k>, #kf.fragments>
+  kf.yield %0 : tensor<1x40xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: codes that are entries of a table have codes = words, found codes = halves}}
+kf.kernel @k(%x: tensor<1x512xf32>, %w: tensor<40x512x!kf.quant<iq4_nl>, #kf.fragments>) -> tensor<1x40xf32>
+    attributes {schedule = #kf.lanes<workgroup = [1, 16], warps = 2, tiles = 1, codes = halves>} {
+  %0 = kf.matmul %x, %w : tensor<1x512xf32>, tensor<40x512x!kf.quant<iq4_nl>, #kf.fragments>
+  kf.yield %0 : tensor<1x40xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: codes = halves are of blocks, found tensor<40x512xf16, #kf.fragments>}}
+kf.kernel @k(%x: tensor<1x512xf32>, %w: tensor<40x512xf16, #kf.fragments>) -> tensor<1x40xf32>
+    attributes {schedule = #kf.lanes<workgroup = [1, 16], warps = 2, tiles = 4, codes = halves>} {
+  %0 = kf.matmul %x, %w : tensor<1x512xf32>, tensor<40x512xf16, #kf.fragments>
   kf.yield %0 : tensor<1x40xf32>
 }
 

@@ -205,9 +205,11 @@ StreamScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return checks.result();
 }
 
-LogicalResult LanesScheduleAttr::verify(
-    function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> workgroup,
-    int64_t warps, int64_t tiles, int64_t blockWarps, int64_t reduction) {
+LogicalResult
+LanesScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                          ArrayRef<int64_t> workgroup, int64_t warps,
+                          int64_t tiles, int64_t blockWarps, int64_t reduction,
+                          int64_t rounds, LaneCodes) {
   FieldChecks checks(emitError);
   checks.check(workgroup.size() == 2, "workgroup is [rows, columns]");
   checks.inRange("workgroup", workgroup, 1, maxTile);
@@ -215,6 +217,7 @@ LogicalResult LanesScheduleAttr::verify(
   checks.inRange("tiles", tiles, 1, 32);
   checks.inRange("block_warps", blockWarps, 1, 32);
   checks.inRange("reduction", reduction, 0, maxSize);
+  checks.inRange("rounds", rounds, 1, maxTile);
   checks.check(blockWarps < 1 || warps % blockWarps == 0,
                "block_warps (" + Twine(blockWarps) + ") must divide warps (" +
                    Twine(warps) + ")");

@@ -288,6 +288,11 @@ def KF_StreamScheduleAttr : KF_ScheduleAttr<"Stream", "stream"> {
   }];
 }
 
+def KF_LaneCodes
+    : KF_I32Enum<"LaneCodes", "how threads make floats of codes",
+                 [I32EnumAttrCase<"Words", 0, "words">,
+                  I32EnumAttrCase<"Halves", 1, "halves">]>;
+
 def KF_LanesScheduleAttr : KF_ScheduleAttr<"Lanes", "lanes"> {
   let summary = "a product of few rows by a GPU's threads, each for itself";
   let description = [{
@@ -302,24 +307,35 @@ def KF_LanesScheduleAttr : KF_ScheduleAttr<"Lanes", "lanes"> {
     - `workgroup`: [rows, columns]; a row block has 16 columns, or 8 with glu.
     - `warps`: of a workgroup. Along K, warps take steps in turn.
     - `tiles`: of the weight that a warp takes at a time, a step; of f32 a
-      multiple of 2. Of blocks it is 1, of which a step is a part, of 64 or 128
-      columns.
+      multiple of 2. Of blocks it is 1, of which a step is what `codes` says.
     - `block_warps`: warps that divide the row blocks, a divisor of all. So many
       have the same part of K.
     - `reduction`: K of the part of x that is in workgroup memory at a time; 0
       means whole. It is a multiple of a step of the `warps / block_warps` that
       divide K.
+    - `rounds`: in how many rounds, one after the other, a warp takes its row
+      blocks, for all of which x is brought to workgroup memory once.
+    - `codes`: how codes of blocks become floats. `words`: by their bits in a
+      word of f32, a part of 64 or 128 columns of a tile at a time. `halves`: two
+      at a time, as subnormal numbers of f16, which f32 holds exactly, and a
+      whole tile at a time; where threads compute with f16, and not of formats
+      whose codes are entries of a table.
 
-    Sums depend on `warps / block_warps` and `tiles` alone.
+    Sums depend on `warps / block_warps`, `tiles` and `codes`, and with `rounds`
+    on `reduction`.
 
     ```mlir
     #kf.lanes<workgroup = [1, 16], warps = 8, tiles = 8>
     #kf.lanes<workgroup = [8, 32], warps = 8, tiles = 1, block_warps = 2, reduction = 1024>
+    #kf.lanes<workgroup = [1, 64], warps = 8, tiles = 1, rounds = 4, codes = halves>
     ```
   }];
   let parameters = (ins KF_Sizes:$workgroup, "int64_t":$warps, "int64_t":$tiles,
       DefaultValuedParameter<"int64_t", "1">:$block_warps,
-      DefaultValuedParameter<"int64_t", "0">:$reduction);
+      DefaultValuedParameter<"int64_t", "0">:$reduction,
+      DefaultValuedParameter<"int64_t", "1">:$rounds,
+      DefaultValuedParameter<"::mlir::kf::LaneCodes",
+                             "::mlir::kf::LaneCodes::Words">:$codes);
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{
     ::llvm::ArrayRef<int64_t> getThreads() const { return {}; }

@@ -88,6 +88,9 @@ struct MachineDescription {
   bool hasDependentLaunch = false;
   /// Whether an instruction makes f16 of f8E4M3FN, in the code that is written.
   bool convertsFloat8 = false;
+  /// Whether threads compute with f16, subnormal ones too, where there are no
+  /// units; and move them in words.
+  bool hasHalves = false;
   /// Whether a kernel can say how many of its workgroups are to share a
   /// multiprocessor's registers (minctasm).
   bool sharesRegisters = true;
