@@ -23,6 +23,9 @@ namespace {
 
 FakeNccl *theFake = nullptr;
 
+/// How often an end is looked for, once in a millisecond or less.
+constexpr int mostLooks = 60000;
+
 DataType typeOf(ncclDataType_t type) {
   return type == ncclFloat16    ? DataType::F16
          : type == ncclBfloat16 ? DataType::BF16
@@ -205,7 +208,21 @@ FakeNccl::FakeNccl(FakeCuda &cuda) : cuda(cuda) {
 #undef KF_SET
 }
 
-FakeNccl::~FakeNccl() { theFake = nullptr; }
+FakeNccl::~FakeNccl() {
+  waitForEnds();
+  theFake = nullptr;
+}
+
+void FakeNccl::waitForEnds() {
+  for (int looks = 0;; ++looks) {
+    {
+      std::lock_guard<std::recursive_mutex> lock(cuda.mutex);
+      if (ending == 0 && (communicators.empty() || looks >= mostLooks))
+        return;
+    }
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
 
 FakeNccl::Communicator *
 FakeNccl::use(ncclComm_t handle, const std::string &kind, CUstream stream) {
@@ -379,19 +396,22 @@ ncclResult_t FakeNccl::end(ncclComm_t handle, bool aborts) {
     clique = found->second.clique;
     communicators.erase(found);
     isLast = ++clique->ended == clique->ranks;
+    ++ending;
   }
-  for (int i = 0; isLast; ++i) {
+  for (int looks = 0;; ++looks) {
     {
       std::lock_guard<std::recursive_mutex> lock(cuda.mutex);
-      if (std::ranges::all_of(clique->references,
-                              [](const auto &each) { return each.expired(); }))
-        break;
-      if (i == 60000) {
+      const bool isOver =
+          !isLast ||
+          std::ranges::all_of(clique->references,
+                              [](const auto &each) { return each.expired(); });
+      if (!isOver && looks == mostLooks)
         cuda.violate("a communicator that waits for graphs for ever");
-        break;
+      if (isOver || looks == mostLooks) {
+        --ending;
+        return ncclSuccess;
       }
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
-  return ncclSuccess;
 }

@@ -9,9 +9,11 @@
 // The functions of NcclLibrary.h over a FakeCuda, for ranks that are threads of
 // one process. Calls are in progress for a while; work of a collective cannot
 // be run before that of all ranks is at the front of its stream, or its
-// communicator is aborted. Sums between windows are of one place in all ranks'
-// windows. As in NCCL, the last rank to end its communicator
-// waits until no graph has collectives of any.
+// communicator is aborted. A collective that an aborted rank has joined is
+// never done for the others; what that rank has sent is never received, and
+// blocks what is behind it. Sums between windows are of one place in all ranks'
+// windows. As in NCCL, the last rank to end its communicator waits until no
+// graph has collectives of any.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +36,7 @@ namespace kf::test {
 class FakeNccl {
 public:
   explicit FakeNccl(FakeCuda &cuda);
-  ~FakeNccl();
+  ~FakeNccl(); ///< waits as waitForEnds() does
   FakeNccl(const FakeNccl &) = delete;
   FakeNccl &operator=(const FakeNccl &) = delete;
 
@@ -50,6 +52,10 @@ public:
   ncclResult_t outcome = ncclSuccess;
   /// Calls of each function; under the FakeCuda's mutex.
   std::map<std::string, int> calls;
+  /// Waits until no thread is ending a communicator, and, for a minute, until
+  /// there is none: a rank that has waited for long leaves its own to a thread
+  /// that goes on without it.
+  void waitForEnds();
   /// Communicators that were not ended.
   size_t leftOver() const { return communicators.size(); }
 
@@ -118,6 +124,7 @@ private:
   uint64_t handles = 0;
   std::map<std::string, std::shared_ptr<Clique>> cliques; ///< by their ids
   std::map<ncclComm_t, Communicator> communicators;
+  int ending = 0; ///< calls that are at it; under the FakeCuda's mutex
 };
 
 } // namespace kf::test
