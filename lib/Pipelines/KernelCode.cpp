@@ -12,6 +12,7 @@
 
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Pipelines/KernelCodes.h"
+#include "kf/Pipelines/KernelModules.h"
 #include "kf/Pipelines/Pipelines.h"
 #include "runtime/core/ThreadPool.h"
 #include "runtime/core/UsableThreads.h"
@@ -57,15 +58,6 @@ void keepKernel(ModuleOp module, StringRef name) {
   }
 }
 
-/// A module of the kernel `name` of `all` and nothing else.
-OwningOpRef<ModuleOp> takeKernelAlone(ModuleOp all, StringRef name) {
-  OwningOpRef<ModuleOp> module = ModuleOp::create(all.getLoc());
-  (*module)->setAttrs(all->getAttrs());
-  (*module)->removeAttr(kRanksAttrName); // no kernel needs the others
-  module->getBody()->push_back(all.lookupSymbol<KernelOp>(name).clone());
-  return module;
-}
-
 /// Has `module` compiled to the code of `piece`.
 void compileAnew(ModuleOp module, TargetAttrInterface target,
                  const CompileOptions &options, Piece &piece) {
@@ -82,24 +74,20 @@ void compileAnew(ModuleOp module, TargetAttrInterface target,
     piece.error = llvm::toString(failureOf(errors));
 }
 
-/// What was made of the same kernel before is taken from `codes`.
-void makeCodeOnce(ModuleOp all, TargetAttrInterface target,
-                  const CompileOptions &options, KernelCodes &codes,
-                  Piece &piece) {
-  ::kf::KernelSpec &kernel = piece.made.kernels.front();
-  OwningOpRef<ModuleOp> module = takeKernelAlone(all, kernel.name);
+/// What was made of the same `module` before is taken from `codes`.
+void compileOnce(ModuleOp module, TargetAttrInterface target,
+                 const CompileOptions &options, KernelCodes &codes,
+                 Piece &piece) {
   std::string text;
   llvm::raw_string_ostream stream(text);
-  module->print(stream);
+  module.print(stream);
   if (auto known = codes.lookup(text)) {
-    const auto work = kernel.work; // of the program's rows
     piece.made = known->made;
-    piece.made.kernels.front().work = work;
     piece.warnings = known->warnings;
     piece.failed = false;
     return;
   }
-  compileAnew(*module, target, options, piece);
+  compileAnew(module, target, options, piece);
   if (!piece.failed)
     codes.add(text, {piece.made, piece.warnings});
 }
@@ -107,11 +95,19 @@ void makeCodeOnce(ModuleOp all, TargetAttrInterface target,
 /// `all` is left as it is.
 void makeCode(ModuleOp all, TargetAttrInterface target,
               const CompileOptions &options, Piece &piece) {
+  const std::string &name = piece.made.kernels.front().name;
+  // GPUs' code depends on the programs that dispatch a kernel.
+  if (target.getDevice() != "cpu") {
+    OwningOpRef<ModuleOp> module = all.clone();
+    keepKernel(*module, name);
+    return compileAnew(*module, target, options, piece);
+  }
+  OwningOpRef<ModuleOp> module =
+      copyKernelAlone(all.lookupSymbol<KernelOp>(name));
   if (options.kernelCodes)
-    return makeCodeOnce(all, target, options, *options.kernelCodes, piece);
-  OwningOpRef<ModuleOp> module = all.clone();
-  keepKernel(*module, piece.made.kernels.front().name);
-  compileAnew(*module, target, options, piece);
+    compileOnce(*module, target, options, *options.kernelCodes, piece);
+  else
+    compileAnew(*module, target, options, piece);
 }
 
 /// Makes the code of pieces on all threads, the largest kernels first.
@@ -193,8 +189,6 @@ llvm::Error mlir::kf::makeKernelCode(ModuleOp module,
                                      TargetAttrInterface target,
                                      const CompileOptions &options,
                                      ::kf::Executable &executable) {
-  assert((!options.kernelCodes || target.getDevice() == "cpu") &&
-         "code for GPUs depends on the programs that dispatch kernels");
   std::vector<Piece> pieces(executable.kernels.begin(),
                             executable.kernels.end());
   if (llvm::Error error = Workers(module, target, options, pieces).run())

@@ -64,6 +64,15 @@ KernelOp KernelModule::getKernel() const {
   return module.get().lookupSymbol<KernelOp>(name);
 }
 
+OwningOpRef<ModuleOp> mlir::kf::copyKernelAlone(KernelOp kernel) {
+  auto whole = kernel->getParentOfType<ModuleOp>();
+  OwningOpRef<ModuleOp> module = ModuleOp::create(whole.getLoc());
+  (*module)->setAttrs(whole->getAttrs());
+  (*module)->removeAttr(kRanksAttrName); // no kernel needs the others
+  module->getBody()->push_back(kernel.clone());
+  return module;
+}
+
 llvm::Expected<std::vector<KernelModule>>
 mlir::kf::splitKernels(ModuleOp module) {
   if (module.getOps<ProgramOp>().empty())
@@ -85,10 +94,7 @@ mlir::kf::splitKernels(ModuleOp module) {
     alone.name = name.str();
     alone.dispatches = static_cast<int64_t>(all.size());
     alone.rows = rows.lookup(name);
-    alone.module = ModuleOp::create(module.getLoc());
-    (*alone.module)->setAttrs(module->getAttrs());
-    (*alone.module)->removeAttr(kRanksAttrName); // no kernel needs the others
-    alone.module->getBody()->push_back(kernel.clone());
+    alone.module = copyKernelAlone(kernel);
     // Of programs of several sizes, that of the rows that schedules are for.
     addProgram(*llvm::max_element(all,
                                   [](DispatchOp a, DispatchOp b) {

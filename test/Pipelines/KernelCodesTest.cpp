@@ -25,7 +25,6 @@ namespace {
 /// other: each is a kernel.
 ::kf::Executable compileProducts(const std::string &columns,
                                  const std::string &target,
-                                 int64_t maxTokens = 4,
                                  KernelCodes *codes = nullptr) {
   const std::string wide = "tensor<?x" + columns + "xf32>",
                     weight = "tensor<" + columns + "x64xf32>";
@@ -50,7 +49,7 @@ namespace {
     return {};
   CompileOptions options;
   options.target = target;
-  options.maxTokens = maxTokens;
+  options.maxTokens = 4;
   options.kernelCodes = codes;
   auto executable = compile(*module, options);
   EXPECT_TRUE(bool(executable)) << llvm::toString(executable.takeError());
@@ -75,12 +74,12 @@ TEST(KernelCodesTest, CodeIsThatOfKernelsCompiledAlone) {
   for (const char *columns : {"40", "56"}) {
     const auto expected = compileProducts(columns, "cpu");
     ASSERT_EQ(expected.kernels.size(), 2u);
-    expectSame(compileProducts(columns, "cpu", 4, &codes), expected);
+    expectSame(compileProducts(columns, "cpu", &codes), expected);
   }
   // The square one is of both programs.
   EXPECT_EQ(codes.size(), 3u);
   EXPECT_EQ(codes.reused(), 1u);
-  expectSame(compileProducts("56", "cpu", 4, &codes),
+  expectSame(compileProducts("56", "cpu", &codes),
              compileProducts("56", "cpu"));
   EXPECT_EQ(codes.size(), 3u);
   EXPECT_EQ(codes.reused(), 3u);
@@ -89,17 +88,21 @@ TEST(KernelCodesTest, CodeIsThatOfKernelsCompiledAlone) {
 TEST(KernelCodesTest, EachTargetHasItsOwn) {
   KernelCodes codes;
   for (const char *target : {"cpu", "cpu:aarch64-linux-gnu/cortex-a76"})
-    expectSame(compileProducts("40", target, 4, &codes),
+    expectSame(compileProducts("40", target, &codes),
                compileProducts("40", target));
   EXPECT_EQ(codes.size(), 4u);
   EXPECT_EQ(codes.reused(), 0u);
 }
 
-TEST(KernelCodesTest, WorkIsThatOfEachProgram) {
+/// Whose code of a kernel depends on the programs that dispatch it.
+TEST(KernelCodesTest, GpusKeepNone) {
   KernelCodes codes;
-  for (int64_t rows : {4, 3})
-    expectSame(compileProducts("40", "cpu", rows, &codes),
-               compileProducts("40", "cpu", rows));
+  for (const char *target : {"cuda:sm_90a", "vulkan"})
+    for (int i = 0; i < 2; ++i)
+      expectSame(compileProducts("40", target, &codes),
+                 compileProducts("40", target));
+  EXPECT_EQ(codes.size(), 0u);
+  EXPECT_EQ(codes.reused(), 0u);
 }
 
 } // namespace

@@ -162,8 +162,7 @@ public:
     static mlir::kf::KernelCodes kernelCodes;
     mlir::kf::CompileOptions options;
     options.target = target;
-    if (test::isCpuTarget(target))
-      options.kernelCodes = &kernelCodes;
+    options.kernelCodes = &kernelCodes;
     auto executable = mlir::kf::compile(*module, options);
     if (!executable) {
       ADD_FAILURE() << llvm::toString(executable.takeError());

@@ -92,8 +92,7 @@ Result<Executable> kf::test::compileOnce(const std::string &model,
   if (!known) {
     mlir::kf::CompileOptions options;
     options.target = target;
-    if (isCpuTarget(target))
-      options.kernelCodes = &kernelCodes;
+    options.kernelCodes = &kernelCodes;
     auto executable = mlir::kf::compile(**module, options);
     if (!executable)
       return Status::error(llvm::toString(executable.takeError()));

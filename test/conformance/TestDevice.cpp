@@ -31,10 +31,6 @@ bool kf::test::isEmulated(const std::string &name) {
   return name.starts_with("cortex") || name.starts_with("neoverse");
 }
 
-bool kf::test::isCpuTarget(const std::string &target) {
-  return target.starts_with("cpu") || target.starts_with("#kf.cpu_target");
-}
-
 bool kf::test::roundsRows(const std::string &name) {
   return !isGpu(name) && name != "reference" && name != "x86-64-v3-f32" &&
          name != "cortex-a72";

@@ -35,10 +35,6 @@ inline bool isGpu(const std::string &name) {
 
 bool isEmulated(const std::string &name);
 
-/// Whether what is compiled for `target`, as CompileOptions has it, is for
-/// CPUs.
-bool isCpuTarget(const std::string &target);
-
 /// Whether products with block-quantized weights round rows to 8 bits.
 bool roundsRows(const std::string &name);
 

@@ -57,8 +57,9 @@ struct CompileOptions {
   /// then.
   ::kf::CancelFlag cancelled = nullptr;
   /// Has code of kernels, and gets more, where many programs are compiled that
-  /// share some. For CPUs alone, whose code of a kernel depends on nothing else
-  /// of the program. Null: none is kept.
+  /// share some. Used for CPUs alone, whose code of a kernel depends on the
+  /// kernel and its module's attributes and on nothing else; all other targets
+  /// compile as without. Null: none is kept.
   KernelCodes *kernelCodes = nullptr;
 };
 

@@ -31,8 +31,9 @@ public:
     std::vector<std::string> warnings;
   };
 
-  /// Null where there is none; else it stays. `text` is all that code is made
-  /// of: the tiled kernel, and the attributes of its module.
+  /// Null where there is none; else it stays. `text` is all that code and the
+  /// account of its work depend on: the tiled kernel and its module's
+  /// attributes.
   std::shared_ptr<const Code> lookup(const std::string &text) const;
 
   /// Keeps `code`, unless another thread was first.

@@ -33,6 +33,10 @@ struct KernelModule {
   KernelOp getKernel() const;
 };
 
+/// A module with a copy of `kernel`, which is in a module of any phase, and
+/// that module's attributes, but for those that no kernel needs.
+OwningOpRef<ModuleOp> copyKernelAlone(KernelOp kernel);
+
 /// The kernels that programs of `module`, as of Phase::Program, dispatch, in
 /// the order of their first dispatch. Errors: a module without a program.
 llvm::Expected<std::vector<KernelModule>> splitKernels(ModuleOp module);
