@@ -410,6 +410,15 @@ bool VulkanContext::hasSubgroups(uint32_t operations) const {
          (subgroup.supportedOperations & operations) == operations;
 }
 
+bool kf::multipliesManyRows(std::string_view types,
+                            std::string_view matrixTypes) {
+  auto has = [](std::string_view list, std::string_view type) {
+    return (" " + std::string(list) + ",")
+               .find(" " + std::string(type) + ",") != std::string::npos;
+  };
+  return has(types, "f16") && has(types, "i16") && has(matrixTypes, "f16");
+}
+
 void VulkanContext::findUnits(std::span<const VkExtensionProperties> known) {
   auto has = [&](const char *name) { return hasExtension(known, name); };
   VkPhysicalDeviceProperties2 properties2{
@@ -458,7 +467,7 @@ void VulkanContext::findUnits(std::span<const VkExtensionProperties> known) {
   add("i8", componentSint8, componentSint32);
 }
 
-std::string VulkanContext::target() const {
+std::string VulkanContext::types() const {
   std::string types;
   auto add = [&](const char *type, bool has) {
     if (has)
@@ -475,6 +484,11 @@ std::string VulkanContext::target() const {
   add("i8", features12.shaderInt8 && features12.storageBuffer8BitAccess);
   add("i16", features.shaderInt16 && features11.storageBuffer16BitAccess);
   add("i64", features.shaderInt64);
+  return types;
+}
+
+std::string VulkanContext::target() const {
+  const std::string types = this->types();
   return "#kf.vulkan_target<threads = " +
          std::to_string(std::min(limits().maxComputeWorkGroupInvocations,
                                  limits().maxComputeWorkGroupSize[0])) +
@@ -486,7 +500,8 @@ std::string VulkanContext::target() const {
          (hasSubgroups(VK_SUBGROUP_FEATURE_SHUFFLE_BIT) ? ", shuffle = true"
                                                         : "") +
          (types.empty() ? "" : ", types = [" + types + "]") +
-         (keepsFloat32 ? ", denorm_preserve = true" : "") +
+         (floats.shaderDenormPreserveFloat32 ? ", denorm_preserve = true"
+                                             : "") +
          (features13.shaderIntegerDotProduct ? ", int8_dot = true" : "") +
          (matrixTypes.empty() ? "" : ", matrices = [" + matrixTypes + "]") +
          (multiprocessors > 0

@@ -25,6 +25,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace kf {
 
@@ -45,6 +46,12 @@ struct VulkanMemory {
     return (bytes + granularity - 1) / granularity * granularity;
   }
 };
+
+/// Whether kernels multiply many rows on cooperative matrices of a device with
+/// these types of elements and of matrices, both as the compiler spells them
+/// ("f16, i8"): f16 matrices, and f16 and i16 by themselves, as the compiler
+/// has it (lib/Target/SPIRV/VulkanTarget.cpp).
+bool multipliesManyRows(std::string_view types, std::string_view matrixTypes);
 
 /// One thread at a time. Outlives whatever was made from it.
 class VulkanContext {
@@ -71,7 +78,7 @@ public:
                         const std::array<uint32_t, 3> &size) const;
   /// Whether subgroups multiply matrices that products of many rows are on.
   bool multipliesMatrices() const {
-    return matrixTypes.find("f16") != std::string::npos;
+    return multipliesManyRows(types(), matrixTypes);
   }
   /// The x of the newest SPIR-V 1.x that the device takes.
   uint32_t maxSpirvMinor() const;
@@ -136,6 +143,9 @@ private:
   /// Counts multiprocessors and finds cooperative matrices, where one of the
   /// extensions `known` tells.
   void findUnits(std::span<const VkExtensionProperties> known);
+  /// Those that kernels may compute with beside f32 and i32, as the compiler
+  /// spells them: "f16, i8".
+  std::string types() const;
   /// Whether subgroups of kernels have these VkSubgroupFeatureFlagBits.
   bool hasSubgroups(uint32_t operations) const;
   /// The memory types to try for `use`, best first.

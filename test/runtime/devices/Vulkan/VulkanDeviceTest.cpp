@@ -122,10 +122,21 @@ TEST_F(VulkanDeviceTest, NamesAndDescribesItself) {
   EXPECT_EQ(device->description().find('\n'), std::string::npos);
 }
 
-TEST_F(VulkanDeviceTest, TakesPromptsByWhatMultipliesThem) {
-  const bool hasMatrices =
-      device->target().find("matrices = [f16") != std::string::npos;
-  EXPECT_EQ(device->promptRows(), hasMatrices ? 2048 : 512);
+/// As the compiler does, which rounds rows to f16 and makes f16 of codes.
+TEST(VulkanMatrices, MultiplyManyRowsOfF16WithItsNeighbours) {
+  const char *all = "f16, i8, i16, i64";
+  EXPECT_TRUE(multipliesManyRows(all, "f16"));
+  EXPECT_TRUE(multipliesManyRows(all, "f16, bf16, i8"));
+  EXPECT_TRUE(multipliesManyRows("f16, i16", "f16, i8"));
+  EXPECT_TRUE(multipliesManyRows("i16, f16", "i8, f16"));
+  EXPECT_FALSE(multipliesManyRows(all, ""));
+  EXPECT_FALSE(multipliesManyRows(all, "bf16"));
+  EXPECT_FALSE(multipliesManyRows(all, "bf16, i8"));
+  EXPECT_FALSE(multipliesManyRows(all, "i8"));
+  EXPECT_FALSE(multipliesManyRows("i8, i16, i64", "f16, i8"));
+  EXPECT_FALSE(multipliesManyRows("f16, i8, i64", "f16, i8"));
+  EXPECT_FALSE(multipliesManyRows("bf16, i16", "f16"));
+  EXPECT_FALSE(multipliesManyRows("", "f16"));
 }
 
 TEST_F(VulkanDeviceTest, ChoosesByIndexAndName) {
