@@ -60,6 +60,11 @@ const std::string opsFolder =
 constexpr int64_t cachePages = 4;
 /// The file of programs, whose schedules are NVIDIA's.
 const std::string schedulesFile = "schedules.mlir";
+/// The file of programs whose schedules are of Vulkan devices with cooperative
+/// matrices.
+const std::string coopFile = "coop_schedules.mlir";
+/// Bytes of workgroup memory that are enough for any of them.
+constexpr int64_t coopMemory = 48 * 1024;
 /// Products of blocks whose code is as other devices' of other formats.
 const std::string tilesFile = "block_tiles.mlir";
 /// The file of weights in blocks of each format.
@@ -186,6 +191,23 @@ public:
     auto parsed = mlir::kf::parseTarget(target, &context);
     EXPECT_TRUE(bool(parsed)) << llvm::toString(parsed.takeError());
     return parsed && parsed->getMachine().hasClusters();
+  }
+
+  /// A part of the error of compiling the program of the file of cooperative
+  /// matrices for `target`; empty where that has what its schedules need.
+  std::string missingOf(const std::string &name, const std::string &target) {
+    auto parsed = mlir::kf::parseTarget(target, &context);
+    EXPECT_TRUE(bool(parsed)) << llvm::toString(parsed.takeError());
+    if (!parsed)
+      return "no target";
+    const mlir::kf::MachineDescription machine = parsed->getMachine();
+    auto module = moduleOf(name);
+    for (auto kernel : module->getOps<mlir::kf::KernelOp>())
+      if (auto mma = llvm::dyn_cast<mlir::kf::MmaScheduleAttr>(
+              kernel.getScheduleAttr());
+          mma && !machine.has(mma.getUnit()))
+        return "is of Vulkan devices whose subgroups multiply matrices";
+    return machine.memory < coopMemory ? "bytes of workgroup memory" : "";
   }
 
   /// With `divided`, what the passes of that target make of the function, which
@@ -554,6 +576,8 @@ TEST_P(OpConformance, MatchesReference) {
   const std::string skip =
       test.file == schedulesFile && !file.hasClusters(target)
           ? "parts are a cluster of workgroups"
+      : test.file == coopFile
+          ? file.missingOf(test.function, target)
           : test::missingKernel(test.device, test.file, test.function);
   const bool isSkipped = !skip.empty();
   EXPECT_EQ(bool(program), !isSkipped);
@@ -660,6 +684,10 @@ TEST_P(OpConformance, MatchesReference) {
     for (float scale : {1e30f, 1e25f, 7e4f, 1e-30f, 1e-40f, 0.0f})
       kinds.push_back({.scale = scale});
   std::vector<int64_t> rowsOfRuns = {1, 3, 5, (*program)->maxTokens};
+  // They end in the second row of subgroups, and the most in a further tile, or
+  // in the third row.
+  if (test.file == coopFile)
+    rowsOfRuns.push_back(70);
   if (!dynamic)
     rowsOfRuns = {1};
   for (const InputKind &kind : kinds) {
@@ -700,6 +728,10 @@ std::vector<Case> cases() {
 #endif
       if (path.filename() == schedulesFile || path.filename() == tilesFile) {
         list.push_back({path.filename(), function, "cuda"});
+        continue;
+      }
+      if (path.filename() == coopFile) {
+        list.push_back({path.filename(), function, "vulkan"});
         continue;
       }
       for (const char *device : {"cpu", "cpu2", "vulkan", "cuda"})
