@@ -110,7 +110,7 @@ Engine::create(Model &model, const EngineOptions &wanted) try {
     options.runsAhead = model.device().runsAlone();
   const int64_t mostRows = mostStepRows(model.config());
   if (!options.rowsPerStep)
-    options.rowsPerStep = std::min(model.device().promptRows(), mostRows);
+    options.rowsPerStep = promptRowsOf(model.config(), model.device());
   KF_RETURN_IF_ERROR(
       checkRange("a number of rows of", *options.rowsPerStep, mostRows));
   options.rowsPerStep =

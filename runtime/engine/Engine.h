@@ -51,8 +51,8 @@ struct EngineOptions {
   /// of a slot for each (pagesOfSequences()).
   int64_t pages = 0;
   /// The most rows of a step, at least 1: what is read of a prompt beside
-  /// sequences that generate, and so how long those wait; none: the device's
-  /// promptRows().
+  /// sequences that generate, and so how long those wait; none: as
+  /// promptRowsOf() has it.
   std::optional<int64_t> rowsPerStep = std::nullopt;
   /// Seconds that a step should take at most, for the sake of those that
   /// generate beside a prompt and of whoever cancels one: prompts are read in
@@ -90,6 +90,10 @@ struct EngineOptions {
 /// arithmetic, so that a second step takes no longer.
 inline constexpr int64_t kMostChosenPerStep = 256;
 
+/// Rows of a prompt that a step of `model` has on `device`: its promptRows(),
+/// but no more than 512 where it could not have as many rows of the model's
+/// widest in one tensor of f32, and mostStepRows(model) at most.
+int64_t promptRowsOf(const ModelConfig &model, const Device &device);
 /// Rows of the programs for steps of `model` of at most `mostRows` rows, with
 /// `parallel` sequences at most, which increase from 1 to the first size with
 /// room for them: 1, 16, 64, 512, 2048 ..., and 128 and 256 where there are

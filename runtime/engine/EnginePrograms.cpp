@@ -65,6 +65,16 @@ std::vector<int64_t> kf::programRows(int64_t mostRows, int64_t parallel,
   return sizes;
 }
 
+int64_t kf::promptRowsOf(const ModelConfig &model, const Device &device) {
+  const int64_t rows = std::min(device.promptRows(), mostStepRows(model));
+  const uint64_t bytesOfRow =
+      sizeof(float) * static_cast<uint64_t>(widestRow(model));
+  if (rows > kPromptRows &&
+      device.mostTensorBytes() / static_cast<uint64_t>(rows) < bytesOfRow)
+    return kPromptRows;
+  return rows;
+}
+
 bool kf::isForGenerating(int64_t rows) {
   return rows > kFewRows && rows < kPromptRows;
 }

@@ -80,6 +80,36 @@ int64_t kf::mostStepRows(const ModelConfig &model) {
                     kMostRows);
 }
 
+int64_t kf::widestRow(const ModelConfig &model) {
+  int64_t widest = std::max({model.hiddenSize * model.streams.count,
+                             model.layers * model.tokenInputWidth});
+  for (int64_t number = 0; number < model.layers; ++number) {
+    const LayerConfig layer = model.layer(number);
+    if (layer.isLinear) {
+      const LinearAttentionConfig &linear = model.linear;
+      widest = std::max(widest, linear.channels() +
+                                    linear.valueHeads * (linear.valueDim + 2));
+    } else if (const LatentConfig &latent = model.latent; latent.width) {
+      widest = std::max(widest,
+                        model.heads * (std::max(latent.width, latent.plainDim) +
+                                       latent.turnedDim));
+    } else {
+      const int64_t queries =
+          (model.gatedAttention ? 2 : 1) * model.heads * layer.headDim;
+      widest = std::max(widest, queries + 2 * layer.kvHeads * layer.headDim);
+    }
+    if (!layer.hasExperts || model.experts.besideBlock)
+      widest = std::max(widest, layer.intermediateSize);
+    if (layer.hasExperts) {
+      const ExpertsConfig &experts = model.experts;
+      widest = std::max(
+          {widest, experts.sharedWidth,
+           experts.chosen * std::max(experts.width, model.hiddenSize)});
+    }
+  }
+  return widest;
+}
+
 StepInput kf::firstInput(StepPart part) {
   static constexpr StepInput first[] = {kStepIds, kStepHidden, kStepLogits,
                                         kStepHidden};

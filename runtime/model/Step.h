@@ -83,6 +83,11 @@ std::string_view nameOf(StepPart part);
 /// which every Vulkan device binds, but there are no fewer than 64.
 int64_t mostStepRows(const ModelConfig &model);
 
+/// Columns of the widest row that a layer of `model` hands from one kernel to
+/// another, those of all experts that are chosen for it, and of products that
+/// kernels compute together, included; logits are not.
+int64_t widestRow(const ModelConfig &model);
+
 /// What a program of a step is compiled for.
 struct StepShape {
   StepPart part = StepPart::Body;

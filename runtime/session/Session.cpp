@@ -418,9 +418,8 @@ Status Session::start(const StartOptions &needs) try {
                                               opened.config.maxPositions);
   const int64_t parallel =
       std::clamp<int64_t>(needs.parallel, 1, kMostParallel);
-  settings.pages = pagesOfSequences(
-      part().config, context, parallel,
-      std::min(target->promptRows(), mostStepRows(part().config)));
+  settings.pages = pagesOfSequences(part().config, context, parallel,
+                                    promptRowsOf(part().config, *target));
   if (draft)
     draft->setSize(context, parallel);
   if (options.cacheMemory) {

@@ -84,9 +84,8 @@ void SessionDraft::setSize(int64_t context, int64_t sequences) {
 /// No more than all sequences have room with.
 int64_t SessionDraft::ownPages(int64_t pages) const {
   const int64_t each = std::min(context, mostContext);
-  const int64_t whole = pagesOfSequences(
-      files.config, each, sequences,
-      std::min(device.promptRows(), mostStepRows(files.config)));
+  const int64_t whole = pagesOfSequences(files.config, each, sequences,
+                                         promptRowsOf(files.config, device));
   return std::min(whole, pagesBeside(files.config, drafted, pages, each));
 }
 

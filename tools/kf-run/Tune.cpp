@@ -204,7 +204,8 @@ void TuneSession::findPrograms() {
                               : run->files().config.maxPositions;
   // A prompt's step has as many rows as the contexts have room for.
   const int64_t most =
-      std::min(run->device().promptRows(), options.batch * context);
+      std::min(promptRowsOf(run->files().config, run->device()),
+               options.batch * context);
   const int64_t chosen = std::min({options.batch, kMostChosenPerStep, most});
   const std::vector<int64_t> sizes =
       programRows(most, options.batch, run->files().config, run->device());

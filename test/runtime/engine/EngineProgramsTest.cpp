@@ -89,4 +89,41 @@ TEST(EnginePrograms, AsManyAreChosenAsLogitsHaveRoomFor) {
   }
 }
 
+/// Rows of each program have room in tensors, or the device refuses all of it.
+TEST(EnginePrograms, PromptsHaveManyRowsWhereTensorsHaveRoom) {
+  ModelConfig config = fakeConfig(20000);
+  config.hiddenSize = 3584;
+  config.intermediateSize = 18944;
+  FakeModelDevice device;
+  device.rowsOfPrompts = 2048;
+  auto rowsWith = [&](uint64_t bytes) {
+    device.mostBytes = bytes;
+    return promptRowsOf(config, device);
+  };
+  const uint64_t bytes = sizeof(float) * 2048 * 18944;
+  EXPECT_EQ(rowsWith(UINT64_MAX), 2048);
+  EXPECT_EQ(rowsWith(bytes), 2048);
+  EXPECT_EQ(rowsWith(bytes - 1), 512);
+  EXPECT_EQ(rowsWith(uint64_t(128) << 20), 512);
+  EXPECT_EQ(rowsWith(1), 512);
+  // The engine's steps and pages are of as many.
+  FakeSource source;
+  Model model(config, device, source, nullptr);
+  for (auto [most, expected] :
+       {std::pair<uint64_t, int64_t>(bytes, 2048), {bytes - 1, 512}}) {
+    device.mostBytes = most;
+    const auto engine = Engine::create(model);
+    ASSERT_TRUE(engine.ok()) << engine.message();
+    EXPECT_EQ((*engine)->rowsPerStep(), expected);
+  }
+  // A device's own number stays, where it is no more than others'.
+  device.rowsOfPrompts = 256;
+  EXPECT_EQ(rowsWith(1), 256);
+  // So does what a step of the model can have.
+  device.rowsOfPrompts = 2048;
+  config.hiddenSize = 1 << 18;
+  EXPECT_EQ(rowsWith(UINT64_MAX), 128);
+  EXPECT_EQ(rowsWith(1), 128);
+}
+
 } // namespace

@@ -327,8 +327,10 @@ public:
 
   FakeBehavior behavior;
   uint64_t mostBytes = UINT64_MAX;
+  int64_t rowsOfPrompts = 512;
   bool isInTiles = false;
 
+  int64_t promptRows() const override { return rowsOfPrompts; }
   uint64_t mostTensorBytes() const override { return mostBytes; }
   bool takesRowsInTiles() const override { return isInTiles; }
 

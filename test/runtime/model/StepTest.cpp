@@ -44,6 +44,38 @@ TEST(Step, InputsAreNumberedInTheirParts) {
   EXPECT_EQ(endOfInputs(StepPart::Embed), endOfInputs(StepPart::Head));
 }
 
+TEST(Step, WidestRowIsOfAnyLayer) {
+  ModelConfig model = modelOf(50);
+  model.layers = 2;
+  model.heads = model.kvHeads = 2;
+  model.headDim = 1;
+  EXPECT_EQ(widestRow(model), 12); // hidden
+  model.headDim = 3;
+  EXPECT_EQ(widestRow(model), 18); // queries, keys and values
+  model.gatedAttention = true;
+  EXPECT_EQ(widestRow(model), 24);
+  model.intermediateSize = 25;
+  EXPECT_EQ(widestRow(model), 25);
+  model.layerConfigs.resize(2);
+  model.layerConfigs[1].intermediateSize = 26;
+  EXPECT_EQ(widestRow(model), 26);
+  model.layerConfigs[1].hasExperts = true; // in the block's place
+  model.experts = {.count = 4, .chosen = 3, .width = 5};
+  EXPECT_EQ(widestRow(model), 36); // of what each gives
+  model.experts.width = 13;
+  EXPECT_EQ(widestRow(model), 39);
+  model.experts.sharedWidth = 40;
+  EXPECT_EQ(widestRow(model), 40);
+  model.layerConfigs[0].isLinear = true;
+  model.linear = {
+      .keyHeads = 1, .valueHeads = 2, .keyDim = 4, .valueDim = 8, .taps = 2};
+  EXPECT_EQ(widestRow(model), 44); // q, k, v, z, and two numbers for each head
+  model.latent = {.width = 20, .plainDim = 8, .turnedDim = 4, .valueDim = 8};
+  EXPECT_EQ(widestRow(model), 48); // queries, as the cache has keys
+  model.streams.count = 5;
+  EXPECT_EQ(widestRow(model), 60);
+}
+
 TEST(Step, HiddenRowsOfWideModelsFitABinding) {
   ModelConfig model = modelOf(50);
   auto mostOf = [&](int64_t hiddenSize) {
