@@ -14,6 +14,14 @@
 
 using namespace kf;
 
+std::vector<std::string> kf::namesOfCases(std::span<const int64_t> tokens) {
+  std::vector<std::string> names;
+  for (int64_t count : tokens)
+    names.push_back("with " + std::to_string(count) +
+                    (count == 1 ? " row" : " rows"));
+  return names;
+}
+
 Result<CandidateMeasurer::Verdict>
 KernelMeasurer::prepare(size_t candidate) try {
   KF_ASSIGN_OR_RETURN(Executable executable, compile(candidate));
@@ -26,14 +34,6 @@ KernelMeasurer::prepare(size_t candidate) try {
                  std::move(difference.complaint)};
 } catch (...) {
   return statusOfException();
-}
-
-std::vector<std::string> KernelMeasurer::otherCases() const {
-  std::vector<std::string> names;
-  for (int64_t tokens : fewerTokens)
-    names.push_back("with " + std::to_string(tokens) +
-                    (tokens == 1 ? " row" : " rows"));
-  return names;
 }
 
 Result<std::vector<double>>

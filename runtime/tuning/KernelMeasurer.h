@@ -15,8 +15,14 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <span>
+#include <string>
+#include <vector>
 
 namespace kf {
+
+/// The names of cases of so many rows each: "with 1 row".
+std::vector<std::string> namesOfCases(std::span<const int64_t> tokens);
 
 /// Compiles each candidate, compares it with the reference and measures it.
 class KernelMeasurer final : public CandidateMeasurer {
@@ -33,7 +39,9 @@ public:
         fewerTokens(std::move(fewerTokens)) {}
 
   Result<Verdict> prepare(size_t candidate) override;
-  std::vector<std::string> otherCases() const override;
+  std::vector<std::string> otherCases() const override {
+    return namesOfCases(fewerTokens);
+  }
   Result<std::vector<double>> measure(size_t candidate, size_t inCase,
                                       int64_t runs) override;
   bool wasDisturbed() const override { return runner.wasDisturbed(); }

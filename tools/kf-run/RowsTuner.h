@@ -11,20 +11,26 @@
 
 #include "KernelTuner.h"
 
+#include <optional>
+
 namespace kf {
 
-/// Finds the fastest of `choice.rows`. `ways` are the step as each of these
-/// makes it, in their order. What is measured of a way are the dispatches that
-/// others have not, each kernel by the schedule that it gets: of the product,
-/// of what makes its rows, and of what else reads these. Kernels whose results
-/// differ from the reference's reject their way. Searches for `seconds`;
-/// `onProgress` as in SearchOptions. The devices must outlive the call. Errors:
-/// those of searchSchedules().
-Result<TuneResult> tuneRows(const RowChoice &choice,
-                            std::span<const TunedStep> ways, Device &device,
-                            Device &reference, const TunerOptions &options,
-                            double seconds,
-                            const std::function<void(double)> &onProgress);
+/// A step whose products read their rows as one of RowChoice::rows says.
+using MakeWay = std::function<Result<TunedStep>(const std::string &rows)>;
+
+/// Finds the fastest of `choice.rows`, each of which `makeWay` makes the step
+/// with. What is measured of a way are the dispatches that others have not,
+/// each kernel by the schedule that it gets: of the product, of what makes its
+/// rows, and of what else reads these. What cannot be made, and kernels whose
+/// results differ from the reference's, reject their way, unless it is the
+/// first. None where a way has nothing that others have not. Searches for
+/// `seconds`, beside what the reference takes; `onProgress` as in
+/// SearchOptions. The devices must outlive the call. Errors: those of the first
+/// way, and those of searchSchedules().
+Result<std::optional<TuneResult>>
+tuneRows(const RowChoice &choice, const MakeWay &makeWay, Device &device,
+         Device &reference, const TunerOptions &options, double seconds,
+         const std::function<void(double)> &onProgress);
 
 } // namespace kf
 

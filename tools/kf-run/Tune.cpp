@@ -26,6 +26,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 using namespace kf;
 
@@ -163,11 +164,13 @@ private:
   Result<std::vector<RowsTask>> rowsTasks();
   Status tuneRows(const RowsTask &task, const TunerOptions &tunerOptions,
                   double seconds, const std::function<void(double)> &show);
+  Result<TuningDatabase> rowsAlone() const;
   Status chooseTasks();
   Result<TunerOptions> tunerOptions();
   Status tune(KernelTuner &tuner, std::span<const TuneTask *const> rest,
               size_t number, size_t count);
   Status summarize(const KernelTuner &tuner, size_t tuned) const;
+  Status writeTable(const std::string &rows);
   Result<uint64_t> rotateBytes() const;
 
   const TuneOptions &options;
@@ -177,7 +180,8 @@ private:
   TuningDatabase database;
   CompilerOptions compiler;
   double rowsSeconds = 0; ///< that tuneRows() took
-  size_t rowsLeft = 0;    ///< that it had no time for
+  size_t rowsLeft = 0;    ///< that it had no time or no quiet machine for
+  bool hasTable = false;  ///< whether its head is written
   std::vector<Program> programs;
   std::vector<TunedStep> steps;
   std::vector<TuneTask> tasks; ///< those that take the most time first
@@ -309,7 +313,7 @@ Status TuneSession::tuneRows() {
     }
   }
   rowsSeconds = watch.seconds();
-  rowsLeft = rest.size() - number;
+  rowsLeft += rest.size() - number;
   return Status();
 }
 
@@ -317,40 +321,60 @@ Status TuneSession::tuneRows(const RowsTask &task,
                              const TunerOptions &tunerOptions, double seconds,
                              const std::function<void(double)> &show) {
   show(0);
-  std::vector<TunedStep> ways;
-  for (const std::string &rows : task.choice.rows) {
-    TuningDatabase measured = database;
+  auto makeWay = [&](const std::string &rows) -> Result<TunedStep> {
+    KF_ASSIGN_OR_RETURN(TuningDatabase measured, rowsAlone());
     TuningEntry entry;
     entry.key = task.choice.key;
     entry.subject = task.choice.subject;
     entry.schedule = rows;
     entry.seconds = 1; // any
     KF_RETURN_IF_ERROR(measured.insert(entry));
-    KF_ASSIGN_OR_RETURN(TunedStep way, makeStep(*task.program, measured));
-    ways.push_back(std::move(way));
-  }
+    return makeStep(*task.program, measured);
+  };
   const std::string name = nameOf(task.program->shape);
-  Result<TuneResult> result =
-      kf::tuneRows(task.choice, ways, run->device(), *reference, tunerOptions,
-                   seconds, show);
-  if (!result.ok())
-    return result.status().in(name + " " + task.choice.subject.op);
+  const Result<std::optional<TuneResult>> tuned =
+      kf::tuneRows(task.choice, makeWay, run->device(), *reference,
+                   tunerOptions, seconds, show);
+  if (!tuned.ok())
+    return tuned.status().in(name + " " + task.choice.subject.op);
+  const std::optional<TuneResult> &result = *tuned;
+  if (!result)
+    return Status();
   // A busy machine says nothing.
   if (result->disturbed) {
+    ++rowsLeft;
     printWarning("other processes had cores while " + name + " " +
                  task.choice.subject.op +
                  " were measured, which stay as they were; the same command "
                  "measures them anew");
-    return Status();
+  } else {
+    KF_RETURN_IF_ERROR(database.insert(result->entry));
+    KF_RETURN_IF_ERROR(database.save(options.database));
   }
-  KF_RETURN_IF_ERROR(database.insert(result->entry));
-  KF_RETURN_IF_ERROR(database.save(options.database));
-  return writeStdout(rowsTableRows(name, task.choice, result->entry));
+  return writeTable(rowsTableRows(name, task.choice, result->entry));
+}
+
+/// What was measured for rows. Kernels get the schedules that the target
+/// chooses then: those that were measured are of kernels of one way alone.
+Result<TuningDatabase> TuneSession::rowsAlone() const {
+  TuningDatabase rows;
+  for (TuningEntry &entry : database.list())
+    if (entry.schedule.starts_with("#kf.rows<"))
+      KF_RETURN_IF_ERROR(rows.insert(std::move(entry)));
+  return rows;
+}
+
+/// Rows of a table, which has a head before the first of them.
+Status TuneSession::writeTable(const std::string &rows) {
+  return writeStdout((std::exchange(hasTable, true) ? "" : tuneTableHead()) +
+                     rows);
 }
 
 Result<TunerOptions> TuneSession::tunerOptions() {
   TunerOptions made;
-  made.budget = std::max(options.seconds - rowsSeconds, 0.0);
+  // A first measurement may have taken more than the share of rows.
+  made.budget = std::max(options.seconds - rowsSeconds,
+                         (1 - kShareOfRows) * options.seconds);
   made.depth = options.depth;
   made.again = options.again;
   made.cancelled = &interruptFlag();
@@ -473,8 +497,7 @@ Status TuneSession::tune(KernelTuner &tuner,
     return result.status().in(task.name());
   disturbed += result->disturbed;
   KF_RETURN_IF_ERROR(database.save(options.database));
-  return writeStdout((number == 0 ? tuneTableHead() : "") +
-                     tuneTableRows(task, result->entry));
+  return writeTable(tuneTableRows(task, result->entry));
 }
 
 Status TuneSession::summarize(const KernelTuner &tuner, size_t tuned) const {

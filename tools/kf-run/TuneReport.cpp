@@ -272,6 +272,6 @@ std::string kf::databaseText(const TuningDatabase &database,
           entry.date + "  " + entry.schedule + "\n";
     }
   }
-  return text + plural(entries.size(), "kernel", "kernels") + ", in " + path +
+  return text + plural(entries.size(), "entry", "entries") + ", in " + path +
          "\n";
 }
