@@ -237,3 +237,19 @@ func.func @rows_of_f64(%x: tensor<?x64xf32>, %w: tensor<32x64xf16>) -> tensor<?x
   %0 = kf.matmul %x, %w rows<f64> : tensor<?x64xf32>, tensor<32x64xf16>
   return %0 : tensor<?x32xf32>
 }
+
+// -----
+
+func.func @rows_of_ui8(%x: tensor<?x64xf32>, %w: tensor<32x64x!kf.quant<q8_0>>) -> tensor<?x32xf32> {
+  // expected-error @+1 {{rows must be f32, f16, bf16 or i8, found 'ui8'}}
+  %0 = kf.matmul %x, %w rows<ui8> : tensor<?x64xf32>, tensor<32x64x!kf.quant<q8_0>>
+  return %0 : tensor<?x32xf32>
+}
+
+// -----
+
+func.func @rows_of_si8(%x: tensor<?x64xf32>, %w: tensor<32x64x!kf.quant<q8_0>>) -> tensor<?x32xf32> {
+  // expected-error @+1 {{rows must be f32, f16, bf16 or i8, found 'si8'}}
+  %0 = kf.matmul %x, %w rows<si8> : tensor<?x64xf32>, tensor<32x64x!kf.quant<q8_0>>
+  return %0 : tensor<?x32xf32>
+}

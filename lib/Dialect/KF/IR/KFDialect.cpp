@@ -193,7 +193,7 @@ LogicalResult GluClampAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult RowsAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                Type element) {
   if (!element.isF32() && !element.isF16() && !element.isBF16() &&
-      !element.isInteger(8))
+      !element.isSignlessInteger(8))
     return emitError() << "rows must be f32, f16, bf16 or i8, found "
                        << element;
   return success();

@@ -138,7 +138,8 @@ LogicalResult ExpertMatmulOp::verify() {
   if (getClamp() && getGlu() != ActivationKind::Silu)
     return emitOpError("C8: clamped is for glu(silu)");
   const RowsAttr rows = getRowsAttr();
-  if (rows && !rows.getElement().isF32() && !rows.getElement().isInteger(8))
+  if (rows && !rows.getElement().isF32() &&
+      !rows.getElement().isSignlessInteger(8))
     return emitOpError("C9: rows must be f32 or i8, found ")
            << rows.getElement();
   if (failed(verifyRows(*this, x.getRank() == 2, "C9")))

@@ -204,7 +204,8 @@ LogicalResult mlir::kf::verifyRows(ProductOpInterface op, bool areMatrices,
            << ": with rows, x must be a rank 2 tensor of f32, and w have no "
               "batches, found "
            << x << " and " << w;
-  if (rows.getElement().isInteger(8) && !isa<QuantType>(w.getElementType()))
+  if (rows.getElement().isSignlessInteger(8) &&
+      !isa<QuantType>(w.getElementType()))
     return op->emitOpError(constraint)
            << ": rows<i8> is for w of a quantized type, found " << w;
   if (isa<KernelOp>(op->getParentOp()))
