@@ -13,6 +13,8 @@
 #include "mlir/Support/DebugStringHelper.h"
 #include "llvm/Support/DebugLog.h"
 
+#include <set>
+
 namespace mlir::kf {
 #define GEN_PASS_DEF_SELECTROWS
 #include "kf/Transforms/Passes.h.inc"
@@ -37,6 +39,7 @@ struct SelectRowsPass : mlir::kf::impl::SelectRowsBase<SelectRowsPass> {
     if (!target ||
         failed(lookup.open(getOperation(), target, measured, db, device)))
       return signalPassFailure();
+    warned.clear();
     for (const PlainProduct &product :
          findPlainProducts(getOperation(), maxTokens))
       select(target, product);
@@ -72,14 +75,16 @@ private:
     if (!lookup.hasDatabase() || types.size() < 2)
       return {};
     ProductOpInterface op = product.op;
-    const ::kf::TuningEntry *entry = lookup.find(
-        op.getLoc(), nameOf(op), getTuningKey(product, lookup.scope()));
+    const ::kf::TuningKey key = getTuningKey(product, lookup.scope());
+    const ::kf::TuningEntry *entry = lookup.find(op.getLoc(), nameOf(op), key);
     if (!entry)
       return {};
     const RowsAttr rows = parseRows(entry->schedule);
     if (rows && llvm::is_contained(types, rows.getElement()))
       return rows;
-    warn(op, *entry, types);
+    // Products of all layers share one.
+    if (warned.insert(key).second)
+      warn(op, *entry, types);
     return {};
   }
 
@@ -104,6 +109,7 @@ private:
 
   MeasuredSchedules measured;
   MeasuredLookup lookup{DEBUG_TYPE};
+  std::set<::kf::TuningKey> warned; ///< of this run
 };
 
 } // namespace

@@ -249,7 +249,8 @@ def SelectRows : Pass<"kf-select-rows", "::mlir::ModuleOp"> {
     Where the target says that there are others as exact, `db` may name a tuning
     database that has the one that was measured to be the fastest for the op, its
     types, as many rows and the scope of `kf-select-schedules`. One that the
-    target does not say is a warning, and not used.
+    target does not say is a warning, once for all products of its key, and not
+    used. Where the target says a single type, the database is not asked.
     ```mlir
     %0 = kf.matmul %x, %w : tensor<?x2048xf32>, tensor<2560x2048xbf16>
     ```
