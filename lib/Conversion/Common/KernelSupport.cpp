@@ -173,6 +173,11 @@ private:
     if (isOfTiling(op))
       return success();
     const SmallVector<Type> types = tensorsOf(op);
+    if (!isInterpreted && !gpu && isa<RoundHalfOp>(op))
+      return fail(op->emitError())
+             << " for '" << op->getName()
+             << "' yet; products read rows<f32>, rows<bf16> or, where weights "
+                "have blocks, rows<i8> here; --device=reference has rows<f16>";
     if (!types.empty() && !hasCode(op))
       return fail(op->emitError())
              << " for '" << op->getName() << "'" << insteadOf(op);
@@ -193,6 +198,11 @@ private:
     if (!isInterpreted && !gpu && matmul && matmul.getOutliers())
       return fail(op->emitError())
              << " for outliers of rows; give it the rows in f32";
+    auto experts = dyn_cast<ExpertMatmulOp>(op);
+    if (gpu && experts && experts.getScales())
+      return fail(op->emitError())
+             << " for '" << op->getName()
+             << "' of codes of rows; products of experts read rows<f32> here";
     auto rope = dyn_cast<RopeOp>(op);
     if (gpu && rope && static_cast<int64_t>(rope.getRotaryDim()) > maxRotaryDim)
       return fail(op->emitError())

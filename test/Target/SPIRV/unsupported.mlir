@@ -133,3 +133,11 @@ kf.kernel @scatter_add_transposed(%ids: tensor<?xi32>, %x: tensor<?x8xf32>) -> t
   %1 = kf.transpose %0 permutation = [1, 0] : tensor<12x8xf32>
   kf.yield %1 : tensor<8x12xf32>
 }
+
+// -----
+
+kf.kernel @experts_of_codes(%x: tensor<?x64xi8>, %s: tensor<?x2xf32>, %t: tensor<?x2xi32>, %e: tensor<?x2xi32>, %w: tensor<1x4x96x64x!kf.quant<q4_0>>) -> tensor<?x2x96xf32> {
+  // expected-error @below {{no Vulkan kernel for 'kf.expert_matmul' of codes of rows; products of experts read rows<f32> here}}
+  %0 = kf.expert_matmul %x scales(%s : tensor<?x2xf32>) sums(%t : tensor<?x2xi32>) experts(%e), %w : tensor<?x64xi8>, tensor<?x2xi32>, tensor<1x4x96x64x!kf.quant<q4_0>>
+  kf.yield %0 : tensor<?x2x96xf32>
+}
