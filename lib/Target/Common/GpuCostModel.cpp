@@ -186,7 +186,11 @@ double secondsOfLanes(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   const auto rows = static_cast<double>(lanes.rows);
   const double steps = std::ceil(static_cast<double>(lanes.steps) /
                                  static_cast<double>(lanes.shares())) *
-                       static_cast<double>(lanes.blocks);
+                       static_cast<double>(lanes.blocks * lanes.rounds);
+  // Sums are exchanged once, or where there are rounds, in each and of each
+  // slice.
+  const auto exchanges =
+      static_cast<double>(lanes.rounds > 1 ? lanes.rounds * lanes.slices : 1);
   const double ofStep = static_cast<double>(lanes.tileBytes) *
                         static_cast<double>(lanes.stepColumns()) /
                         static_cast<double>(lanes.tileColumns);
@@ -199,11 +203,11 @@ double secondsOfLanes(KernelOp kernel, MatmulOp op, const KernelShape &shape,
       steps * static_cast<double>(lanes.warps) * ofStep + 4 * rows * extent;
   group.cycles = static_cast<double>(shape.threadCount) / gpu.lanes *
                      (steps * (elements * (decode + 1.25 * rows) + 24) +
-                      static_cast<double>(4 * lanes.sums())) +
+                      exchanges * static_cast<double>(4 * lanes.sums())) +
                  rows * extent * 2 / gpu.lanes;
   group.latency =
       static_cast<double>(lanes.slices) * (2 * kMemoryLatency + 2 * kBarrier) +
-      steps * kMemoryLatency / 2 + 2 * kBarrier;
+      steps * kMemoryLatency / 2 + exchanges * 2 * kBarrier;
   group.registers += static_cast<double>(
       lanes.sums() + 8 * (lanes.tiles + 2) * lanes.blocks + 16);
   return gpu.seconds(shape, group, groups, countBytes(kernel, tokens));

@@ -191,6 +191,28 @@ TEST_F(GpuCostModelTest, rowsInSlicesAreReadAgain) {
             predict(kernel, whole + ", reduction = 256>"));
 }
 
+TEST_F(GpuCostModelTest, rowBlocksInRoundsAreMultipliedToo) {
+  KernelOp kernel =
+      parseProduct(2, 14336, 4096, "f32", "!kf.quant<q4_k>, #kf.fragments",
+                   "#kf.vulkan_target<threads = 1024, memory = 49152, subgroup "
+                   "= 32, types = [f16, i16], multiprocessors = 32>");
+  ASSERT_TRUE(kernel);
+  // Four row blocks of a warp together, or one after the other.
+  const std::string lanes = "#kf.lanes<workgroup = [2, 64], warps = 8, tiles = "
+                            "1, codes = halves, rounds = ";
+  const double together = predict(kernel, lanes + "1>");
+  EXPECT_GT(predict(kernel, lanes + "4>"), 0.8 * together);
+  EXPECT_LT(predict(kernel, lanes + "4>"), 1.5 * together);
+  // Each slice of x has exchanges of its own.
+  EXPECT_GT(predict(kernel, lanes + "4, reduction = 2048>"),
+            predict(kernel, lanes + "4>"));
+  // What the policy takes is about as fast.
+  auto candidates = getTarget(kernel).getScheduleCandidates(kernel, 1);
+  ASSERT_FALSE(candidates.empty());
+  EXPECT_LT(predict(kernel, candidates.front()),
+            1.5 * predict(kernel, lanes + "4>"));
+}
+
 TEST_F(GpuCostModelTest, moreCopiesOnTheirWayHideMemory) {
   KernelOp few = parseProduct(1, 4096, 4096, "f32", "bf16, #kf.fragments");
   ASSERT_TRUE(few);
