@@ -215,12 +215,13 @@ private:
   void addLanes(LanesScheduleAttr first) {
     const int64_t rows = first.getWorkgroup()[0];
     const int64_t ofBlock = find<MatmulOp>().getGlu() ? 8 : 16;
+    const int64_t mostRounds = machine.hasHalves ? 8 : 1;
     for (int64_t blocks : {1, 2, 4})
       for (int64_t warps : {2, 4, 8, 16})
         for (int64_t blockWarps : {1, 2, 4})
           for (int64_t tiles : {1, 2, 4, 8, 16})
             for (int64_t reduction : {int64_t(0), first.getReduction()})
-              for (int64_t rounds : {1, 2, 4, 8})
+              for (int64_t rounds = 1; rounds <= mostRounds; rounds *= 2)
                 if (warps % blockWarps == 0)
                   add(LanesScheduleAttr::get(
                       context, {rows, rounds * blocks * blockWarps * ofBlock},

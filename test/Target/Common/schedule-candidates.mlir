@@ -1,6 +1,7 @@
 // RUN: kf-opt %s -split-input-file --kf-set-target=target=cuda --kf-set-layouts --kf-print-schedule-candidates -o /dev/null | FileCheck %s
 // RUN: kf-opt %s -split-input-file --kf-set-target=target="#kf.vulkan_target<threads=64,memory=16384>" --kf-set-layouts --kf-print-schedule-candidates -o /dev/null \
 // RUN:   | FileCheck %s --check-prefix=SMALL
+// RUN: kf-opt %s -split-input-file --kf-set-target=target=vulkan:arc --kf-set-layouts --kf-print-schedule-candidates -o /dev/null | FileCheck %s --check-prefix=HALVES
 
 // CHECK-LABEL: kernel @gemv
 // CHECK-DAG:     #kf.stream<workgroup = [1, 16], {{.*}}> (default)
@@ -89,4 +90,17 @@ kf.kernel @few_rows(%x: tensor<16x1024xbf16>, %w: tensor<2048x1024xbf16>) -> ten
 kf.kernel @packed(%x: tensor<2x512xf32>, %w: tensor<80x512x!kf.quant<q4_k>, #kf.fragments>) -> tensor<2x80xf32> {
   %0 = kf.matmul %x, %w : tensor<2x512xf32>, tensor<80x512x!kf.quant<q4_k>, #kf.fragments>
   kf.yield %0 : tensor<2x80xf32>
+}
+
+// -----
+
+// Row blocks in rounds are for devices with f16.
+// SMALL-LABEL: kernel @few_rows
+// SMALL:         #kf.lanes<
+// SMALL-NOT:     rounds =
+// HALVES-LABEL: kernel @few_rows
+// HALVES:         #kf.lanes<{{.*}} rounds = 2
+kf.kernel @few_rows(%x: tensor<2x512xf32>, %w: tensor<4096x512x!kf.quant<q4_k>, #kf.fragments>) -> tensor<2x4096xf32> {
+  %0 = kf.matmul %x, %w : tensor<2x512xf32>, tensor<4096x512x!kf.quant<q4_k>, #kf.fragments>
+  kf.yield %0 : tensor<2x4096xf32>
 }
