@@ -5,7 +5,7 @@
 // Weights that are loaded are packed, and products of few rows are by threads
 // that take them apart.
 module {
-  kf.program @p(%x: tensor<1x4096xf32>, %y: tensor<?x4096xf32>, %z: tensor<6x4096xf32>) -> (tensor<1x512xf32>, tensor<6x256xf32>, tensor<?x512xf32>, tensor<6x14336xf32>) attributes {max_tokens = 512 : i64} {
+  kf.program @p(%x: tensor<1x4096xf32>, %y: tensor<?x4096xf32>, %z: tensor<6x4096xf32>, %s: tensor<6x1024xf32>) -> (tensor<1x512xf32>, tensor<6x256xf32>, tensor<?x512xf32>, tensor<6x14336xf32>, tensor<6x96xf32>, tensor<1x512xf32>) attributes {max_tokens = 512 : i64} {
     %w = kf.weight ["w"] : tensor<512x4096x!kf.quant<q4_k>>
     %v = kf.weight ["gate", "up"] {stacked} : tensor<2x256x4096xf16>
     %0 = kf.dispatch @one(%x, %w) : (tensor<1x4096xf32>, tensor<512x4096x!kf.quant<q4_k>>) -> tensor<1x512xf32>
@@ -13,7 +13,11 @@ module {
     %2 = kf.dispatch @many(%y, %w) : (tensor<?x4096xf32>, tensor<512x4096x!kf.quant<q4_k>>) -> tensor<?x512xf32>
     %u = kf.weight ["u"] : tensor<14336x4096x!kf.quant<q2_k>>
     %3 = kf.dispatch @wide(%z, %u) : (tensor<6x4096xf32>, tensor<14336x4096x!kf.quant<q2_k>>) -> tensor<6x14336xf32>
-    kf.yield %0, %1, %2, %3 : tensor<1x512xf32>, tensor<6x256xf32>, tensor<?x512xf32>, tensor<6x14336xf32>
+    %t = kf.weight ["t"] : tensor<96x1024x!kf.quant<q2_k>>
+    %4 = kf.dispatch @rounds(%s, %t) : (tensor<6x1024xf32>, tensor<96x1024x!kf.quant<q2_k>>) -> tensor<6x96xf32>
+    %r = kf.weight ["r"] : tensor<512x4096x!kf.quant<q6_k>>
+    %5 = kf.dispatch @signed(%x, %r) : (tensor<1x4096xf32>, tensor<512x4096x!kf.quant<q6_k>>) -> tensor<1x512xf32>
+    kf.yield %0, %1, %2, %3, %4, %5 : tensor<1x512xf32>, tensor<6x256xf32>, tensor<?x512xf32>, tensor<6x14336xf32>, tensor<6x96xf32>, tensor<1x512xf32>
   }
 
   // CHECK-LABEL: kf.kernel @one
@@ -51,22 +55,47 @@ module {
 
   // Where multiprocessors have many row blocks each, workgroups take some one
   // after the other, with the rows that they have brought to workgroup memory.
-  // Weights are read while sums are exchanged, which takes one barrier.
   // CHECK-LABEL: kf.kernel @wide
   // CHECK-SAME:    #kf.lanes<workgroup = [2, 48], warps = 8, tiles = 1, rounds = 3, codes = halves>
   // LAVAPIPE-LABEL: kf.kernel @wide
   // LAVAPIPE-NOT:   rounds
-  // LAVAPIPE-LABEL: kf.kernel @many
-  // SPIRV-LABEL: spirv.module @wide
-  // SPIRV:         spirv.mlir.loop
-  // SPIRV:         spirv.mlir.loop
-  // SPIRV:         spirv.mlir.loop
-  // SPIRV:         spirv.ControlBarrier
-  // SPIRV-NOT:     spirv.ControlBarrier
-  // SPIRV:         spirv.Return
+  // LAVAPIPE-LABEL: kf.kernel @rounds
   kf.kernel @wide(%x: tensor<6x4096xf32>, %w: tensor<14336x4096x!kf.quant<q2_k>>) -> tensor<6x14336xf32> {
     %0 = kf.matmul %x, %w : tensor<6x4096xf32>, tensor<14336x4096x!kf.quant<q2_k>>
     kf.yield %0 : tensor<6x14336xf32>
+  }
+
+  // In the loop of rounds, of which each warp has one step, the weight of the next
+  // one is read before sums are exchanged, which takes one barrier.
+  // SPIRV-LABEL: spirv.module @rounds
+  // SPIRV:         spirv.Store "Workgroup" %{{.*}} : vector<4xf32>
+  // SPIRV:         spirv.ControlBarrier
+  // SPIRV:         spirv.mlir.loop
+  // SPIRV-NOT:     spirv.mlir.merge
+  // SPIRV:         spirv.Load "StorageBuffer" %{{.*}} : vector<4xi32>
+  // SPIRV-NOT:     spirv.mlir.merge
+  // SPIRV:         spirv.Store "Workgroup"
+  // SPIRV:         spirv.ControlBarrier
+  // SPIRV-NOT:     spirv.ControlBarrier
+  // SPIRV:         spirv.Return
+  kf.kernel @rounds(%x: tensor<6x1024xf32>, %w: tensor<96x1024x!kf.quant<q2_k>>) -> tensor<6x96xf32>
+      attributes {schedule = #kf.lanes<workgroup = [2, 48], warps = 8, tiles = 1, rounds = 3>} {
+    %0 = kf.matmul %x, %w : tensor<6x1024xf32>, tensor<96x1024x!kf.quant<q2_k>>
+    kf.yield %0 : tensor<6x96xf32>
+  }
+
+  // What signed codes are above is subtracted from both of a word, which is exact
+  // where subnormal numbers of f16 are kept and nothing is contracted.
+  // CHECK-LABEL: kf.kernel @signed
+  // CHECK-SAME:    codes = halves
+  // SPIRV-LABEL: spirv.module @signed
+  // SPIRV:         spirv.Bitcast %{{.*}} : i32 to vector<2xf16>
+  // SPIRV-NEXT:    spirv.FSub %{{.*}}, %cst_vec_2xf16{{.*}} {no_contraction} : vector<2xf16>
+  // SPIRV:         spirv.FConvert %{{.*}} : f16 to f32
+  // SPIRV:         spirv.ExecutionMode @signed "DenormPreserve", 16
+  kf.kernel @signed(%x: tensor<1x4096xf32>, %w: tensor<512x4096x!kf.quant<q6_k>>) -> tensor<1x512xf32> {
+    %0 = kf.matmul %x, %w : tensor<1x4096xf32>, tensor<512x4096x!kf.quant<q6_k>>
+    kf.yield %0 : tensor<1x512xf32>
   }
 
   // Many rows have spans of 32 columns of both operands in workgroup memory.
