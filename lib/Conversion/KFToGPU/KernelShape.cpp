@@ -491,8 +491,8 @@ getShape(KernelOp kernel, LanesScheduleAttr schedule, FailFn fail) {
       lanes.hasSumsOfX = needsSumsOfX(format);
     }
     if (lanes.tiles != 1)
-      return fail("of blocks, a part of a tile is taken at a time: tiles = 1, "
-                  "found " +
+      return fail("blocks have tiles = 1, a step is what codes says; found "
+                  "tiles = " +
                   Twine(lanes.tiles));
   } else if (schedule.getCodes() == LaneCodes::Halves) {
     return fail("codes = halves are of blocks, found " + debugString(w));

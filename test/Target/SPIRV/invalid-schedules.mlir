@@ -185,7 +185,7 @@ kf.kernel @k(%x: tensor<1x512xf32>, %w: tensor<40x512xf32, #kf.fragments>) -> te
 
 // -----
 
-// expected-error @below {{schedule cannot run on a GPU: of blocks, a part of a tile is taken at a time: tiles = 1, found 2}}
+// expected-error @below {{schedule cannot run on a GPU: blocks have tiles = 1, a step is what codes says; found tiles = 2}}
 kf.kernel @k(%x: tensor<1x512xf32>, %w: tensor<40x512x!kf.quant<q4_k>, #kf.fragments>) -> tensor<1x40xf32>
     attributes {schedule = #kf.lanes<workgroup = [1, 16], warps = 8, tiles = 2>} {
   %0 = kf.matmul %x, %w : tensor<1x512xf32>, tensor<40x512x!kf.quant<q4_k>, #kf.fragments>
