@@ -65,6 +65,8 @@ const std::string schedulesFile = "schedules.mlir";
 const std::string coopFile = "coop_schedules.mlir";
 /// Bytes of workgroup memory that are enough for any of them.
 constexpr int64_t coopMemory = 48 * 1024;
+/// The file of programs whose schedules are for Vulkan devices.
+const std::string roundsFile = "rounds.mlir";
 /// Products of blocks whose code is as other devices' of other formats.
 const std::string tilesFile = "block_tiles.mlir";
 /// The file of weights in blocks of each format.
@@ -594,7 +596,8 @@ TEST_P(OpConformance, MatchesReference) {
                                          test.function.starts_with("mma_"))),
              streamsBlocks =
                  test.file == "block_streams.mlir" || test.file == tilesFile ||
-                 (test.file == schedulesFile && hasBlocks && !isOfBlocks);
+                 ((test.file == schedulesFile || test.file == roundsFile) &&
+                  hasBlocks && !isOfBlocks);
   ResultTolerance tolerance;
   tolerance.roundsRows =
       (isOfBlocks || streamsBlocks) && test::roundsRows(test.device);
@@ -730,7 +733,7 @@ std::vector<Case> cases() {
         list.push_back({path.filename(), function, "cuda"});
         continue;
       }
-      if (path.filename() == coopFile) {
+      if (path.filename() == coopFile || path.filename() == roundsFile) {
         list.push_back({path.filename(), function, "vulkan"});
         continue;
       }
