@@ -319,10 +319,12 @@ def KF_LanesScheduleAttr : KF_ScheduleAttr<"Lanes", "lanes"> {
       word of f32, a part of 64 or 128 columns of a tile at a time. `halves`: two
       at a time, as subnormal numbers of f16, which f32 holds exactly, and a
       whole tile at a time; where threads compute with f16, and not of formats
-      whose codes are entries of a table.
+      whose codes are entries of a table. Sums of products are 2^-24 of those of
+      `words` until they are scaled: below about 2e-31 these are subnormal f32,
+      which are rounded coarsely, or 0 where the device takes them for zeros.
 
     Sums depend on `warps / block_warps`, `tiles` and `codes`, and with `rounds`
-    on `reduction`.
+    on `reduction`: where that depends on how many rows a step has, so do sums.
 
     ```mlir
     #kf.lanes<workgroup = [1, 16], warps = 8, tiles = 8>

@@ -121,7 +121,9 @@ def KF_VulkanTargetAttr : KF_TargetAttr<"Vulkan", "vulkan_target"> {
     - `multiprocessors`: how many; 0: unknown.
 
     Matrices of f16 and bf16 multiply many rows, where `types` has f16 and i16;
-    `subgroup` is how many threads have one together. Schedules do not go by
+    `subgroup` is how many threads have one together. With f16 and i16, products
+    of few rows have `codes = halves`, `rounds` and more vectors on their way, too
+    (`#kf.lanes`): devices without are taken for CPUs. Schedules do not go by
     `arithmetic`, `shuffle`, `int8_dot` and matrices of i8 yet: these say what a
     device has, as `kf-run devices` does.
 

@@ -88,8 +88,10 @@ struct MachineDescription {
   bool hasDependentLaunch = false;
   /// Whether an instruction makes f16 of f8E4M3FN, in the code that is written.
   bool convertsFloat8 = false;
-  /// Whether threads compute with f16, subnormal ones too, where there are no
-  /// units; and move them in words.
+  /// Whether threads compute with f16, subnormal ones too, and with i16, where
+  /// there are no units. A Vulkan device without is taken for a CPU: one that
+  /// has them keeps sums in registers at barriers in loops, and has room for
+  /// more vectors on their way.
   bool hasHalves = false;
   /// Whether a kernel can say how many of its workgroups are to share a
   /// multiprocessor's registers (minctasm).
