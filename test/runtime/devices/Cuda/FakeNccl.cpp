@@ -125,6 +125,7 @@ struct kf::test::FakeNcclCalls {
   static ncclResult_t ncclMemFree(void *memory) {
     Call("ncclMemFree");
     FakeNccl &self = *theFake;
+    std::lock_guard<std::recursive_mutex> lock(self.cuda.mutex);
     for (const auto &[handle, each] : self.communicators)
       if (each.window == memory)
         self.cuda.violate("freed the memory of a window");
