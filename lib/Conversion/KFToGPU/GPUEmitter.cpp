@@ -268,6 +268,18 @@ Value GPUEmitter::word(int64_t value) {
       b, loc, b.getI32IntegerAttr(static_cast<int32_t>(value)));
 }
 
+Value GPUEmitter::masked(Value bits, int64_t mask) {
+  return arith::AndIOp::create(b, loc, bits, word(mask));
+}
+
+Value GPUEmitter::shifted(Value bits, int64_t right) {
+  if (right == 0)
+    return bits;
+  if (right < 0)
+    return arith::ShLIOp::create(b, loc, bits, word(-right));
+  return arith::ShRUIOp::create(b, loc, bits, word(right));
+}
+
 void GPUEmitter::useAllRegisters(int64_t workgroups) {
   if (machine.sharesRegisters)
     function->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),

@@ -46,6 +46,10 @@ public:
   Value rem(Value x, int64_t by);
   Value scaled(Value x, int64_t by) { return mul(x, index(by)); }
   Value word(int64_t value);
+  /// Bits of an i32: those of a mask, and all moved right, or left where
+  /// `right` is negative.
+  Value masked(Value word, int64_t mask);
+  Value shifted(Value word, int64_t right);
 
   Value loadScalar(unsigned slot) override;
   /// Stores to the kernel's result number `number` at tile-local `indices`; of

@@ -48,18 +48,6 @@ Value HalfTiles::pick(ArrayRef<Value> words, Value number) {
   return word;
 }
 
-Value HalfTiles::shifted(Value word, int64_t right) {
-  if (right == 0)
-    return word;
-  if (right < 0)
-    return arith::ShLIOp::create(b, loc, word, e.word(-right));
-  return arith::ShRUIOp::create(b, loc, word, e.word(right));
-}
-
-Value HalfTiles::masked(Value word, int64_t mask) {
-  return arith::AndIOp::create(b, loc, word, e.word(mask));
-}
-
 /// `mask` in both halves of a word.
 static int64_t twice(int64_t mask) { return mask << 16 | mask; }
 
@@ -134,8 +122,9 @@ Value HalfTiles::pairOfCodes(const LaneTiles::Tile &from, int64_t span,
     if (part->width == 0)
       continue;
     const int to = raised + part->at;
-    Value own = masked(shifted(wordAt(from.codes, part->word), part->bit - to),
-                       twice(((1 << part->width) - 1) << to));
+    Value own =
+        e.masked(e.shifted(wordAt(from.codes, part->word), part->bit - to),
+                 twice(((1 << part->width) - 1) << to));
     all = all ? arith::OrIOp::create(b, loc, all, own) : own;
   }
   return all;
@@ -195,8 +184,8 @@ std::array<Value, 2> HalfTiles::factorsOf(const LaneTiles::Tile &from,
   }
   const int64_t word =
       scaling.integers == 8 ? number / 2 : number % 8 / 2 * 2 + number / 8;
-  Value pair = masked(shifted(wordAt(from.scales, word), 8 * (number % 2)),
-                      twice((1 << scaling.bits) - 1));
+  Value pair = e.masked(e.shifted(wordAt(from.scales, word), 8 * (number % 2)),
+                        twice((1 << scaling.bits) - 1));
   std::array<Value, 2> integers = halvesOf(pair);
   for (int64_t row = 0; row < 2; ++row) {
     Value d = hasMinimums() ? halvesOf(blockWord(from, row))[0]
@@ -245,8 +234,8 @@ std::array<Value, 2> HalfTiles::minimumsOf(const LaneTiles::Tile &from,
   } else {
     word = ofLane(from.scales, i / 2);
   }
-  Value pair =
-      masked(shifted(word, 8 * (i % 2) + scaling.bits), twice((1 << bits) - 1));
+  Value pair = e.masked(e.shifted(word, 8 * (i % 2) + scaling.bits),
+                        twice((1 << bits) - 1));
   if (scaling.restOffset != 0) {
     // Four bits for each of two spans and two rows, for each two lanes a word.
     SmallVector<Value> words;
@@ -258,8 +247,8 @@ std::array<Value, 2> HalfTiles::minimumsOf(const LaneTiles::Tile &from,
                                           e.scaled(e.rem(inGroup, 2), 16));
     rest = arith::ShRUIOp::create(b, loc, rest, by);
     const int64_t own = 4 * (i % 2), mask = 15 << bits;
-    Value low = masked(shifted(rest, own - bits), mask);
-    Value high = masked(shifted(rest, 8 + own - bits - 16), mask << 16);
+    Value low = e.masked(e.shifted(rest, own - bits), mask);
+    Value high = e.masked(e.shifted(rest, 8 + own - bits - 16), mask << 16);
     pair = arith::OrIOp::create(b, loc, pair,
                                 arith::OrIOp::create(b, loc, low, high));
   }

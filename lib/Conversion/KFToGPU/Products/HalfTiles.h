@@ -63,8 +63,6 @@ private:
   Value wordAt(ArrayRef<Value> vectors, int64_t number);
   Value pick(ArrayRef<Value> words, Value number);
   Value blockWord(const LaneTiles::Tile &tile, int64_t row);
-  Value shifted(Value word, int64_t right);
-  Value masked(Value word, int64_t mask);
 
   GPUEmitter &e;
   OpBuilder &b;

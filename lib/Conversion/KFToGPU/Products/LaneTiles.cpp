@@ -65,22 +65,10 @@ Value LaneTiles::wordOf(Value vector, int64_t first, int64_t stride,
   return word;
 }
 
-Value LaneTiles::shifted(Value word, int64_t right) {
-  if (right == 0)
-    return word;
-  if (right < 0)
-    return arith::ShLIOp::create(b, loc, word, e.word(-right));
-  return arith::ShRUIOp::create(b, loc, word, e.word(right));
-}
-
-Value LaneTiles::masked(Value word, int64_t mask) {
-  return arith::AndIOp::create(b, loc, word, e.word(mask));
-}
-
 /// The f16 in half `number` of a word, in f32.
 Value LaneTiles::half(Value word, int64_t number) {
   Value bits = arith::TruncIOp::create(b, loc, b.getI16Type(),
-                                       shifted(word, 16 * number));
+                                       e.shifted(word, 16 * number));
   return e.widen(arith::BitcastOp::create(b, loc, b.getF16Type(), bits),
                  b.getF16Type());
 }
@@ -89,13 +77,13 @@ Value LaneTiles::half(Value word, int64_t number) {
 /// those of `more`, which are in their place from bit `at` on.
 Value LaneTiles::field(Value word, int64_t bit, int64_t mask) {
   return arith::UIToFPOp::create(b, loc, b.getF32Type(),
-                                 masked(shifted(word, bit), mask));
+                                 e.masked(e.shifted(word, bit), mask));
 }
 
 Value LaneTiles::field(Value word, int64_t bit, int64_t mask, Value more,
                        int64_t at) {
-  Value low = masked(shifted(word, bit), mask);
-  Value all = arith::OrIOp::create(b, loc, low, shifted(more, -at));
+  Value low = e.masked(e.shifted(word, bit), mask);
+  Value all = arith::OrIOp::create(b, loc, low, e.shifted(more, -at));
   return arith::UIToFPOp::create(b, loc, b.getF32Type(), all);
 }
 
@@ -205,7 +193,7 @@ SmallVector<Value> LaneTiles::elementsOf(ArrayRef<Tile> tiles, int64_t unit,
     Value word = wordAt(tiles[unit / 2].codes, row + unit % 2 * 2);
     for (int64_t i = 0; i < 4; ++i)
       elements.push_back(e.widenFloat8(arith::TruncIOp::create(
-          b, loc, b.getI8Type(), shifted(word, 8 * i))));
+          b, loc, b.getI8Type(), e.shifted(word, 8 * i))));
     return elements;
   }
   for (int64_t pair = 0; pair < 2; ++pair) {
@@ -215,8 +203,8 @@ SmallVector<Value> LaneTiles::elementsOf(ArrayRef<Tile> tiles, int64_t unit,
           element.isF16()
               ? half(word, i)
               : arith::BitcastOp::create(b, loc, b.getF32Type(),
-                                         i == 0 ? shifted(word, -16)
-                                                : masked(word, 0xffff0000)));
+                                         i == 0 ? e.shifted(word, -16)
+                                                : e.masked(word, 0xffff0000)));
   }
   return elements;
 }
@@ -240,8 +228,8 @@ Value LaneTiles::codeBits(const Tile &tile, int64_t unit, int64_t row,
                           getPartSpans(*format) / 2, parts(), tile.part)
                  : wordAt(tile.codes, part->word);
     const int64_t to = mantissa - bits + part->at;
-    Value own =
-        masked(shifted(word, part->bit - to), ((1 << part->width) - 1) << to);
+    Value own = e.masked(e.shifted(word, part->bit - to),
+                         ((1 << part->width) - 1) << to);
     all = arith::OrIOp::create(b, loc, all, own);
   }
   return all;
@@ -255,8 +243,8 @@ Value LaneTiles::elementOfCode(const Tile &tile, int64_t unit, int64_t row,
                                static_cast<int>(row),
                                static_cast<int>(unit % 2 * 4 + j))
             .low;
-    Value entry = masked(shifted(wordAt(tile.codes, code.word), code.bit),
-                         (1 << code.width) - 1);
+    Value entry = e.masked(e.shifted(wordAt(tile.codes, code.word), code.bit),
+                           (1 << code.width) - 1);
     return memref::LoadOp::create(b, loc, table,
                                   ValueRange(arith::IndexCastOp::create(
                                       b, loc, b.getIndexType(), entry)));
@@ -280,7 +268,7 @@ Value LaneTiles::minimumOf(const Tile &tile, Value word, int64_t bit) {
   Value by = arith::IndexCastOp::create(b, loc, b.getI32Type(),
                                         e.scaled(e.rem(tile.part, 2), 16));
   rest = arith::ShRUIOp::create(b, loc, rest, by);
-  Value high = masked(shifted(rest, bit / 2), 15);
+  Value high = e.masked(e.shifted(rest, bit / 2), 15);
   return field(word, bit + scaling.bits, mask, high, bits);
 }
 

@@ -80,8 +80,6 @@ private:
   Value wordAt(ArrayRef<Value> vectors, int64_t number);
   Value wordOf(Value vector, int64_t first, int64_t stride, int64_t count,
                Value number);
-  Value shifted(Value word, int64_t right);
-  Value masked(Value word, int64_t mask);
   Value half(Value word, int64_t number);
   Value field(Value word, int64_t bit, int64_t mask);
   Value field(Value word, int64_t bit, int64_t mask, Value more, int64_t at);

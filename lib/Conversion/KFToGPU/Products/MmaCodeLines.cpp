@@ -330,7 +330,7 @@ private:
     SmallVector<Value> d =
         code.loadRegisters(at(ofBlocks, 0, scaling.blockOffset), ofBlocks);
     auto lowBits = [&](Value bytes, int64_t count) {
-      return masked(bytes, ((1 << count) - 1) * int64_t(0x00010001));
+      return e.masked(bytes, ((1 << count) - 1) * int64_t(0x00010001));
     };
     ScalePair both;
     for (int64_t row = 0; row < 2; ++row) {
@@ -343,7 +343,7 @@ private:
       both.scales[row] =
           wordOf(times(numbersOf(lowBits(bytes, bits), 0), twice(d[row], 0)));
       Value min = rest ? packedMinimums(own, rest, row)
-                       : lowBits(shifted(bytes, bits), 8 - bits);
+                       : lowBits(e.shifted(bytes, bits), 8 - bits);
       both.rests[row] =
           wordOf(negated(times(numbersOf(min, 0), twice(d[row], 1))));
     }

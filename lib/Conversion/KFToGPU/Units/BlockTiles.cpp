@@ -28,18 +28,6 @@ BlockTiles::BlockTiles(GPUEmitter &emitter, Sums sumsOfX,
 // Words
 //===----------------------------------------------------------------------===//
 
-Value BlockTiles::masked(Value x, int64_t mask) {
-  return arith::AndIOp::create(b, loc, x, e.word(mask));
-}
-
-Value BlockTiles::shifted(Value x, int64_t right) {
-  if (right == 0)
-    return x;
-  if (right < 0)
-    return arith::ShLIOp::create(b, loc, x, e.word(-right));
-  return arith::ShRUIOp::create(b, loc, x, e.word(right));
-}
-
 Value BlockTiles::joined(Value x, Value y) {
   return arith::OrIOp::create(b, loc, x, y);
 }
@@ -53,7 +41,8 @@ Value BlockTiles::half(Value x, int64_t number) {
 
 Value BlockTiles::byte(Value x, int64_t number, int64_t mask) {
   // In the lowest bits of 2^23.
-  Value bits = joined(masked(shifted(x, 8 * number), mask), e.word(0x4b000000));
+  Value bits =
+      joined(e.masked(e.shifted(x, 8 * number), mask), e.word(0x4b000000));
   return e.sub(arith::BitcastOp::create(b, loc, b.getF32Type(), bits),
                e.f32(0x1p23));
 }
@@ -191,7 +180,7 @@ Value BlockTiles::codesOf(const Tile &tile, int64_t span, int64_t row,
                              static_cast<int>(row), static_cast<int>(2 * pair));
   if (format.table) {
     Value entries = lookUp(tile.words[bits.low.word], 16 * (pair / 2));
-    return masked(shifted(entries, 8 * (pair % 2)), 0x00ff00ff);
+    return e.masked(e.shifted(entries, 8 * (pair % 2)), 0x00ff00ff);
   }
   const int64_t place = placeOfPair(pair);
   Value codes;
@@ -199,8 +188,8 @@ Value BlockTiles::codesOf(const Tile &tile, int64_t span, int64_t row,
     if (own.width == 0)
       continue;
     const int64_t to = own.at + place;
-    Value part = masked(shifted(tile.words[own.word], own.bit - to),
-                        ((1 << own.width) - 1) * int64_t(0x00010001) << to);
+    Value part = e.masked(e.shifted(tile.words[own.word], own.bit - to),
+                          ((1 << own.width) - 1) * int64_t(0x00010001) << to);
     codes = codes ? joined(codes, part) : part;
   }
   return codes;
@@ -218,9 +207,9 @@ Value BlockTiles::lookUp(Value word, int64_t first) {
   }
   // Selectors have the low three bits of four codes, and the fourth ones say
   // which eight entries are meant.
-  Value codes = shifted(word, first);
-  Value low = masked(codes, 0x7777);
-  Value which = joined(masked(shifted(codes, 1), 0x4444), e.word(0x3210));
+  Value codes = e.shifted(word, first);
+  Value low = e.masked(codes, 0x7777);
+  Value which = joined(e.masked(e.shifted(codes, 1), 0x4444), e.word(0x3210));
   return code.selectBytes(code.selectBytes(entries[0], entries[1], low),
                           code.selectBytes(entries[2], entries[3], low), which);
 }
@@ -250,9 +239,9 @@ SmallVector<SmallVector<Value>> BlockTiles::minimums(const Tile &tile) {
     for (Value bytes : tile.own) {
       Value rows[2];
       for (int64_t row = 0; row < 2; ++row)
-        rows[row] = masked(
-            shifted(code.selectBytes(bytes, e.word(0), row ? 0x4342 : 0x4140),
-                    scaling.bits),
+        rows[row] = e.masked(
+            e.shifted(code.selectBytes(bytes, e.word(0), row ? 0x4342 : 0x4140),
+                      scaling.bits),
             0x000f000f);
       add(rows[0], rows[1]);
     }
@@ -264,11 +253,11 @@ SmallVector<SmallVector<Value>> BlockTiles::minimums(const Tile &tile) {
 }
 
 Value BlockTiles::packedMinimums(Value scales, Value rest, int64_t row) {
-  Value low = shifted(scales, 16 * row), high = shifted(rest, 8 * row);
-  return joined(
-      joined(masked(shifted(low, 6), 3), masked(shifted(low, -2), 0x30000)),
-      joined(masked(shifted(high, -2), 0x3c),
-             masked(shifted(high, -14), 0x3c0000)));
+  Value low = e.shifted(scales, 16 * row), high = e.shifted(rest, 8 * row);
+  return joined(joined(e.masked(e.shifted(low, 6), 3),
+                       e.masked(e.shifted(low, -2), 0x30000)),
+                joined(e.masked(e.shifted(high, -2), 0x3c),
+                       e.masked(e.shifted(high, -14), 0x3c0000)));
 }
 
 std::pair<Value, Value> BlockTiles::scalesOfMinimums(const Tile &tile,

@@ -102,9 +102,6 @@ protected:
   /// `count` words, a multiple of 4 at a multiple of 16 bytes, or 2 at one
   /// of 8.
   SmallVector<Value> loadWords(Value pointer, int64_t count);
-  Value masked(Value x, int64_t mask);
-  /// Right; left where it is negative.
-  Value shifted(Value x, int64_t right);
   Value joined(Value a, Value b);
   /// Half number `number` of a word, an f16, in f32.
   Value half(Value x, int64_t number);
