@@ -16,6 +16,7 @@
 #include "runtime/measure/HostLoops.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <fstream>
@@ -79,34 +80,66 @@ Result<double> multiplyRate(ThreadPool &pool, const CeilingOptions &options,
   });
 }
 
-/// Bytes that copies from one of two buffers to the other move, in a device
-/// that only tells by doing it.
+/// Bytes a second that `move` moves, `bytes` each of the times it is told.
+Result<double> moveRate(const CeilingOptions &options, uint64_t bytes,
+                        const std::function<Status(int64_t times)> &move) {
+  KF_RETURN_IF_ERROR(move(1)); // makes what the first one needs
+  const Stopwatch watch;
+  KF_RETURN_IF_ERROR(move(1));
+  // So many that the wait at their end does not count.
+  const int64_t times = static_cast<int64_t>(
+      std::clamp(0.01 / std::max(watch.seconds(), 1e-9), 1.0, 64.0));
+  return bestRate(options, [&]() -> Result<double> {
+    KF_RETURN_IF_ERROR(move(times));
+    return static_cast<double>(bytes) * static_cast<double>(times);
+  });
+}
+
+/// Bytes that are read and written a second where one of two buffers of a
+/// device is copied to the other, by its stream or by a kernel, whichever is
+/// faster.
 Result<double> copyRate(Device &device, const CeilingOptions &options) {
+  constexpr uint64_t rowBytes = kCopyWidth * sizeof(float);
   KF_ASSIGN_OR_RETURN(const DeviceMemory memory, device.memory());
   const uint64_t wanted =
       options.readBytes ? options.readBytes : uint64_t(256) << 20;
   const uint64_t bytes =
-      std::min({wanted, memory.free / 8, memory.largestBuffer}) / 4 * 4;
+      std::min({wanted, memory.free / 8, memory.largestBuffer,
+                device.mostTensorBytes()}) /
+      4 * 4;
   if (bytes == 0)
     return 0.0;
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> from, device.allocate(bytes));
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Buffer> to, device.allocate(bytes));
   KF_ASSIGN_OR_RETURN(std::unique_ptr<Stream> stream, device.createStream());
-  auto copy = [&](int64_t times) -> Status {
-    for (int64_t i = 0; i < times; ++i)
-      KF_RETURN_IF_ERROR(stream->copy(*to, 0, *from, 0, bytes));
-    return stream->synchronize(options.cancelled);
-  };
-  KF_RETURN_IF_ERROR(copy(1)); // makes what the first one needs
-  const Stopwatch watch;
-  KF_RETURN_IF_ERROR(copy(1));
-  // So many that the wait at their end does not count.
-  const int64_t times = static_cast<int64_t>(
-      std::clamp(0.01 / std::max(watch.seconds(), 1e-9), 1.0, 64.0));
-  return bestRate(options, [&]() -> Result<double> {
-    KF_RETURN_IF_ERROR(copy(times));
-    return 2.0 * static_cast<double>(bytes) * static_cast<double>(times);
-  });
+  KF_ASSIGN_OR_RETURN(
+      double rate, moveRate(options, 2 * bytes, [&](int64_t times) -> Status {
+        for (int64_t i = 0; i < times; ++i)
+          KF_RETURN_IF_ERROR(stream->copy(*to, 0, *from, 0, bytes));
+        return stream->synchronize(options.cancelled);
+      }));
+  const int64_t rows = static_cast<int64_t>(bytes / rowBytes);
+  if (!options.copyProgram || rows == 0)
+    return rate;
+  KF_ASSIGN_OR_RETURN(const Executable program,
+                      options.copyProgram(device, rows));
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<LoadedProgram> loaded,
+                      device.load(program));
+  BindingTable table;
+  table.inputs = {from.get()};
+  table.outputs = {to.get()};
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<Instance> instance, loaded->bind(table));
+  std::array<int64_t, KF_SCALAR_COUNT> scalars = {};
+  scalars[KF_SCALAR_N_TOKENS] = rows;
+  KF_ASSIGN_OR_RETURN(
+      const double byKernel,
+      moveRate(options, 2 * static_cast<uint64_t>(rows) * rowBytes,
+               [&](int64_t times) -> Status {
+                 for (int64_t i = 0; i < times; ++i)
+                   KF_RETURN_IF_ERROR(stream->enqueue(*instance, scalars));
+                 return stream->synchronize(options.cancelled);
+               }));
+  return std::max(rate, byKernel);
 }
 
 } // namespace

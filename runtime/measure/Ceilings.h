@@ -19,6 +19,7 @@
 #include "runtime/core/ThreadPool.h"
 #include "runtime/devices/Device.h"
 #include "runtime/measure/MachineRates.h"
+#include "runtime/program/Executable.h"
 
 #include <functional>
 #include <memory>
@@ -39,9 +40,18 @@ struct CeilingOptions {
   uint64_t mostReadBytes = 0;
   /// Seconds that each rate is tried for; each is tried three times at least.
   double seconds = 0.1;
+  /// Makes a program for a device that reads its input, [tokens, kCopyWidth] of
+  /// f32, and writes as much to its output, without an arena, for `rows` tokens
+  /// at most: that tells what kernels move, which may be more than a stream's
+  /// copies do. Empty: copies tell alone. The host is measured without either.
+  std::function<Result<Executable>(const Device &, int64_t rows)> copyProgram =
+      {};
   /// Ends a measurement, which then returns Status::cancelled(). Not owned.
   CancelFlag cancelled = nullptr;
 };
+
+/// Elements of a row of CeilingOptions::copyProgram.
+inline constexpr int64_t kCopyWidth = 4096;
 
 /// Bytes of the host's largest cache, the last level's; 0 where the system does
 /// not tell. `root` is put in front of every path. Any thread.
@@ -98,9 +108,11 @@ bool hadCores(double worked, double seconds, int cores);
 
 /// Measures `device`: of the CPU and the reference, the host's rates with as
 /// many threads as the device has; of others, how many bytes a copy within
-/// their memory reads and writes a second, while the rates of multiply-adds
-/// stay unknown. Sets `disturbed`, unless that is null, as
-/// HostCeilings::wasDisturbed(). Errors: as HostCeilings, and the device's.
+/// their memory reads and writes a second, or a kernel where
+/// `options.copyProgram` has one and it is faster, while the rates of
+/// multiply-adds stay unknown. Sets `disturbed`, unless that is null, as
+/// HostCeilings::wasDisturbed(). Errors: as HostCeilings, the device's, and
+/// those of `options.copyProgram`.
 Result<MachineRates> measureRates(Device &device,
                                   const CeilingOptions &options = {},
                                   bool *disturbed = nullptr);

@@ -9,6 +9,7 @@
 #include "BenchCeilings.h"
 
 #include "Interrupt.h"
+#include "MeasuredCeilings.h"
 
 #include "runtime/measure/Profile.h"
 
@@ -40,7 +41,7 @@ Result<BenchCeilings> BenchCeilings::create(Device &device, int64_t ranks,
   BenchCeilings ceilings(work);
   const bool isReference = device.name() == "reference";
   if (device.name() != "cpu" && !isReference) {
-    KF_ASSIGN_OR_RETURN(ceilings.rates, measureRates(device, measuring(0)));
+    KF_ASSIGN_OR_RETURN(ceilings.rates, measureCeilings(device, measuring(0)));
     ceilings.rates = ratesOf(ceilings.rates, ranks);
     return ceilings;
   }

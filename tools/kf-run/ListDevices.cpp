@@ -188,7 +188,7 @@ std::string ratesOf(const std::vector<ListedDevice> &devices) {
       table.text();
   if (copies)
     out += "Without threads: what copies within the device's memory read and "
-           "write.\n";
+           "write, or a kernel\nthat copies, whichever is faster.\n";
   return out;
 }
 

@@ -12,15 +12,27 @@
 
 using namespace kf;
 
+/// Null: there is no compiler.
+static Result<Executable> (*copyCompiler)(const Device &device,
+                                          int64_t rows) = nullptr;
+
+void kf::installCopyCompiler(Result<Executable> (*compile)(const Device &device,
+                                                           int64_t rows)) {
+  copyCompiler = compile;
+}
+
 void kf::warnOfLowCeilings() {
   printWarning("the machine was busy; ceilings may be too low");
 }
 
-Result<MachineRates> kf::measureCeilings(Device &device,
-                                         const CeilingOptions &options) {
-  bool disturbed = false;
-  Result<MachineRates> rates = measureRates(device, options, &disturbed);
-  if (rates.ok() && disturbed)
+Result<MachineRates> kf::measureCeilings(Device &device, CeilingOptions options,
+                                         bool *disturbed) {
+  bool wasDisturbed = false;
+  options.copyProgram = copyCompiler;
+  Result<MachineRates> rates = measureRates(device, options, &wasDisturbed);
+  if (disturbed)
+    *disturbed = wasDisturbed;
+  else if (rates.ok() && wasDisturbed)
     warnOfLowCeilings();
   return rates;
 }

@@ -16,9 +16,16 @@ namespace kf {
 /// Warns that others had cores while ceilings were measured.
 void warnOfLowCeilings();
 
-/// measureRates(), with that warning where it is due.
-Result<MachineRates> measureCeilings(Device &device,
-                                     const CeilingOptions &options);
+/// Has GPUs measured with programs that `compile` makes as well, as
+/// CeilingOptions::copyProgram: for main() of a program that has a compiler,
+/// once.
+void installCopyCompiler(Result<Executable> (*compile)(const Device &device,
+                                                       int64_t rows));
+
+/// measureRates() with these programs, and a warning where others had cores;
+/// where `disturbed` is not null, that is set instead.
+Result<MachineRates> measureCeilings(Device &device, CeilingOptions options,
+                                     bool *disturbed = nullptr);
 
 } // namespace kf
 

@@ -9,6 +9,7 @@
 #include "ProfileFlags.h"
 
 #include "Interrupt.h"
+#include "MeasuredCeilings.h"
 #include "Progress.h"
 #include "Report.h"
 
@@ -57,7 +58,8 @@ Status kf::showProfile(const ProfileFlags &flags, const Profile &profile,
     options.cancelled = &interruptFlag();
     options.mostReadBytes = mostReadBytes(profile);
     // The table says it where they were disturbed.
-    Result<MachineRates> measured = measureRates(device, options, &disturbed);
+    Result<MachineRates> measured =
+        measureCeilings(device, options, &disturbed);
     if (measured.ok())
       rates = *measured;
     else if (!measured.status().isCancelled())

@@ -8,6 +8,7 @@
 
 #include "Commands.h"
 #include "Interrupt.h"
+#include "MeasuredCeilings.h"
 #include "ModelFlags.h"
 #include "Progress.h"
 #include "Report.h"
@@ -397,7 +398,7 @@ Status TuneSession::chooseTasks() {
     KF_ASSIGN_OR_RETURN(ceilings.mostReadBytes, rotateBytes());
     ceilings.mostReadBytes = std::max(ceilings.mostReadBytes, kLeastReadBytes);
     const Progress progress("measuring the machine");
-    KF_ASSIGN_OR_RETURN(rates, measureRates(run->device(), ceilings));
+    KF_ASSIGN_OR_RETURN(rates, measureCeilings(run->device(), ceilings));
   }
   KF_ASSIGN_OR_RETURN(tasks, KernelTuner::tasksOf(steps, rates));
   const std::string &wanted =

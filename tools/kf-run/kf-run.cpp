@@ -7,8 +7,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "Commands.h"
+#include "CopyProgram.h"
 #include "ForeignFlags.h"
 #include "Main.h"
+#include "MeasuredCeilings.h"
 #include "NearestName.h"
 #include "OptionParser.h"
 #include "OutOfMemory.h"
@@ -180,5 +182,6 @@ int dispatchRank(Arguments arguments) {
 
 int main(int argc, char **argv) {
   installCompilerErrorHandlers({exitOutOfMemory, endOnFatalError});
+  installCopyCompiler(compileCopy);
   return runMain(argc, argv, dispatchRank);
 }

@@ -16,6 +16,7 @@
 #include "test/runtime/StatusAssertions.h"
 #include "test/runtime/TempFile.h"
 #include "test/runtime/devices/Cuda/FakeCuda.h"
+#include "test/runtime/devices/ScalePrograms.h"
 
 #include <gtest/gtest.h>
 
@@ -239,6 +240,50 @@ TEST(MeasureRates, OfAnotherDeviceAreThoseOfCopies) {
   EXPECT_EQ(rates->f32FlopsPerSecond, 0);
   EXPECT_EQ(rates->i8OpsPerSecond, 0);
   EXPECT_EQ(rates->threads, 0);
+  (*device).reset();
+  EXPECT_EQ(driver.violations, std::vector<std::string>());
+}
+
+TEST(MeasureRates, OfAnotherDeviceAreThoseOfKernelsWhereThereAreSome) {
+  FakeCuda driver;
+  FakeCuda::Kernel scale = driver.kernels.at("scale");
+  int64_t runs = 0;
+  driver.kernels["scale"] = [&](auto... launch) {
+    ++runs;
+    scale(launch...);
+  };
+  // Copies that take much longer than a kernel.
+  driver.answer = [](const std::string &function) {
+    if (function.starts_with("cuMemcpyDtoD"))
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    return CUDA_SUCCESS;
+  };
+  auto device = createCudaDevice({.device = {}, .driver = &driver.functions()});
+  ASSERT_TRUE(succeeds(device.status()));
+  CeilingOptions options = kShort;
+  const Result<MachineRates> copies = measureRates(**device, options);
+  ASSERT_TRUE(succeeds(copies.status()));
+  EXPECT_EQ(runs, 0);
+
+  options.copyProgram = [](const Device &, int64_t rows) -> Result<Executable> {
+    EXPECT_EQ(rows, static_cast<int64_t>(kMiB / (kCopyWidth * 4)));
+    Executable program = scaleOnce("cuda", scaleImage());
+    program.maxTokens = rows;
+    program.weights.clear();
+    program.inputs = program.outputs = {{DataType::F32, {-1, kCopyWidth}}};
+    program.dispatches[0].bindings[1] = {KF_BINDING_INPUT, 0, 0};
+    return program;
+  };
+  const Result<MachineRates> rates = measureRates(**device, options);
+  ASSERT_TRUE(succeeds(rates.status()));
+  EXPECT_GE(runs, 5);
+  EXPECT_GT(rates->readBytesPerSecond, copies->readBytesPerSecond);
+
+  options.copyProgram = [](const Device &, int64_t) -> Result<Executable> {
+    return Status::error("no program");
+  };
+  EXPECT_TRUE(
+      failsWith(measureRates(**device, options).status(), "no program"));
   (*device).reset();
   EXPECT_EQ(driver.violations, std::vector<std::string>());
 }
