@@ -685,7 +685,10 @@ TEST_P(OpConformance, MatchesReference) {
     kinds.push_back({.fitsBytes = true});
   if (test.file == "rows.mlir" && dynamic && file.hasNorm(test.function))
     for (float scale : {1e30f, 1e25f, 7e4f, 1e-30f, 1e-40f, 0.0f})
-      kinds.push_back({.scale = scale});
+      // What is subnormal is 0 to Vulkan devices that do not keep it.
+      if (scale != 1e-40f || !device->target().starts_with("#kf.vulkan") ||
+          device->target().find("denorm_preserve = true") != std::string::npos)
+        kinds.push_back({.scale = scale});
   std::vector<int64_t> rowsOfRuns = {1, 3, 5, (*program)->maxTokens};
   // They end in the second row of subgroups, and the most in a further tile, or
   // in the third row.
