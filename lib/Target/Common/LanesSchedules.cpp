@@ -26,14 +26,12 @@ namespace {
 constexpr int64_t mostWarps = 8, vectorsAhead = 4, mostVectorsAhead = 8;
 /// Workgroup memory that leaves room for other workgroups.
 constexpr int64_t lanesMemory = 48 * 1024;
-/// Workgroups of a multiprocessor that warps with more row blocks leave.
-constexpr int64_t groupsOfMultiprocessor = 4;
+/// Workgroups of a multiprocessor that warps with more row blocks leave, and
+/// that rounds leave: as many as its registers are enough for, on an H200.
+constexpr int64_t groupsOfMultiprocessor = 4, groupsOfRounds = 2;
 /// The most rows of a workgroup. Code grows with them, and so does what drivers
 /// take to compile it; several workgroups find the weight in a cache.
 constexpr int64_t mostRows = 4;
-/// The same of codes that are halves, a whole tile of which is straight-line
-/// code. See docs/decisions/packed-weights-vulkan.md.
-constexpr int64_t mostRowsOfHalves = 2;
 /// What staging x takes, as a share of what a row block does, and the most
 /// rounds.
 constexpr double staging = 0.5;
@@ -98,7 +96,7 @@ private:
         llvm::divideCeil(bytesOfX, std::max<int64_t>(budget, 1)), 1);
     for (int64_t blockWarps = llvm::bit_floor<uint64_t>(most); blockWarps > 0;
          blockWarps /= 2)
-      for (int64_t width : {2, 1}) {
+      for (int64_t width = mostWidth(); width > 0; --width) {
         const int64_t wide = blockWarps * width;
         const int64_t groups = llvm::divideCeil(blocks, wide);
         if (wide > 1 &&
@@ -110,6 +108,10 @@ private:
       }
     return {};
   }
+
+  /// Row blocks of a warp. With two, a thread has so many registers for whole
+  /// tiles of codes that multiprocessors have half the warps.
+  int64_t mostWidth() const { return codes == LaneCodes::Halves ? 1 : 2; }
 
   /// Null where it does not fit.
   LanesScheduleAttr get(int64_t shares, int64_t blockWarps, int64_t width,
@@ -146,7 +148,7 @@ private:
     for (int64_t times = 1; times <= mostRounds; ++times) {
       const int64_t each =
           llvm::divideCeil(llvm::divideCeil(groups, times) * rowGroups, units);
-      if (times > 1 && each < groupsOfMultiprocessor)
+      if (times > 1 && each < groupsOfRounds)
         break;
       const double time =
           static_cast<double>(each) * (static_cast<double>(times) + staging);
@@ -179,10 +181,7 @@ mlir::kf::selectLanesSchedule(KernelOp kernel, MatmulOp op,
   if (machine.has(MatrixUnit::MmaSync) || !hasFragments(op.getW().getType()) ||
       rows > kGpuFewRows || op.getScales())
     return {};
-  const LaneCodes codes = codesOf(
-      cast<RankedTensorType>(op.getW().getType()).getElementType(), machine);
-  const int64_t most = codes == LaneCodes::Halves ? mostRowsOfHalves : mostRows;
-  const int64_t groups = std::max<int64_t>(llvm::divideCeil(rows, most), 1);
+  const int64_t groups = std::max<int64_t>(llvm::divideCeil(rows, mostRows), 1);
   const int64_t ofGroup = std::max<int64_t>(llvm::divideCeil(rows, groups), 1);
   return LanesPolicy(kernel, op, machine, ofGroup, groups).select();
 }

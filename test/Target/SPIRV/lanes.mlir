@@ -26,7 +26,8 @@ module {
   // LAVAPIPE-LABEL: kf.kernel @one
   // LAVAPIPE-SAME:    #kf.lanes<workgroup = [1, 16], warps = 8, tiles = 1>
   // Vectors of 16 bytes are read, before rows are staged, which are in workgroup
-  // memory as vectors. A mask leaves two codes, each of which is widened.
+  // memory as vectors. A mask leaves two codes, each of which is widened. Codes in
+  // the upper bytes of halves are moved down by one shift.
   // SPIRV-LABEL: spirv.module @one
   // SPIRV-DAG:     !spirv.ptr<!spirv.struct<(!spirv.array<1024 x vector<4xf32>>)>, Workgroup>
   // SPIRV-DAG:     bind(0, 1) : !spirv.ptr<!spirv.struct<(!spirv.rtarray<vector<4xi32>, stride=16> [0])>, StorageBuffer>
@@ -38,6 +39,9 @@ module {
   // SPIRV:         spirv.BitwiseAnd %{{.*}}, %cst983055_i32
   // SPIRV-NEXT:    spirv.Bitcast %{{.*}} : i32 to vector<2xf16>
   // SPIRV:         spirv.FConvert %{{.*}} : f16 to f32
+  // SPIRV:         [[MOVED:%.*]] = spirv.ShiftRightLogical %{{.*}}, %cst8_i32
+  // SPIRV:         spirv.BitwiseAnd [[MOVED]], %cst983055_i32
+  // SPIRV:         spirv.BitwiseAnd [[MOVED]], %cst15728880_i32
   // SPIRV:         spirv.ControlBarrier
   // SPIRV:         spirv.Store "StorageBuffer"
   kf.kernel @one(%x: tensor<1x4096xf32>, %w: tensor<512x4096x!kf.quant<q4_k>>) -> tensor<1x512xf32> {
@@ -56,7 +60,7 @@ module {
   // Where multiprocessors have many row blocks each, workgroups take some one
   // after the other, with the rows that they have brought to workgroup memory.
   // CHECK-LABEL: kf.kernel @wide
-  // CHECK-SAME:    #kf.lanes<workgroup = [2, 48], warps = 8, tiles = 1, rounds = 3, codes = halves>
+  // CHECK-SAME:    #kf.lanes<workgroup = [3, 112], warps = 8, tiles = 1, reduction = 2048, rounds = 7, codes = halves>
   // LAVAPIPE-LABEL: kf.kernel @wide
   // LAVAPIPE-NOT:   rounds
   // LAVAPIPE-LABEL: kf.kernel @rounds

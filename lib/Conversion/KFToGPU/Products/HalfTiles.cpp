@@ -116,7 +116,13 @@ Value HalfTiles::pairOfCodes(const LaneTiles::Tile &from, int64_t span,
       ::kf::findFragmentCode(format, static_cast<int>(span),
                              static_cast<int>(row), static_cast<int>(2 * pair));
   const int bits = code.low.width + code.high.width;
-  raised = code.low.bit + bits <= halfBits ? code.low.bit : 0;
+  // Codes of one word that are moved have their shift in common, where it can
+  // be that of a byte.
+  constexpr int byte = 8;
+  const int moved = code.low.bit - byte;
+  raised = code.low.bit + bits <= halfBits         ? code.low.bit
+           : moved > 0 && moved + bits <= halfBits ? moved
+                                                   : 0;
   Value all;
   for (const ::kf::CodeBits *part : {&code.low, &code.high}) {
     if (part->width == 0)
