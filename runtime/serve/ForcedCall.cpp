@@ -49,12 +49,11 @@ Result<OutputFormat> kf::formatOfCall(const std::vector<ToolSchema> &tools,
   const std::string key(form.arguments);
   std::vector<std::string> calls;
   for (const ToolSchema &tool : tools) {
-    const std::string object = R"({"type":"object"})";
     const std::string arguments =
         tool.parameters.empty()
-            ? object
-            : jsonObject(
-                  {{"allOf", "[" + tool.parameters + "," + object + "]"}});
+            ? R"({"type":"object","additionalProperties":false})"
+            : jsonObject({{"allOf",
+                           "[" + tool.parameters + R"(,{"type":"object"}])"}});
     if (!tool.parameters.empty())
       format.documents.push_back("/anyOf/" + std::to_string(calls.size()) +
                                  "/properties/" + key + "/allOf/0");

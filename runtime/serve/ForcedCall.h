@@ -21,7 +21,7 @@ namespace kf {
 /// A tool that may be called.
 struct ToolSchema {
   std::string name;
-  std::string parameters; ///< a JSON schema, as text; empty: any object
+  std::string parameters; ///< a JSON schema, as text; empty: there are none
 };
 
 /// What an answer is held to that calls one of `tools`, at least one, once, in

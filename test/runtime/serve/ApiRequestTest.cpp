@@ -167,6 +167,11 @@ TEST(ApiRequest, ForcedTools) {
   EXPECT_EQ(hermes.documents,
             std::vector<std::string>{"/anyOf/1/properties/arguments/allOf/0"});
   EXPECT_NE(hermes.text.find(all[1].parameters), std::string::npos);
+  // A function without parameters takes none.
+  const OutputFormat bare = *formatOfCall({all[0]}, "<tool_call>");
+  EXPECT_NE(bare.text.find(R"("additionalProperties":false}},"required")"),
+            std::string::npos)
+      << bare.text;
   EXPECT_EQ(formatOfCall(one, "[TOOL_CALLS]")->before, "[");
   EXPECT_EQ(formatOfCall(one, R"({"name": f, "parameters": a})")->documents,
             std::vector<std::string>{"/anyOf/0/properties/parameters/allOf/0"});
