@@ -1,16 +1,24 @@
-"""Talks to `kf-run serve` with the client library of OpenAI, from PyPI."""
+"""check_openai_client.py OPTION...: talks to `kf-run serve`, with the options, by
+the client library of OpenAI, from PyPI."""
 
 import json
 import re
 import subprocess
 import sys
+from typing import Literal
 
 import openai
+import pydantic
+
+from calls_template import CALLS_TEMPLATE
 
 SECONDS = 240
+with open("calls.jinja", "w") as file:
+    file.write(CALLS_TEMPLATE)
 process = subprocess.Popen(
-    ["kf-run", "serve", "--port", "0", "--parallel", "2", "--queue", "4", "-c", "200",
-     "--api-key", "secret", "--alias", "stories"],
+    ["kf-run", "serve", "--port", "0", "--parallel", "2", "--queue", "4", "-c", "500",
+     "--api-key", "secret", "--alias", "stories", "--template", "calls.jinja",
+     *sys.argv[1:]],
     stdout=subprocess.PIPE, text=True)
 try:
     url = re.fullmatch(r"listening on (\S+)\n", process.stdout.readline())[1]
@@ -123,6 +131,44 @@ try:
         model="gpt-4", messages=say))
     error(openai.AuthenticationError, lambda: client.with_options(
         api_key="wrong").models.list())
+
+    # What the library makes of a class, and gives back as one.
+    class Tale(pydantic.BaseModel):
+        good: bool
+        who: Literal["Lily", "Tom"]
+
+    tale = client.chat.completions.parse(
+        model="stories", messages=say, max_tokens=250, response_format=Tale)
+    assert isinstance(tale.choices[0].message.parsed, Tale)
+
+    # Calls of tools: one that has to be, whole and in pieces, and one that may be.
+    tools = [{"type": "function", "function": {"name": "go", "parameters": {
+        "type": "object", "properties": {"to": {"enum": ["home", "away"]}},
+        "required": ["to"], "additionalProperties": False}}},
+        {"type": "function", "function": {"name": "stay"}}]
+    ask = {"model": "stories", "messages": say, "tools": tools, "temperature": 0,
+           "max_tokens": 250, "parallel_tool_calls": False}
+    for choice, names in (("required", {"go", "stay"}),
+                          ({"type": "function", "function": {"name": "go"}}, {"go"})):
+        called = client.chat.completions.create(**ask, tool_choice=choice).choices[0]
+        assert called.finish_reason == "tool_calls", called
+        call, = called.message.tool_calls
+        assert call.id and call.type == "function" and call.function.name in names
+        assert isinstance(json.loads(call.function.arguments), dict)
+        with client.chat.completions.stream(**ask, tool_choice=choice) as stream:
+            for event in stream:
+                pass
+            last = stream.get_final_completion().choices[0]
+        streamed, = last.message.tool_calls
+        assert last.finish_reason == "tool_calls" and streamed.id
+        assert streamed.function.name == call.function.name
+        assert json.loads(streamed.function.arguments) == json.loads(call.function.arguments)
+    told = say + [called.message.model_dump(exclude_none=True),
+                  {"role": "tool", "tool_call_id": call.id, "content": "there"},
+                  {"role": "developer", "content": "Say where."}]
+    after = client.chat.completions.create(**{**ask, "messages": told}, tool_choice="auto")
+    assert after.choices[0].message.content and not after.choices[0].message.tool_calls
+
     # As many as the queue takes, and one more.
     with client.completions.create(
             model="stories", prompt="Once", n=6, max_tokens=150, stream=True,

@@ -22,6 +22,7 @@ import threading
 import time
 
 from adapter_files import write_adapter
+from calls_template import CALLS_TEMPLATE, TEMPLATE
 
 HEADERS = {"Content-Type": "application/json"}
 OPTIONS = sys.argv[2:]
@@ -219,13 +220,6 @@ def endpoints():
             assert s.error("/v1/completions", 415, {}, {"Content-Type": kind})[
                 "code"] == "unsupported_media_type"
         s.error("/v1/completions", 415, {}, {"Content-Encoding": "gzip"})
-
-
-TEMPLATE = """{%- for tool in tools or [] %}{{ tool | tojson }}
-{% endfor %}{% for m in messages %}{{ m.role }}:{{ m.content }}
-{%- for call in m.tool_calls or [] %}{{ call.function.arguments | tojson }}{% endfor %}
-{% endfor %}{{ reasoning_effort }}{{ '<think>' if enable_thinking else '</think>' }}
-"""
 
 
 def templates():
@@ -635,7 +629,7 @@ def formats():
             assert s.metric("vllm:generation_tokens_total") > begun
     # Calls, in the form that the template wants.
     with open("calls.jinja", "w") as file:
-        file.write(TEMPLATE + "{# <tool_call> #}")
+        file.write(CALLS_TEMPLATE)
     parameters = {"type": "object", "properties": {"to": {"$ref": "#/$defs/place"}},
                   "required": ["to"], "additionalProperties": False,
                   "$defs": {"place": {"enum": ["home", "away"]}}}
