@@ -65,6 +65,7 @@ for name in (
     "UBSAN_OPTIONS",
     "VK_ICD_FILENAMES",
     "KF_RANK_DEATHS",
+    "KF_ENDURANCE",
 ):
     if name in os.environ:
         config.environment[name] = os.environ[name]

@@ -105,9 +105,9 @@ COUNT = "document.querySelectorAll('.message.%s').length"
 LAST = "[...document.querySelectorAll('.message.assistant .content')].at(-1)?.textContent ?? ''"
 IDLE = "document.getElementById('send').textContent === 'Send'"
 
-server, url = serve("--temp", "0", "-t", "1")
-browser = Browser(sys.argv[1], os.path.abspath("profile"))
+browser, server = Browser(sys.argv[1], os.path.abspath("profile")), None
 try:
+    server, url = serve("--temp", "0", "-t", "1")
     browser.open(url + "/")
     browser.wait("document.title === 'kf-stories'")
     # Typing, and reading the answer as it comes.
@@ -193,5 +193,6 @@ try:
 finally:
     browser.process.kill()
     browser.process.wait()
-    server.kill()
-    server.wait()
+    if server:
+        server.kill()
+        server.wait()
