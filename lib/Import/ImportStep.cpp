@@ -102,7 +102,7 @@ private:
   Value buildBody(ValueRange arguments) {
     sequences = arguments[::kf::kStepSequences];
     pageTables = {arguments[::kf::kStepPageTable]};
-    for (int64_t i = 1; i <= ::kf::cacheWindowsOf(config).tables; ++i)
+    for (int64_t i = 1; i <= ::kf::cacheWindowsOf(config).moreTables(); ++i)
       pageTables.push_back(arguments[::kf::numberOfWindow(i, config)]);
     if (config.hasStates())
       states = arguments[::kf::kStepStates];

@@ -16,7 +16,10 @@
 // here, and one of each group of the others. The latter, its windows' pages,
 // are a sequence's as long as its next row may see them. Then they are kept, as
 // pages of ended sequences are, for others whose tokens begin alike and end
-// near there, until somebody needs the room.
+// near there, until somebody needs the room. Where no layer attends to all,
+// what stands for positions has a number as a page has, and nothing in the
+// cache: it is there as long as a sequence has it, or what windows see of it or
+// behind it is in the cache.
 //
 //   PagedSequence sequence(pool);
 //   sequence.reusePrefix(prompt)      what other sequences have computed
@@ -76,7 +79,8 @@ public:
   static constexpr int64_t kMostPages = std::numeric_limits<int32_t>::max() - 1;
 
   /// A pool of 1 to kMostPages - kinds pages. All that it will ever need itself
-  /// is allocated here, about 300 bytes for each page.
+  /// is allocated here, about 300 bytes for each page; but for as much for each
+  /// 64 positions of texts where all layers have windows.
   /// With `slots` for states, each sequence needs one (PagedSequence).
   /// Sequences are of `kinds` kinds, and share nothing with those of another.
   /// With `windows`, there are no slots.
@@ -102,6 +106,14 @@ public:
   /// Slots for states, those in use included; 0: sequences have none.
   int64_t slots() const { return static_cast<int64_t>(allSlots.size()); }
   const CacheWindows &windows() const { return ofWindows; }
+  /// Whether `page`, which a sequence has, is one of the cache's.
+  bool isInCache(int32_t page) const { return page < count; }
+  /// What stands for positions and is not in the cache, of texts that live or
+  /// can be found.
+  int64_t standIns() const {
+    return std::ssize(pages) - count - kinds -
+           static_cast<int64_t>(freeOutside);
+  }
   /// Living sequences that have `page`.
   int64_t users(int32_t page) const { return pages[page].users; }
 
@@ -130,7 +142,8 @@ private:
     int32_t child = kNone;               ///< the first of those that follow
     int32_t sibling = kNone;             ///< the next one with this parent
     int32_t previousSibling = kNone;
-    /// Cached: the next one to be used again or evicted. Free: the next one.
+    /// Cached: the next one to be used again or evicted. Free: the next one of
+    /// those in the cache, or of the others.
     int32_t newer = kNone;
     int32_t older = kNone; ///< cached
     /// Its windows' pages, or all but the first of these behind it: the next.
@@ -157,16 +170,22 @@ private:
            const CacheWindows &windows);
 
   int32_t rootOf(int32_t kind) const { return count + kind; }
-  bool isRoot(int32_t page) const { return page >= count; }
+  bool isRoot(int32_t page) const {
+    return page >= count && page < count + kinds;
+  }
   /// The longest run of the beginning of `ids` that listed pages behind `root`
   /// hold.
   Match find(int32_t root, std::span<const int32_t> ids);
-  /// An empty page for a sequence; available() is not 0.
+  /// An empty page of the cache for a sequence; available() is not 0.
   int32_t take();
+  /// One that stands for positions; if it is not in the cache, `room` is there.
+  int32_t takeForPositions();
+  /// Has room for `wanted` pages that are not in the cache; throws.
+  void makeRoom(size_t wanted);
   void share(int32_t page);
   void release(int32_t page);
-  /// Pages that kCachePage positions have, those of windows included.
-  int64_t pagesOfEach() const { return 1 + ofWindows.tables; }
+  /// Pages of the cache that kCachePage positions have.
+  int64_t pagesOfEach() const { return ofWindows.groups(); }
   bool hasWindows(int32_t page) const { return pages[page].window != kNone; }
   /// Gives `page` windows' pages; as many are available().
   void takeWindows(int32_t page);
@@ -186,14 +205,22 @@ private:
   /// unlist() of all that follows `page`.
   void unlistFollowing(int32_t page);
   void removeFromTree(int32_t page);
+  /// Frees `page`, and those before it, if they are not in the cache and nobody
+  /// has, and nobody finds, anything by them.
+  void dropUnused(int32_t page);
   void removeFromCached(int32_t page, int64_t size);
   void makeFree(int32_t page);
 
-  std::vector<Page> pages; ///< and the roots of the trees behind them
-  int32_t count;           ///< of pages
+  /// Those of the cache; the roots of the trees; those that are not in the
+  /// cache, of which there are as many as have been needed at once.
+  std::vector<Page> pages;
+  int32_t count; ///< of those in the cache
+  int32_t kinds; ///< and of roots
   int64_t usedCount = 0;
   int64_t cachedCount = 0;
-  int32_t firstFree = kNone;
+  int32_t firstFree = kNone;    ///< in the cache
+  int32_t firstOutside = kNone; ///< free, and not in the cache
+  size_t freeOutside = 0;
   /// Cached pages, in the order in which they are evicted, and among them the
   /// first one of windows' pages, for all of these: up to `lastPassed` those
   /// that living sequences gave back, then the others. Both are in the order in
@@ -225,12 +252,17 @@ public:
   int64_t length() const { return static_cast<int64_t>(tokens.size()); }
   /// [length()]
   std::span<const int32_t> ids() const { return tokens; }
-  /// The row of a step's page table: page i of the sequence, for all that is
-  /// committed or reserved.
-  std::span<const int32_t> pages() const { return held; }
-  /// The rows of the page tables of windows, as long as pages(). Where its next
-  /// row, and those behind it, see nothing, they are any pages.
-  std::span<const std::vector<int32_t>> windowPages() const { return windows; }
+  /// The row of a step's first page table: page i of the sequence, for all that
+  /// is committed or reserved. Where its next row, and those behind it, see
+  /// nothing, because all layers have windows, they are any pages.
+  std::span<const int32_t> pages() const {
+    return pool->windows().areAll ? windows.front() : held;
+  }
+  /// The rows of a step's other page tables, those of windows, as long as
+  /// pages(). They are any pages as well where nothing is seen.
+  std::span<const std::vector<int32_t>> windowPages() const {
+    return std::span(windows).subspan(pool->windows().areAll);
+  }
 
   /// Takes over what others of its kind, living and ended, have computed of the
   /// beginning of `ids`: as much as there is, but not the last one of `ids`,
@@ -265,7 +297,8 @@ public:
   /// meanwhile. `lost` is by how many users a page is to have fewer by then.
   using LostUsers = std::function<int64_t(int32_t page)>;
   int64_t pagesToRead(int64_t count, const LostUsers &lost = {}) const;
-  /// Calls `visit` with each page that it has, those of windows included.
+  /// Calls `visit` with each page that it has, those of windows included, and
+  /// those that are not in the cache.
   void forEachPage(const std::function<void(int32_t page)> &visit) const;
 
   /// Makes the positions from length() to length() + count - 1 writable, for
@@ -328,8 +361,8 @@ private:
   PagePool *pool;
   int32_t ownKind = 0;
   std::vector<int32_t> tokens;
-  std::vector<int32_t> held;
-  std::vector<std::vector<int32_t>> windows; ///< windowPages()
+  std::vector<int32_t> held;                 ///< those that stand for positions
+  std::vector<std::vector<int32_t>> windows; ///< [tables], as long as `held`
   size_t seen = 0;      ///< the first of `held` whose windows' pages it has
   int64_t reserved = 0; ///< positions that commit() may be told of
   size_t found = 0;     ///< the first pages, which others have computed

@@ -85,9 +85,15 @@ Status RankFollower::obey(const LoadProgram &command) {
 }
 
 Status RankFollower::obey(const OpenCache &command) {
+  const ModelConfig &config = model.config();
+  // Where all layers have windows, texts have more positions than pages.
+  const int64_t pages =
+      std::clamp<int64_t>(command.pages, 0, PagePool::kMostPages);
+  const int64_t most = std::max(
+      pages * kCachePage, positionsOf(config, pages, config.maxPositions));
   if (command.pages < 1 || command.pages > PagePool::kMostPages ||
-      command.mostRows < 1 || command.mostRows > mostStepRows(model.config()) ||
-      command.positions < 0 || command.positions > command.pages * kCachePage)
+      command.mostRows < 1 || command.mostRows > mostStepRows(config) ||
+      command.positions < 0 || command.positions > most)
     return wrong("a cache of " + std::to_string(command.pages) + " pages for " +
                  std::to_string(command.positions) +
                  " positions and steps of " + std::to_string(command.mostRows) +

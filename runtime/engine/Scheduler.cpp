@@ -206,8 +206,9 @@ bool Scheduler::isEnough(const ScheduledReading &reading,
                          int64_t free) const {
   std::unordered_map<int32_t, int64_t> losers; // that have a page
   for (const ScheduledReading *other : later)
-    other->pages.forEachPage(
-        [&](int32_t page) { free += ++losers[page] == pool.users(page); });
+    other->pages.forEachPage([&](int32_t page) {
+      free += ++losers[page] == pool.users(page) && pool.isInCache(page);
+    });
   // What it shares with them alone is its own then.
   return reading.pages.pagesToRead(
              static_cast<int64_t>(reading.rest()), [&](int32_t page) {

@@ -45,7 +45,7 @@ public:
       : model(model), cache(cache), mostRows(mostRows), mostChosen(mostChosen),
         programs(model, cache, mostRows),
         windowTables(
-            static_cast<size_t>(cacheWindowsOf(model.config()).tables)) {}
+            static_cast<size_t>(cacheWindowsOf(model.config()).moreTables())) {}
   StepExecutor(const StepExecutor &) = delete;
   StepExecutor &operator=(const StepExecutor &) = delete;
 

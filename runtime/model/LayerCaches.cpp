@@ -38,10 +38,13 @@ struct KeyLayers {
   }
 
   int64_t others() const { return own - windowed; }
-  /// Layers of a group.
+  /// Layers of a group. Groups of windows are many for the sake of those that
+  /// attend to all, whose pages are as large.
   int64_t ofGroup() const {
-    return std::max(others(),
-                    (windowed + kMostWindowTables - 1) / kMostWindowTables);
+    return others() == 0
+               ? own
+               : std::max(others(), (windowed + kMostWindowTables - 1) /
+                                        kMostWindowTables);
   }
 
   std::vector<bool> isWindowed; ///< its keys are seen in windows alone
@@ -81,12 +84,13 @@ CacheWindows kf::cacheWindowsOf(const ModelConfig &config) {
   const KeyLayers layers(config);
   if (layers.own == 0)
     return {};
-  const CacheWindows windows = {(layers.windowed + layers.ofGroup() - 1) /
-                                    layers.ofGroup(),
-                                layers.widest};
+  const CacheWindows windows = {
+      .tables = (layers.windowed + layers.ofGroup() - 1) / layers.ofGroup(),
+      .positions = layers.widest,
+      .areAll = layers.others() == 0};
   // What no sequence is longer than is never given back.
   const bool areWorthIt =
-      layers.others() > 0 && layers.windowed >= layers.others() &&
+      layers.windowed >= layers.others() &&
       windows.positions < config.maxPositions &&
       windows.pagesKept() < cachePagesOf(config.maxPositions);
   return areWorthIt ? windows : CacheWindows();
@@ -139,7 +143,7 @@ LayerCaches::LayerCaches(const ModelConfig &config, DataType type) {
     places.push_back(
         {static_cast<size_t>(found - caches.begin()), found->layers++});
   }
-  if (cacheWindowsOf(config).tables > 0)
+  if (cacheWindowsOf(config).moreTables() > 0)
     placeInGroups(config);
 }
 
@@ -158,7 +162,7 @@ int64_t kf::cachedStates(const ModelConfig &config, int64_t pages) {
 
 /// Pages of keys and values that a sequence of `pages` pages of positions has.
 static int64_t pagesOfKeys(const CacheWindows &windows, int64_t pages) {
-  return pages +
+  return (windows.areAll ? 0 : pages) +
          windows.tables * std::min(pages, windows.pagesKept() + kStepPages);
 }
 
@@ -182,7 +186,8 @@ int64_t kf::pagesOfSequences(const ModelConfig &config, int64_t positions,
 
 int64_t kf::positionsWithin(const ModelConfig &config, int64_t pages) {
   const CacheWindows windows = cacheWindowsOf(config);
-  int64_t least = 0, most = pages;
+  int64_t least = 0,
+          most = windows.areAll ? cachePagesOf(config.maxPositions) : pages;
   while (least < most) {
     const int64_t middle = least + (most - least + 1) / 2;
     if (pagesOfKeys(windows, middle) <= pages)

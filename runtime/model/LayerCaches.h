@@ -14,7 +14,8 @@
 // positions, or more of them, the layers are in groups of as many each: one of
 // those that attend to all, and some of those with a window. A page holds the
 // positions of one group, and each group has a page table, so that pages of
-// windows are given back when no row can see them
+// windows are given back when no row can see them. Where all layers have
+// windows they are one such group, whose page table is that of all layers
 // (docs/decisions/windowed-pages.md).
 //
 //===----------------------------------------------------------------------===//
@@ -49,7 +50,8 @@ int64_t pagesOfSequence(const ModelConfig &config, int64_t positions);
 /// room, and a step's as well that reads `rows` rows of their prompts.
 int64_t pagesOfSequences(const ModelConfig &config, int64_t positions,
                          int64_t sequences, int64_t rows);
-/// The most positions of a sequence that `pages` pages have room for.
+/// The most positions of a sequence that `pages` pages have room for; where all
+/// layers have windows, those of the whole context at most.
 int64_t positionsWithin(const ModelConfig &config, int64_t pages);
 /// Pages with which `config` has room for all sequences, of up to `context`
 /// positions each, that `pages` pages of `other` have room for.
@@ -66,11 +68,19 @@ inline constexpr int64_t kMostWindowTables = 8;
 
 /// Layers that attend to a window, in groups with pages of their own.
 struct CacheWindows {
-  /// Groups, each with a page table behind that of the layers that attend to
-  /// all positions; 0: all layers have the same pages.
+  /// Groups, each with a page table; 0: all layers have the same pages, and
+  /// keep all positions.
   int64_t tables = 0;
   /// Positions that a row of them sees at most, its own included.
   int64_t positions = 0;
+  /// No layer attends to all positions. Else those that do are a group before
+  /// these.
+  bool areAll = false;
+
+  /// Pages of all groups of layers, for each of a sequence's pages.
+  int64_t groups() const { return areAll ? tables : tables + 1; }
+  /// Page tables of a step behind the first one.
+  int64_t moreTables() const { return groups() - 1; }
 
   /// Pages of a group that a sequence has at most, whatever its length, beside
   /// those that one step writes: rows see `positions` positions, and a page
@@ -98,8 +108,8 @@ public:
   struct Place {
     size_t cache = 0;  ///< among specs()
     int64_t layer = 0; ///< of that cache
-    /// Whose pages it has: 0 for those of the page table of all layers, else
-    /// the number of a window's, from 1 on.
+    /// Whose pages it has: 0 for those of a step's first page table, else the
+    /// number of a window's, from 1 on.
     int64_t table = 0;
   };
   /// Where `layer` finds its states, or its keys and values: where another one

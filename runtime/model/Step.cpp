@@ -238,7 +238,7 @@ StepSignature kf::stepSignature(const StepShape &shape,
   case StepPart::Body:
     signature.inputs.resize(
         signature.inputs.size() +
-            static_cast<size_t>(cacheWindowsOf(model).tables),
+            static_cast<size_t>(cacheWindowsOf(model).moreTables()),
         specOf(kStepPageTable));
     if (model.stage.isLast())
       signature.outputs = {specOf(kStepHidden)};

@@ -309,7 +309,7 @@ Result<int64_t> Session::pagesFor(uint64_t bytes, int64_t most) const {
   const int64_t pages = pagesWithin(
       ofRank, most, [this](int64_t count) { return meanCacheBytes(count); });
   // One of each group of layers.
-  const int64_t least = 1 + cacheWindowsOf(part().config).tables;
+  const int64_t least = cacheWindowsOf(part().config).groups();
   if (pages >= least)
     return pages;
   return Status::error(

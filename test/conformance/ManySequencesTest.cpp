@@ -98,6 +98,11 @@ protected:
 
   void continueInFewPages(const std::string &model, int64_t pages,
                           uint32_t vocabulary, size_t longer);
+  /// `name` is a model all of whose windows are made 100 positions wide, whose
+  /// caches have `windows` then, and which keeps `used` pages of 250 positions.
+  void readInPagesOfWindows(const std::string &name,
+                            const CacheWindows &windows, uint32_t vocabulary,
+                            int64_t used);
 };
 
 TEST_P(ManySequences, NaNStaysInItsSequence) {
@@ -196,24 +201,32 @@ TEST_P(ManySequences, FewPagesOfWindows) {
   continueInFewPages("gemma3", 18, 80, 20);
 }
 
+/// All layers see 8, so that a text keeps three pages, whatever its length.
+TEST_P(ManySequences, FewPagesWhereAllLayersHaveWindows) {
+  continueInFewPages("mistral-window", 6, 307, 20);
+}
+
 /// Logits behind 250 tokens, read in steps of several sizes, where layers with
 /// windows give pages back, and where they share those of all layers, as a
 /// model does that has no more positions than its windows' pages. Page tables
 /// of 4 and 5 pages are read in as many parts by all devices.
-TEST_P(ManySequences, WindowsSeeTheSameInPagesOfTheirOwn) {
-  auto config = loadModelConfig(goldenFolder + "gemma3");
+void ManySequences::readInPagesOfWindows(const std::string &name,
+                                         const CacheWindows &windows,
+                                         uint32_t vocabulary, int64_t used) {
+  auto config = loadModelConfig(goldenFolder + name);
   ASSERT_TRUE(config.ok()) << config.message();
   for (LayerConfig &layer : config->layerConfigs)
     if (layer.window > 0)
       layer.window = 100;
-  const std::vector<int32_t> ids = someIds(250, 3, 80);
+  const std::vector<int32_t> ids = someIds(250, 3, vocabulary);
   std::vector<std::vector<float>> logits[2];
   for (const bool isShared : {false, true}) {
     config->maxPositions = isShared ? 256 : 320;
     const auto model = ModelUnderTest::openRandom(
         *config, DataType::F32, GetParam().device, {}, nullptr);
     ASSERT_TRUE(model);
-    EXPECT_EQ(cacheWindowsOf(model->config()).tables, isShared ? 0 : 3);
+    EXPECT_EQ(cacheWindowsOf(model->config()),
+              isShared ? CacheWindows() : windows);
     const auto sequence = model->sequence();
     for (size_t at = 0, count = 170; at < ids.size(); at += count, count = 1)
       ASSERT_TRUE(readLogits(*sequence, std::span(ids).subspan(at, count),
@@ -223,10 +236,19 @@ TEST_P(ManySequences, WindowsSeeTheSameInPagesOfTheirOwn) {
                                return Status();
                              })
                       .ok());
-    EXPECT_EQ(model->engine().pages().used(), isShared ? 4 : 4 + 3 * 3);
+    EXPECT_EQ(model->engine().pages().used(), isShared ? 4 : used);
   }
   ASSERT_EQ(logits[0].size(), ids.size());
   EXPECT_EQ(logits[0], logits[1]);
+}
+
+TEST_P(ManySequences, WindowsSeeTheSameInPagesOfTheirOwn) {
+  readInPagesOfWindows("gemma3", {.tables = 3, .positions = 100}, 80,
+                       4 + 3 * 3);
+}
+TEST_P(ManySequences, WindowsOfAllLayersSeeTheSameInPagesOfTheirOwn) {
+  readInPagesOfWindows("mistral-window",
+                       {.tables = 1, .positions = 100, .areAll = true}, 307, 3);
 }
 
 /// Two of the texts have slots for their states at a time.

@@ -263,8 +263,9 @@ std::string ranksText(const RankFacts &facts) {
                  : "\neach of " + std::to_string(facts.ranks) + " ranks";
   TextTable sizes(/*right=*/false);
   addSizes(sizes, facts.config);
-  sizes.add({"cache", bytesText(facts.tokenF16) + " a token in f16, " +
-                          bytesText(facts.tokenF32) + " in f32"});
+  if (facts.tokenF16 > 0)
+    sizes.add({"cache", bytesText(facts.tokenF16) + " a token in f16, " +
+                            bytesText(facts.tokenF32) + " in f32"});
   if (facts.windowsF16 > 0)
     sizes.add({"windows", bytesText(facts.windowsF16) +
                               " a long text in f16, " +

@@ -250,17 +250,19 @@ static Result<RankFacts> factsOf(ModelShard shard, int64_t ranks) {
     facts.weights += view.bytes;
   }
   const int64_t context = shard.config.maxPositions;
-  const bool hasWindows = cacheWindowsOf(shard.config).tables > 0;
+  const CacheWindows groups = cacheWindowsOf(shard.config);
+  // Pages that each 64 positions of a long text add.
+  const int64_t added = groups.areAll ? 0 : 1;
   auto addCache = [&](DataType type, uint64_t &token,
                       uint64_t &windows) -> Status {
     const LayerCaches caches(shard.config, type);
     KF_ASSIGN_OR_RETURN(const int64_t page, caches.bytes(1));
-    token = static_cast<uint64_t>(page / kCachePage);
-    if (!hasWindows)
+    token = static_cast<uint64_t>(added * page / kCachePage);
+    if (groups.tables == 0)
       return Status();
     KF_ASSIGN_OR_RETURN(const int64_t pages,
                         caches.bytes(pagesOfSequence(shard.config, context) -
-                                     cachePagesOf(context)));
+                                     added * cachePagesOf(context)));
     windows = static_cast<uint64_t>(pages);
     return Status();
   };

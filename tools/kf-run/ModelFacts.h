@@ -75,7 +75,7 @@ struct RankFacts {
   ModelConfig config;          ///< with its sizes
   uint64_t weights = 0;        ///< bytes
   /// Bytes of a token in a cache of f16 and of f32: those by which each
-  /// lengthens a long text's.
+  /// lengthens a long text's; 0: all layers have windows.
   uint64_t tokenF16 = 0, tokenF32 = 0;
   /// Those of layers with windows beside them, which do not grow with it.
   uint64_t windowsF16 = 0, windowsF32 = 0;

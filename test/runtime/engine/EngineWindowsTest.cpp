@@ -17,6 +17,8 @@
 
 #include <gtest/gtest.h>
 
+#include <span>
+#include <string>
 #include <utility>
 
 using namespace kf;
@@ -24,11 +26,18 @@ using namespace kf::test;
 
 namespace {
 
-/// Two groups of layers of the fake see 100 positions.
+/// Two groups of layers of the fake see 100 positions, and one sees all; or
+/// one, of all layers, sees 100.
 struct WindowedFixture : Fixture {
-  explicit WindowedFixture(EngineOptions options = {})
+  explicit WindowedFixture(EngineOptions options, bool areAll)
       : Fixture(std::move(options), /*shared=*/true, {}, nullptr,
-                windowedConfig()) {}
+                configOf(areAll)) {
+    device.behavior.forgets = areAll;
+  }
+
+  static ModelConfig configOf(bool areAll) {
+    return areAll ? allWindowedConfig() : windowedConfig();
+  }
 
   /// Rows of all steps since this was last called.
   int64_t newRows() {
@@ -56,34 +65,54 @@ std::vector<int32_t> chosen(std::vector<int32_t> text, int64_t count,
   return text;
 }
 
-TEST(EngineWindows, LongPromptsKeepFewOfTheirPages) {
-  WindowedFixture fixture({.rowsPerStep = 100});
+/// By whether all layers have windows.
+class EngineWindows : public testing::TestWithParam<bool> {
+protected:
+  bool areAll() const { return GetParam(); }
+  ModelConfig config() const { return WindowedFixture::configOf(areAll()); }
+};
+
+std::string nameOfWindows(const testing::TestParamInfo<bool> &info) {
+  return info.param ? "InAllLayers" : "InSomeLayers";
+}
+INSTANTIATE_TEST_SUITE_P(, EngineWindows, testing::Bool(), nameOfWindows);
+
+TEST_P(EngineWindows, LongPromptsKeepFewOfTheirPages) {
+  WindowedFixture fixture({.rowsPerStep = 100}, areAll());
   const auto sequence = fixture.sequence();
   ASSERT_TRUE(succeeds(expectLogits(*sequence, tokens(1000))));
   for (int32_t i = 0; i < 150; ++i)
     ASSERT_TRUE(succeeds(expectLogits(*sequence, tokens(1, i))));
   EXPECT_EQ(fixture.newRows(), 1150);
-  EXPECT_LE(fixture.engine->pages().used(), 18 + 2 * 4);
+  EXPECT_LE(fixture.engine->pages().used(), areAll() ? 4 : 18 + 2 * 4);
   // What a whole text takes, and not three times its pages.
+  EXPECT_EQ(fixture.engine->pages().total(), pagesOfSequence(config(), 1200));
   EXPECT_EQ(fixture.engine->pages().total(),
-            pagesOfSequence(windowedConfig(), 1200));
-  EXPECT_EQ(fixture.engine->pages().total(), 19 + 2 * (4 + 4));
+            areAll() ? 4 + 4 : 19 + 2 * (4 + 4));
   EXPECT_EQ(fixture.engine->textLimit(), 1200);
 }
 
-TEST(EngineWindows, APoolHasRoomForAsLongATextAsItSays) {
-  WindowedFixture fixture({.rowsPerStep = 512, .pages = 19 + 2 * 8 - 5});
-  const int64_t most = fixture.engine->textLimit();
-  EXPECT_EQ(most, 14 * kCachePage);
-  const auto sequence = fixture.sequence();
-  ASSERT_TRUE(
-      succeeds(expectLogits(*sequence, tokens(static_cast<size_t>(most)))));
-  EXPECT_TRUE(failsWith(readAll(*sequence, tokens(1)),
-                        "the KV cache is too small: it has room for 896"));
+TEST_P(EngineWindows, APoolHasRoomForAsLongATextAsItSays) {
+  // Pages of all of a text's positions, or of what windows see of any text.
+  const std::pair<int64_t, int64_t> some[] = {
+      {19 + 2 * 8 - 5, 14 * 64}, {7, 7 * 64}, {8, 1200}};
+  for (const auto [pages, most] :
+       std::span(some).subspan(areAll(), areAll() ? 2 : 1)) {
+    WindowedFixture fixture({.rowsPerStep = 512, .pages = pages}, areAll());
+    EXPECT_EQ(fixture.engine->textLimit(), most);
+    const auto sequence = fixture.sequence();
+    ASSERT_TRUE(
+        succeeds(expectLogits(*sequence, tokens(static_cast<size_t>(most)))));
+    EXPECT_TRUE(failsWith(readAll(*sequence, tokens(1)),
+                          most == 1200
+                              ? "context is full: 1200 of 1200"
+                              : "the KV cache is too small: it has room for " +
+                                    std::to_string(most)));
+  }
 }
 
-TEST(EngineWindows, WhatIsReadIsTakenOver) {
-  WindowedFixture fixture({.parallel = 2, .rowsPerStep = 64});
+TEST_P(EngineWindows, WhatIsReadIsTakenOver) {
+  WindowedFixture fixture({.parallel = 2, .rowsPerStep = 64}, areAll());
   const auto first = fixture.sequence(), second = fixture.sequence();
   ASSERT_TRUE(succeeds(expectLogits(*first, tokens(700))));
   fixture.newRows();
@@ -99,8 +128,8 @@ TEST(EngineWindows, WhatIsReadIsTakenOver) {
 
 /// By as much as a page nothing is read again, and further back as well unless
 /// others have the pages.
-TEST(EngineWindows, ATextGoesBack) {
-  WindowedFixture fixture({.parallel = 2, .rowsPerStep = 64});
+TEST_P(EngineWindows, ATextGoesBack) {
+  WindowedFixture fixture({.parallel = 2, .rowsPerStep = 64}, areAll());
   const auto sequence = fixture.sequence();
   ASSERT_TRUE(succeeds(expectLogits(*sequence, tokens(700))));
   fixture.newRows();
@@ -119,8 +148,8 @@ TEST(EngineWindows, ATextGoesBack) {
   EXPECT_GT(fixture.newRows(), 5);
 }
 
-TEST(EngineWindows, AForkSharesWhatWindowsSee) {
-  WindowedFixture fixture({.parallel = 2});
+TEST_P(EngineWindows, AForkSharesWhatWindowsSee) {
+  WindowedFixture fixture({.parallel = 2}, areAll());
   const auto sequence = fixture.sequence();
   ASSERT_TRUE(succeeds(expectLogits(*sequence, tokens(500))));
   const auto fork = sequence->fork().take();
@@ -131,8 +160,8 @@ TEST(EngineWindows, AForkSharesWhatWindowsSee) {
 }
 
 /// A step that fails in the middle of a prompt takes all of it back.
-TEST(EngineWindows, AStepThatFailsIsTakenBack) {
-  WindowedFixture fixture({.parallel = 2, .rowsPerStep = 64});
+TEST_P(EngineWindows, AStepThatFailsIsTakenBack) {
+  WindowedFixture fixture({.parallel = 2, .rowsPerStep = 64}, areAll());
   const auto sequence = fixture.sequence();
   ASSERT_TRUE(succeeds(expectLogits(*sequence, tokens(130))));
   int left = 7;
@@ -149,14 +178,15 @@ TEST(EngineWindows, AStepThatFailsIsTakenBack) {
 
 /// Texts that need more pages than there are wait, lose theirs and go on, with
 /// steps ahead and drafts that are taken back.
-TEST(EngineWindows, ManyTextsInFewPagesAreWhatTheyAreAlone) {
+TEST_P(EngineWindows, ManyTextsInFewPagesAreWhatTheyAreAlone) {
   for (const bool drafts : {false, true}) {
     EngineOptions options = {.parallel = 6, .rowsPerStep = 64};
-    options.pages = pagesOfSequence(windowedConfig(), 1200) + 4;
+    // Where all layers have windows, one less than three texts keep at most.
+    options.pages = pagesOfSequence(config(), 1200) + (areAll() ? 3 : 4);
     options.runsAhead = !drafts;
     if (drafts)
       options.ngrams = NgramOptions();
-    WindowedFixture fixture(options);
+    WindowedFixture fixture(options, areAll());
     fixture.device.behavior.errs = 300;
     constexpr size_t count = 6;
     constexpr int64_t length = 260;

@@ -67,6 +67,14 @@ inline ModelConfig windowedConfig(int64_t maxPositions = 1200) {
   return config;
 }
 
+/// The same of one whose layers all see as many positions.
+inline ModelConfig allWindowedConfig(int64_t maxPositions = 1200) {
+  ModelConfig config = fakeConfig(maxPositions);
+  config.layerConfigs.resize(1);
+  config.layerConfigs[0].window = kFakeWindow;
+  return config;
+}
+
 /// What the fake model does; tests change it at any time.
 struct FakeBehavior {
   std::function<void()> onRun;   ///< called by each body's run; may be empty
@@ -74,6 +82,7 @@ struct FakeBehavior {
   uint64_t errs = 0;             ///< of 1024 texts, those with others' logits
   int32_t poison = -1;           ///< a token behind which logits are NaN
   Status failure;                ///< what runs end with
+  bool forgets = false;          ///< rows see kFakeWindow positions alone
   int runs = 0;                  ///< of all bodies
   int64_t rows = 0;              ///< in them
   std::vector<int32_t> ids;      ///< of these rows
@@ -204,6 +213,13 @@ private:
     for (int64_t row = 0; row < rows; ++row) {
       std::vector<int32_t> tokens;
       const int64_t last = ints(kStepPositions)[row];
+      if (behavior.forgets) {
+        KF_RETURN_IF_ERROR(addUp(row, last));
+        floats(table.outputs[0])[row * kHidden] = sumOf(row, last);
+        floats(table.outputs[0])[row * kHidden + 1] =
+            static_cast<float>(last + 1);
+        continue;
+      }
       for (int64_t i = 0; i <= last; ++i)
         tokens.push_back(static_cast<int32_t>(token(row, i)));
       for (size_t window = 1; window <= windows(); ++window)
@@ -213,6 +229,26 @@ private:
             return Status::error("a window sees what is not there");
       std::ranges::copy(fakeHidden(tokens, behavior),
                         floats(table.outputs[0]) + row * kHidden);
+    }
+    return Status();
+  }
+  /// Where the cache keeps what fakeHidden() begins with, of the tokens up to
+  /// `position`.
+  float &sumOf(int64_t row, int64_t position) {
+    return (&token(row, position))[kCachePage];
+  }
+  /// Of one more token, of which the last ones alone may be looked at.
+  Status addUp(int64_t row, int64_t last) {
+    for (int64_t i = std::max<int64_t>(last + 1 - kFakeWindow, 0); i <= last;
+         ++i) {
+      const bool isFirst = i == last + 1 - kFakeWindow;
+      const float sum =
+          (i == 0 || isFirst ? 0 : sumOf(row, i - 1)) +
+          static_cast<float>((i + 1) * static_cast<int64_t>(token(row, i)));
+      if (i == last)
+        sumOf(row, i) = sum;
+      else if (!isFirst && sumOf(row, i) != sum)
+        return Status::error("a window sees what is not there");
     }
     return Status();
   }

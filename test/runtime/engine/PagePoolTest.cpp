@@ -628,9 +628,10 @@ namespace {
 /// page behind them.
 constexpr CacheWindows kWindows = {.tables = 2, .positions = 100};
 
-int64_t pagesHeld(const PagedSequence &sequence) {
+/// In the cache.
+int64_t pagesHeld(const PagePool &pool, const PagedSequence &sequence) {
   int64_t count = 0;
-  sequence.forEachPage([&](int32_t) { ++count; });
+  sequence.forEachPage([&](int32_t page) { count += pool.isInCache(page); });
   return count;
 }
 
@@ -648,7 +649,7 @@ TEST(PagePool, WindowsPagesAreGivenBack) {
   // The next row sees the last two, and a row 64 before it two more.
   EXPECT_EQ(pool->used(), 10 + 2 * 3);
   EXPECT_EQ(pool->cached(), 2 * 7);
-  EXPECT_EQ(pagesHeld(sequence), pool->used());
+  EXPECT_EQ(pagesHeld(*pool, sequence), pool->used());
   EXPECT_TRUE(isSound(*pool, sequence));
   // A step needs all of its pages; many steps need few of windows.
   EXPECT_EQ(sequence.pagesFor(64 * 20), 3 * 20);
@@ -763,6 +764,75 @@ TEST(PagePool, WindowsPagesThatAreForgottenAreFree) {
   EXPECT_EQ(pool->cached(), 0);
   EXPECT_EQ(pool->used(), 12 + 2 * 3);
   EXPECT_TRUE(isSound(*pool, sequence));
+}
+
+/// The same where all layers have windows: nothing else is in the cache.
+constexpr CacheWindows kAllWindows = {
+    .tables = 1, .positions = 100, .areAll = true};
+
+TEST(PagePool, WhereAllHaveWindowsTheyAreAllThereIs) {
+  const auto pool = makePool(20, kAllWindows);
+  PagedSequence sequence(*pool);
+  EXPECT_EQ(sequence.pagesFor(1), 1);
+  append(sequence, range(0, 640));
+  EXPECT_EQ(pool->used(), 3);
+  EXPECT_EQ(pool->cached(), 7);
+  EXPECT_EQ(pagesHeld(*pool, sequence), 3);
+  EXPECT_EQ(sequence.pages().size(), 10u);
+  EXPECT_TRUE(sequence.windowPages().empty());
+  EXPECT_TRUE(isSound(*pool, sequence));
+  EXPECT_EQ(sequence.pagesFor(64 * 20), 20);
+  EXPECT_EQ(sequence.pagesToRead(64 * 20), 2);
+  // Of many more positions than the cache has.
+  for (int32_t page = 10; page < 100; ++page)
+    append(sequence, range(64 * page, 64));
+  EXPECT_EQ(pool->used(), 3);
+  EXPECT_EQ(pool->free(), 0);
+  EXPECT_TRUE(isSound(*pool, sequence));
+  // An end is found, of which a cache has what windows see, and nothing before.
+  {
+    const PagedSequence ended = std::move(sequence);
+  }
+  EXPECT_EQ(findable(*pool, range(0, 6400)), 6400);
+  EXPECT_EQ(findable(*pool, join(range(0, 640), {-2})), 0);
+  PagedSequence other(*pool);
+  ASSERT_EQ(*other.reusePrefix(range(0, 6401)), 6400);
+  EXPECT_EQ(pool->used(), 3);
+  for (const int32_t page : other.pages())
+    EXPECT_TRUE(pool->isInCache(page));
+  append(other, range(6400, 1));
+  EXPECT_TRUE(isSound(*pool, other));
+}
+
+TEST(PagePool, WhereAllHaveWindowsTheirPagesAreCopied) {
+  const auto pool = makePool(20, kAllWindows);
+  PagedSequence sequence = compute(*pool, range(0, 70));
+  PagedSequence fork = sequence.fork().take();
+  EXPECT_EQ(pool->used(), 2);
+  EXPECT_EQ(fork.pagesFor(1), 1);
+  const int32_t before = sequence.pages()[1];
+  const std::vector<PageCopy> copies = append(fork, {7});
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_EQ(copies[0].from, before);
+  EXPECT_EQ(copies[0].to, fork.pages()[1]);
+  EXPECT_EQ(sequence.pages()[1], before);
+  EXPECT_TRUE(isSound(*pool, sequence, fork));
+}
+
+/// What stands for the positions of texts of which nothing is left in the cache
+/// stands for others.
+TEST(PagePool, WhereAllHaveWindowsNothingIsLeftOfWhatIsNotThere) {
+  const auto pool = makePool(8, kAllWindows);
+  int64_t most = 0;
+  for (int32_t text = 0; text < 50; ++text) {
+    PagedSequence sequence(*pool);
+    for (int32_t page = 0; page < 20; ++page)
+      append(sequence, range(10'000 * text + 64 * page, 64));
+    ASSERT_TRUE(isSound(*pool, sequence));
+    // Those of this text, and of two before of which some pages are left.
+    most = std::max(most, pool->standIns());
+  }
+  EXPECT_LE(most, 3 * 20);
 }
 
 //===----------------------------------------------------------------------===//
@@ -1008,15 +1078,16 @@ private:
       sequences.push_back(&member->sequence);
       const auto pages = member->sequence.pages();
       ASSERT_EQ(member->sequence.length(), std::ssize(member->expected));
-      for (size_t i = 0; i < member->expected.size(); ++i)
+      // What the next row sees.
+      const auto seen = static_cast<size_t>(std::max<int64_t>(
+          std::ssize(member->expected) + 1 - windows.positions, 0));
+      for (size_t i = windows.areAll ? seen : 0; i < member->expected.size();
+           ++i)
         ASSERT_EQ(memory[pages[i / kCachePage] * kCachePage + i % kCachePage],
                   member->expected[i])
             << "position " << i << " of " << member->expected.size();
-      // What the next row sees.
-      const int64_t seen = std::ssize(member->expected) + 1 - windows.positions;
       for (const std::vector<int32_t> &row : member->sequence.windowPages())
-        for (size_t i = std::max<int64_t>(seen, 0); i < member->expected.size();
-             ++i)
+        for (size_t i = seen; i < member->expected.size(); ++i)
           ASSERT_EQ(memory[row[i / kCachePage] * kCachePage + i % kCachePage],
                     member->expected[i])
               << "a window's position " << i;
@@ -1088,11 +1159,13 @@ TEST(PagePool, EveryPositionHoldsItsOwnHistory) {
 TEST(PagePool, EveryPositionThatAWindowSeesHoldsItsOwnHistory) {
   for (const CacheWindows &windows :
        {CacheWindows{1, 1}, CacheWindows{1, 64}, CacheWindows{1, 65},
-        CacheWindows{2, 100}, CacheWindows{3, 20}})
+        CacheWindows{2, 100}, CacheWindows{3, 20}, CacheWindows{1, 1, true},
+        CacheWindows{1, 65, true}, CacheWindows{2, 100, true}})
     for (bool sickness : {false, true})
       for (int64_t pages : {1, 5, 12, 30, 60, 120}) {
         SCOPED_TRACE(std::to_string(pages) + " pages, windows of " +
                      std::to_string(windows.positions) +
+                     (windows.areAll ? " in all layers" : "") +
                      (sickness ? ", sickness" : ""));
         RandomPool model(pages, 100 * pages + sickness, sickness, windows);
         model.run(5'000);
@@ -1103,7 +1176,7 @@ TEST(PagePool, EveryPositionThatAWindowSeesHoldsItsOwnHistory) {
           if (windows.positions > 1)
             EXPECT_GT(model.lost, 0);
         }
-        if (pages <= 12)
+        if (pages <= (windows.areAll ? 5 : 12))
           EXPECT_GT(model.full, 1000);
         if (HasFailure())
           return;

@@ -27,9 +27,10 @@ namespace {
 
 /// A rank on a thread of its own.
 struct Follower {
-  explicit Follower(std::unique_ptr<RankChannel> leader)
-      : thread([this, leader = std::move(leader)]() mutable {
-          RankFollower rank(fakeConfig(), device, source, {});
+  explicit Follower(std::unique_ptr<RankChannel> leader,
+                    const ModelConfig &config = fakeConfig())
+      : thread([this, config, leader = std::move(leader)]() mutable {
+          RankFollower rank(config, device, source, {});
           EXPECT_TRUE(
               leader->send(encode(RankAnswer{Status(), "the fake"})).ok());
           end = rank.follow(*leader);
@@ -383,6 +384,24 @@ TEST(RankFollower, WritesNothingOutsideOfBuffersThatAProfileWatches) {
           WriteInput{kBody, input, UINT64_MAX - 3, few.first(4)},
           WriteInput{kBody, input, UINT64_MAX, few}})
       EXPECT_TRUE(failsWith(obeyed(write, {BeginProfile()}), "past the end"));
+  }
+}
+
+/// But no more than their windows' pages have room for.
+TEST(RankFollower, TextsHaveMorePositionsThanPagesWhereAllLayersHaveWindows) {
+  for (const int64_t positions : {19 * kCachePage, 19 * kCachePage + 1}) {
+    auto [leader, there] = createThreadChannel();
+    Follower follower(std::move(there), allWindowedConfig());
+    (void)leader->receive(); // that it is ready
+    std::string message;
+    encode(OpenCache{8, 16, positions}, message);
+    EXPECT_TRUE(leader->send(message).ok());
+    leader.reset();
+    follower.thread.join();
+    if (positions % kCachePage == 0)
+      EXPECT_TRUE(succeeds(follower.end));
+    else
+      EXPECT_TRUE(failsWith(follower.end, "8 pages for 1217 positions"));
   }
 }
 

@@ -742,17 +742,21 @@ TEST(SchedulerSimulation, WithoutSharing) {
 constexpr CacheWindows kWindows = {.tables = 2, .positions = 100};
 constexpr int64_t kMostPages = 11 + 2 * (5 + 1);
 
+/// Of all layers: a text has no other pages.
+constexpr CacheWindows kAllWindows = {
+    .tables = 1, .positions = 100, .areAll = true};
+constexpr int64_t kMostOfAll = 5 + 1;
+
 /// What a text shares with those that came later, and would be its own without
 /// them, is enough for it.
-TEST(Scheduler, WindowsThatAreSharedWithLosersAreEnough) {
+void shareWithLosers(const CacheWindows &windows) {
   constexpr size_t before = 300, more = 640;
-  const int64_t alone =
-      static_cast<int64_t>(before + more + kCachePage - 1) / kCachePage +
-      kWindows.tables * (kWindows.pagesKept() + 1);
+  const int64_t alone = (windows.areAll ? 0 : cachePagesOf(before + more)) +
+                        windows.tables * (windows.pagesKept() + 1);
   for (int64_t pages = alone; pages <= 3 * alone; ++pages) {
     SCOPED_TRACE(std::to_string(pages) + " pages");
     Steps steps(pages, 1000, {.rows = 64, .prompts = 64, .chosen = 16}, true,
-                /*slots=*/0, kWindows);
+                /*slots=*/0, windows);
     auto first = steps.reading(idsOf(before, 1));
     while (!first->isWhole())
       steps.step();
@@ -763,8 +767,15 @@ TEST(Scheduler, WindowsThatAreSharedWithLosersAreEnough) {
           std::make_unique<ScheduledReading>(first->pages.fork().take()));
       steps.read(*forks.back(), idsOf(128, 2 + i));
     }
-    for (int step = 0; step < 12; ++step)
+    // Nobody takes pages of those that do not read.
+    auto dropRefused = [&] {
+      std::erase_if(
+          forks, [&](const auto &fork) { return fork.get() == steps.refused; });
+    };
+    for (int step = 0; step < 12; ++step) {
       steps.step();
+      dropRefused();
+    }
     for (auto &fork : forks)
       if (fork->isWhole()) {
         steps.end(*fork);
@@ -774,12 +785,18 @@ TEST(Scheduler, WindowsThatAreSharedWithLosersAreEnough) {
     for (int step = 0; step < 100 && !first->isWhole(); ++step) {
       steps.step();
       ASSERT_NE(steps.refused, first.get());
+      dropRefused();
     }
     ASSERT_TRUE(first->isWhole());
     steps.end(*first);
     for (auto &fork : forks)
       steps.end(*fork);
   }
+}
+
+TEST(Scheduler, WindowsThatAreSharedWithLosersAreEnough) {
+  shareWithLosers(kWindows);
+  shareWithLosers(kAllWindows);
 }
 
 /// The pages of windows that a prompt needs for one step are nobody else's that
@@ -830,6 +847,25 @@ TEST(SchedulerSimulation, WindowsOfPromptsThatBeginAlike) {
             .atOnce = 100,
             .alike = true,
             .windows = kWindows});
+}
+
+TEST(SchedulerSimulation, WindowsOfAllLayersWithEnoughPages) {
+  simulate({.pages = 16 * kMostOfAll,
+            .atOnce = 16,
+            .hasEnough = true,
+            .windows = kAllWindows});
+}
+TEST(SchedulerSimulation, WindowsOfAllLayersWithFewPages) {
+  simulate({.pages = 2 * kMostOfAll, .atOnce = 16, .windows = kAllWindows});
+}
+TEST(SchedulerSimulation, WindowsOfAllLayersWithHardlyAnyPages) {
+  simulate({.pages = kMostOfAll, .atOnce = 16, .windows = kAllWindows});
+}
+TEST(SchedulerSimulation, WindowsOfAllLayersOfPromptsThatBeginAlike) {
+  simulate({.pages = 5 * kMostOfAll / 2,
+            .atOnce = 100,
+            .alike = true,
+            .windows = kAllWindows});
 }
 
 } // namespace

@@ -190,8 +190,7 @@ TEST(LayerCaches, WindowsThatSaveNothingShareAllPages) {
   // Texts are no longer than windows, or hardly.
   EXPECT_TRUE(hasNone([](ModelConfig &m) { m.maxPositions = 500; }));
   EXPECT_TRUE(hasNone([](ModelConfig &m) { m.maxPositions = 640; }));
-  // All have windows, none has, or few.
-  EXPECT_TRUE(hasNone([](ModelConfig &m) { m.layerConfigs[5].window = 9; }));
+  // None has a window, or few.
   EXPECT_TRUE(hasNone([](ModelConfig &m) { m.layerConfigs.assign(6, {}); }));
   EXPECT_TRUE(hasNone([](ModelConfig &m) {
     for (size_t i = 1; i < 5; ++i)
@@ -200,6 +199,33 @@ TEST(LayerCaches, WindowsThatSaveNothingShareAllPages) {
   // Keys of several sizes, and stages, whose pages are those of others.
   EXPECT_TRUE(hasNone([](ModelConfig &m) { m.layerConfigs[5].headDim = 64; }));
   EXPECT_TRUE(hasNone([](ModelConfig &m) { m.stage.count = 2; }));
+}
+
+/// Mistral's: one group, whose page table is the only one.
+TEST(LayerCaches, LayersThatAllHaveWindowsAreOneGroup) {
+  ModelConfig model = windowed();
+  model.layerConfigs[5].window = 9;
+  const CacheWindows windows = cacheWindowsOf(model);
+  EXPECT_EQ(windows, (CacheWindows{1, 500, true}));
+  EXPECT_EQ(windows.groups(), 1);
+  EXPECT_EQ(windows.moreTables(), 0);
+  const LayerCaches caches(model, DataType::F16);
+  ASSERT_EQ(caches.specs().size(), 1u);
+  EXPECT_EQ(caches.specs()[0].layers, 6);
+  for (int64_t i = 0; i < 6; ++i) {
+    EXPECT_EQ(caches.of(i).layer, i);
+    EXPECT_EQ(caches.of(i).table, 0);
+  }
+  EXPECT_EQ(pagesOfSequence(model, 640), 10);
+  EXPECT_EQ(pagesOfSequence(model, 6400), 10 + 4);
+  EXPECT_EQ(pagesOfSequences(model, 6400, 3, 2048), 3 * (10 + 4) + 32 - 4);
+  // With as many pages as any text has, those of the whole context.
+  EXPECT_EQ(positionsWithin(model, 13), 13 * 64);
+  EXPECT_EQ(positionsWithin(model, 14), 6400);
+  EXPECT_EQ(positionsWithin(model, 100), 6400);
+  EXPECT_EQ(positionsOf(model, 2 * 14, 6400), 2 * 6400);
+  EXPECT_EQ(positionsOf(model, 2 * 14, 640), 28 * 64);
+  EXPECT_EQ(positionsOf(model, 2 * 14, 640, 2), 2 * 640);
 }
 
 TEST(LayerCaches, SequencesKeepWhatWindowsSee) {
@@ -258,8 +284,10 @@ TEST(LayerCaches, AModelHasPagesBesideAnother) {
     layer.window = 2000;
   wide.layerConfigs[3].window = 0;
   ASSERT_EQ(cacheWindowsOf(wide).tables, 3);
-  for (const ModelConfig &model : {whole, narrow, wide})
-    for (const ModelConfig &other : {whole, narrow, wide})
+  ModelConfig narrowest = narrow;
+  narrowest.layerConfigs[5].window = 500;
+  for (const ModelConfig &model : {whole, narrow, wide, narrowest})
+    for (const ModelConfig &other : {whole, narrow, wide, narrowest})
       for (const int64_t context : {64, 700, 2500, 6400}) {
         int64_t most = 0;
         const int64_t pages = 1000;
