@@ -25,8 +25,10 @@
 #include "runtime/model/UnsupportedFields.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <filesystem>
+#include <optional>
 #include <span>
 
 using namespace kf;
@@ -488,6 +490,45 @@ Status readGenerationConfig(std::string_view text, ModelConfig &config) {
   return Status();
 }
 
+/// Whether config.json, or what it has of a language model, has a
+/// `quantization_config`.
+bool saysHowItIsQuantized(const json &config) {
+  auto says = [](const json &object) {
+    const auto found = object.find("quantization_config");
+    return found != object.end() && !found->is_null();
+  };
+  const auto text = config.find("text_config");
+  return says(config) ||
+         (text != config.end() && text->is_object() && says(*text));
+}
+
+Status readQuantConfig(std::string_view text, ModelConfig &config) {
+  KF_ASSIGN_OR_RETURN(const JsonDocument file, parseJson(text));
+  KF_ASSIGN_OR_RETURN(config.hasCacheScales,
+                      readModelOptFile(*file, config.warnings));
+  return Status();
+}
+
+/// Of config.json and, unless they are empty, of generation_config.json and of
+/// hf_quant_config.json, which does not count beside a `quantization_config`.
+Result<ModelConfig> readFiles(std::string_view config,
+                              std::string_view generationConfig,
+                              std::string_view quantConfig) {
+  Result<JsonDocument> object = parseJson(config);
+  if (!object.ok())
+    return object.status().in("config.json");
+  Result<ModelConfig> result = readModel(**object);
+  if (!result.ok())
+    return result.status().in("config.json");
+  if (!generationConfig.empty())
+    KF_RETURN_IF_ERROR(readGenerationConfig(generationConfig, *result)
+                           .in("generation_config.json"));
+  if (!quantConfig.empty() && !saysHowItIsQuantized(**object))
+    KF_RETURN_IF_ERROR(
+        readQuantConfig(quantConfig, *result).in("hf_quant_config.json"));
+  return result;
+}
+
 } // namespace
 
 std::string_view kf::nameOf(Architecture architecture) {
@@ -532,16 +573,7 @@ bool ModelConfig::hasExperts(int64_t layer) const {
 Result<ModelConfig>
 kf::parseModelConfig(std::string_view config,
                      std::string_view generationConfig) try {
-  Result<JsonDocument> object = parseJson(config);
-  if (!object.ok())
-    return object.status().in("config.json");
-  Result<ModelConfig> result = readModel(**object);
-  if (!result.ok())
-    return result.status().in("config.json");
-  if (!generationConfig.empty())
-    KF_RETURN_IF_ERROR(readGenerationConfig(generationConfig, *result)
-                           .in("generation_config.json"));
-  return result;
+  return readFiles(config, generationConfig, {});
 } catch (...) {
   return statusOfException();
 }
@@ -550,14 +582,18 @@ Result<ModelConfig> kf::loadModelConfig(const std::string &folder) try {
   const std::filesystem::path base(folder);
   KF_ASSIGN_OR_RETURN(MappedFile file,
                       MappedFile::open((base / "config.json").string()));
-  const std::string generation = (base / "generation_config.json").string();
-  std::optional<MappedFile> generationFile;
-  std::error_code ignored;
-  if (std::filesystem::exists(generation, ignored)) {
-    KF_ASSIGN_OR_RETURN(generationFile, MappedFile::open(generation));
+  std::array<std::optional<MappedFile>, 2> others;
+  std::array<std::string_view, 2> texts;
+  for (size_t i = 0; i < others.size(); ++i) {
+    const std::string path =
+        (base / (i == 0 ? "generation_config.json" : "hf_quant_config.json"))
+            .string();
+    if (std::error_code ignored; !std::filesystem::exists(path, ignored))
+      continue;
+    KF_ASSIGN_OR_RETURN(others[i], MappedFile::open(path));
+    texts[i] = others[i]->text();
   }
-  Result<ModelConfig> result = parseModelConfig(
-      file.text(), generationFile ? generationFile->text() : "");
+  Result<ModelConfig> result = readFiles(file.text(), texts[0], texts[1]);
   // The line begins with the file's name.
   if (!result.ok())
     return Status::error((base / result.message()).string(),

@@ -18,6 +18,7 @@ using nlohmann::json;
 namespace {
 
 constexpr const char *kField = "quantization_config";
+constexpr const char *kModelOptField = "quantization";
 constexpr const char *kNvfp4Format = "nvfp4-pack-quantized";
 
 /// The field `name` of `object`; null if it is absent or JSON's null.
@@ -38,8 +39,8 @@ bool isBlockOf(const json &value, int64_t size) {
          value[1] == size;
 }
 
-Status unsupported(const std::string &what) {
-  return Status::error("'" + std::string(kField) + "' " + what,
+Status unsupported(const std::string &what, const char *field = kField) {
+  return Status::error("'" + std::string(field) + "' " + what,
                        StatusCode::Unsupported);
 }
 
@@ -129,14 +130,40 @@ Status checkBitsAndBytes(const json &object) {
   return Status();
 }
 
-Status checkModelOpt(const json &object) {
+Status checkModelOpt(const json &object, const char *field = kField) {
   const json *algorithm = fieldOf(object, "quant_algo");
   for (const char *known : {"FP8", "NVFP4"})
     if (algorithm && isText(*algorithm, known))
       return Status();
   return unsupported("of modelopt has 'quant_algo' " +
-                     (algorithm ? shortDump(*algorithm) : "null") +
-                     ", which is not supported (supported: FP8, NVFP4)");
+                         (algorithm ? shortDump(*algorithm) : "null") +
+                         ", which is not supported (supported: FP8, NVFP4)",
+                     field);
+}
+
+/// readCacheScales() of what the field `field` of `file` says.
+Result<bool> readCacheScalesOf(const json &object, const char *file,
+                               const char *field,
+                               std::vector<std::string> &warnings) {
+  const json *scheme = fieldOf(object, "kv_cache_scheme");
+  const json *algorithm = fieldOf(object, "kv_cache_quant_algo");
+  if (scheme && !scheme->is_object())
+    return unsupported("has 'kv_cache_scheme' " + shortDump(*scheme) +
+                           " where an object is expected",
+                       field);
+  if (algorithm && !algorithm->is_string())
+    return unsupported("has 'kv_cache_quant_algo' " + shortDump(*algorithm) +
+                           " where a text is expected",
+                       field);
+  if (!scheme && !algorithm)
+    return false;
+  warnings.push_back(
+      std::string(file) + ": '" + field + "' has '" +
+      (scheme ? "kv_cache_scheme" : "kv_cache_quant_algo") +
+      "', a rounding of the KV cache that is not done here: its scales "
+      "(k_scale and v_scale) are not read, and --cache-type says what the "
+      "cache is of");
+  return true;
 }
 
 } // namespace
@@ -182,21 +209,17 @@ Result<bool> kf::readCacheScales(const ConfigReader &reader,
   if (!method ||
       (!isText(*method, "modelopt") && !isText(*method, "compressed-tensors")))
     return false;
-  const json *scheme = fieldOf(*value, "kv_cache_scheme");
-  const json *algorithm = fieldOf(*value, "kv_cache_quant_algo");
-  if (scheme && !scheme->is_object())
-    return unsupported("has 'kv_cache_scheme' " + shortDump(*scheme) +
-                       " where an object is expected");
-  if (algorithm && !algorithm->is_string())
-    return unsupported("has 'kv_cache_quant_algo' " + shortDump(*algorithm) +
-                       " where a text is expected");
-  if (!scheme && !algorithm)
-    return false;
-  warnings.push_back(
-      "config.json: '" + std::string(kField) + "' has '" +
-      (scheme ? "kv_cache_scheme" : "kv_cache_quant_algo") +
-      "', a rounding of the KV cache that is not done here: its scales "
-      "(k_scale "
-      "and v_scale) are not read, and --cache-type says what the cache is of");
-  return true;
+  return readCacheScalesOf(*value, "config.json", kField, warnings);
+}
+
+Result<bool> kf::readModelOptFile(const json &file,
+                                  std::vector<std::string> &warnings) {
+  const json *value =
+      file.is_object() ? fieldOf(file, kModelOptField) : nullptr;
+  if (!value || !value->is_object())
+    return Status::error("there is no object '" + std::string(kModelOptField) +
+                         "'");
+  KF_RETURN_IF_ERROR(checkModelOpt(*value, kModelOptField));
+  return readCacheScalesOf(*value, "hf_quant_config.json", kModelOptField,
+                           warnings);
 }

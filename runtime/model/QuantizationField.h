@@ -9,6 +9,7 @@
 #ifndef KF_RUNTIME_MODEL_QUANTIZATIONFIELD_H
 #define KF_RUNTIME_MODEL_QUANTIZATIONFIELD_H
 
+#include "runtime/core/Json.h"
 #include "runtime/model/ConfigReader.h"
 
 #include <string>
@@ -32,6 +33,12 @@ Status checkQuantization(const ConfigReader &reader);
 /// field, which is neither what these write nor null.
 Result<bool> readCacheScales(const ConfigReader &reader,
                              std::vector<std::string> &warnings);
+
+/// The same of a folder whose config.json has no `quantization_config` and
+/// which ModelOpt has written hf_quant_config.json beside: what the latter's
+/// object `quantization` says. Errors name its field.
+Result<bool> readModelOptFile(const nlohmann::json &file,
+                              std::vector<std::string> &warnings);
 
 } // namespace kf
 

@@ -1,4 +1,4 @@
-//===- FuzzConfig.cpp - config.json and generation_config.json ------------===//
+//===- FuzzConfig.cpp - config.json and the files beside it ---------------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,13 +6,19 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "runtime/core/Json.h"
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/ModelConfig.h"
+#include "runtime/model/QuantizationField.h"
 #include "runtime/model/RopeFactors.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
 
 /// Whether a sampler would take it.
 static bool isInRange(const kf::SamplingDefaults &sampling) {
@@ -115,14 +121,24 @@ static bool isSound(const kf::ModelConfig &config) {
          haveSoundLayers(config);
 }
 
-// config.json up to a NUL byte, where there is one, and from there on
-// generation_config.json; and the whole as tokenizer_config.json.
+// config.json up to a NUL byte, where there is one, from there on
+// generation_config.json, and behind another one hf_quant_config.json; and the
+// whole as tokenizer_config.json.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::string_view text(reinterpret_cast<const char *>(data), size);
-  size_t split = text.find('\0');
-  std::string_view generation =
-      split == std::string_view::npos ? "" : text.substr(split + 1);
-  auto config = kf::parseModelConfig(text.substr(0, split), generation);
+  std::array<std::string_view, 3> files;
+  files[0] = text;
+  for (size_t i = 1; i < files.size(); ++i)
+    if (const size_t end = files[i - 1].find('\0');
+        end != std::string_view::npos) {
+      files[i] = files[i - 1].substr(end + 1);
+      files[i - 1] = files[i - 1].substr(0, end);
+    }
+  auto config = kf::parseModelConfig(files[0], files[1]);
+  if (auto file = kf::parseJson(files[2]); file.ok()) {
+    std::vector<std::string> warnings;
+    (void)kf::readModelOptFile(**file, warnings);
+  }
   if (config.ok() && (!isSound(*config) || !isInRange(config->sampling)))
     std::abort();
   // Of a longer context and of a shorter one.

@@ -8,6 +8,8 @@
 
 #include "ConfigTesting.h"
 
+#include "runtime/model/QuantizationField.h"
+
 #include <algorithm>
 #include <cmath>
 
@@ -467,6 +469,36 @@ TEST(ModelConfig, QuantizationsThatAreNotSupported) {
   expectContains(error(compressedTensors(good, {{"config_groups", 1}})),
                  "no object 'config_groups'");
   expectContains(error(compressedTensors(nullptr)), "without 'weights'");
+}
+
+/// Which older folders of ModelOpt have (modelopt.test reads some).
+TEST(ModelConfig, QuantizationsInAFileOfTheirOwn) {
+  std::vector<std::string> warnings;
+  auto read = [&](const json &quantization) {
+    return readModelOptFile(json{{"producer", {{"name", "modelopt"}}},
+                                 {"quantization", quantization}},
+                            warnings);
+  };
+  const json eightBits = {{"quant_algo", "FP8"}};
+  Result<bool> hasScales = read(eightBits);
+  ASSERT_TRUE(hasScales.ok()) << hasScales.message();
+  EXPECT_FALSE(*hasScales);
+  EXPECT_TRUE(warnings.empty());
+  hasScales = read(with(eightBits, {{"kv_cache_quant_algo", "FP8"}}));
+  ASSERT_TRUE(hasScales.ok()) << hasScales.message();
+  EXPECT_TRUE(*hasScales);
+  ASSERT_EQ(warnings.size(), 1u);
+  expectContains(warnings[0], "hf_quant_config.json: 'quantization' has "
+                              "'kv_cache_quant_algo'");
+  expectContains(read({{"quant_algo", "INT4_AWQ"}}).message(),
+                 "'quantization' of modelopt has 'quant_algo' \"INT4_AWQ\", "
+                 "which is not supported");
+  expectContains(read(with(eightBits, {{"kv_cache_quant_algo", 8}})).message(),
+                 "'quantization' has 'kv_cache_quant_algo' 8");
+  for (const json &file :
+       {json::array(), json::object(), json{{"quantization", 8}}, json()})
+    expectContains(readModelOptFile(file, warnings).message(),
+                   "there is no object 'quantization'");
 }
 
 /// Scales of a KV cache may be there where the configuration speaks of one.

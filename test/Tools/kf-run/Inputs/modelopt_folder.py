@@ -2,8 +2,9 @@
 
 usage: modelopt_folder.py FOLDER OUT FIELDS
 
-FIELDS are JSON's of `quantization_config`. Keys and values get the scales of a
-cache; where FIELDS have quant_algo NVFP4, matrices of layers whose rows end
+FIELDS are JSON's of `quantization_config`, or, where they have `producer`, of
+the object `quantization` of hf_quant_config.json, which older ones have instead.
+Keys and values get the scales of a cache; where FIELDS have quant_algo NVFP4, matrices of layers whose rows end
 with a block of 16 become codes that are made up.
 """
 
@@ -17,7 +18,11 @@ source, target = (pathlib.Path(name) for name in sys.argv[1:3])
 fields = json.loads(sys.argv[3])
 target.mkdir(parents=True, exist_ok=True)
 config = json.loads((source / "config.json").read_text())
-config["quantization_config"] = fields
+if "producer" in fields:
+    (target / "hf_quant_config.json").write_text(json.dumps(
+        {"producer": fields.pop("producer"), "quantization": fields}))
+else:
+    config["quantization_config"] = fields
 (target / "config.json").write_text(json.dumps(config))
 
 data = (source / "model.safetensors").read_bytes()
