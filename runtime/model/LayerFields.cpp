@@ -52,6 +52,7 @@ private:
                                 double theta, int64_t headDim);
   Status readScaling(const ConfigReader &reader, const std::string &type,
                      RopeConfig &rope);
+  Status readDynamic(const ConfigReader &reader, RopeConfig &rope);
   Status readLlama3(const ConfigReader &reader, RopeConfig &rope);
   Status readYarn(const ConfigReader &reader, RopeConfig &rope);
   Status readLongRope(const ConfigReader &reader, RopeConfig &rope);
@@ -136,8 +137,9 @@ Result<RopeConfig> RopeReader::readObject(const json &object,
   static constexpr std::string_view ofLongRope[] = {
       "attention_factor", "short_factor", "long_factor"};
   const std::pair<const char *, Names> types[] = {
-      {"default", {}},  {"linear", {}},           {"llama3", {}},
-      {"yarn", ofYarn}, {"longrope", ofLongRope}, {"proportional", {}}};
+      {"default", {}},     {"linear", {}},   {"dynamic", {}},
+      {"llama3", {}},      {"yarn", ofYarn}, {"longrope", ofLongRope},
+      {"proportional", {}}};
   const auto *found =
       std::ranges::find(types, type, &std::pair<const char *, Names>::first);
   if (found == std::end(types) ||
@@ -145,7 +147,7 @@ Result<RopeConfig> RopeReader::readObject(const json &object,
     return Status::error(
         "'" + name + "' has rope_type " + inQuotes(type) +
             ", which is not supported (supported: default, "
-            "linear, llama3, yarn, longrope" +
+            "linear, dynamic, llama3, yarn, longrope" +
             (family.proportionalRope ? ", proportional)" : ")"),
         StatusCode::Unsupported);
   auto isMixing = [&](const std::string &key) {
@@ -186,12 +188,30 @@ Status RopeReader::readScaling(const ConfigReader &reader,
     return readProportional(reader, rope);
   KF_ASSIGN_OR_RETURN(rope.factor,
                       reader.number("factor", kMinRopeBase, kMaxRopeBase));
+  if (type == "dynamic")
+    return readDynamic(reader, rope);
   if (type == "llama3")
     return readLlama3(reader, rope);
   if (type == "yarn")
     return readYarn(reader, rope);
   rope.scaling = RopeConfig::Scaling::Linear;
   return Status();
+}
+
+/// Frequencies follow the length of a text that is longer than
+/// max_position_embeddings, where no context is: the others are not scaled.
+Status RopeReader::readDynamic(const ConfigReader &reader, RopeConfig &rope) {
+  rope.factor = 1;
+  const char *key = "original_max_position_embeddings";
+  if (!reader.find(key))
+    return Status();
+  KF_ASSIGN_OR_RETURN(const int64_t original,
+                      reader.integer(key, 1, kMaxPositions));
+  return original == config.maxPositions
+             ? Status()
+             : reader.unexpected(key, "max_position_embeddings, " +
+                                          std::to_string(config.maxPositions) +
+                                          ", with rope_type dynamic");
 }
 
 Status RopeReader::readLlama3(const ConfigReader &reader, RopeConfig &rope) {

@@ -543,12 +543,13 @@ TEST(ModelConfig, FieldsOfOtherArchitectures) {
 }
 
 TEST(ModelConfig, RopeErrors) {
-  for (const char *type : {"dynamic", "mrope", "axial", "proportional"}) {
+  for (const char *type : {"mrope", "axial", "proportional"}) {
     expectContains(
         errorOf({{"rope_scaling", {{"type", type}, {"factor", 2.0}}}}),
         "rope_type '" + std::string(type) + "', which is not supported");
     expectContains(errorOf({{"rope_parameters", {{"rope_type", type}}}}),
-                   "(supported: default, linear, llama3, yarn, longrope)");
+                   "(supported: default, linear, dynamic, llama3, yarn, "
+                   "longrope)");
   }
   expectContains(
       errorOf({{"rope_parameters",
@@ -581,6 +582,30 @@ TEST(ModelConfig, RopeErrors) {
                             {"high_freq_factor", 3},
                             {"original_max_position_embeddings", 8192}}}}),
                  "a number that is not below low_freq_factor");
+}
+
+/// Within max_position_embeddings nothing is scaled.
+TEST(ModelConfig, DynamicScaling) {
+  const json dynamic = {{"type", "dynamic"}, {"factor", 4.0}};
+  auto config = parse(with(smallLlama(), {{"rope_scaling", dynamic}}));
+  ASSERT_TRUE(config.ok()) << config.message();
+  auto plain = parse(smallLlama());
+  ASSERT_TRUE(plain.ok()) << plain.message();
+  EXPECT_EQ(*config->commonRope(), *plain->commonRope());
+  EXPECT_TRUE(parse(with(smallLlama(),
+                         {{"rope_scaling",
+                           with(dynamic, {{"original_max_position_embeddings",
+                                           plain->maxPositions}})}}))
+                  .ok());
+  expectContains(
+      errorOf({{"rope_scaling",
+                with(dynamic, {{"original_max_position_embeddings", 7}})}}),
+      "'rope_scaling.original_max_position_embeddings' is 7, but "
+      "max_position_embeddings, ");
+  expectContains(errorOf({{"rope_scaling", {{"type", "dynamic"}}}}),
+                 "'rope_scaling.factor' is missing");
+  expectContains(errorOf({{"rope_scaling", with(dynamic, {{"factor", "x"}})}}),
+                 "'rope_scaling.factor' is");
 }
 
 TEST(ModelConfig, Yarn) {

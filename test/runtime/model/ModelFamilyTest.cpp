@@ -782,11 +782,12 @@ TEST(ModelFamily, ErrorsOfGemma4) {
   };
   expectContains(error({{"use_bidirectional_attention", "all"}}),
                  "'use_bidirectional_attention' is \"all\"");
-  expectContains(error({{"rope_parameters",
-                         {{"full_attention", {{"rope_type", "dynamic"}}}}}}),
-                 "'rope_parameters.full_attention' has rope_type 'dynamic', "
-                 "which is not supported (supported: default, linear, llama3, "
-                 "yarn, longrope, proportional)");
+  expectContains(
+      error({{"rope_parameters",
+              {{"full_attention", {{"rope_type", "axial"}}}}}}),
+      "'rope_parameters.full_attention' has rope_type 'axial', "
+      "which is not supported (supported: default, linear, dynamic, llama3, "
+      "yarn, longrope, proportional)");
   expectContains(error({{"global_head_dim", 31}}),
                  "layer 5 has a head dimension of 31, which is odd");
   expectContains(
