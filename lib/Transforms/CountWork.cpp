@@ -8,7 +8,6 @@
 
 #include "kf/Transforms/CountWork.h"
 
-#include "kf/Conversion/VectorSchedule.h"
 #include "kf/Transforms/ArenaBytes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -27,11 +27,6 @@ LogicalResult
 verifyVectorSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
                      function_ref<InFlightDiagnostic()> emitError);
 
-/// Whether products with `dot` are of rows in 8 bits.
-inline bool multipliesBytes(DotKind dot) {
-  return dot == DotKind::I8 || dot == DotKind::S8;
-}
-
 /// Rows of a tile of AMX, and its columns of 32 bits.
 inline constexpr int64_t amxTile = getUnitShape(MatrixUnit::Amx).lines;
 

@@ -71,7 +71,7 @@ LogicalResult VectorScheduleAttr::verify(
                    accumulators <= unroll,
                "needs 1 <= accumulators <= unroll <= 64, found accumulators " +
                    Twine(accumulators) + ", unroll " + Twine(unroll));
-  const bool isOfBytes = dot == DotKind::I8 || dot == DotKind::S8;
+  const bool isOfBytes = multipliesBytes(dot);
   const bool isEven = rowTiles == RowDivision::Even;
   checks.check(dot != DotKind::BF16 || (panels == PanelUse::Apart && !isEven),
                "panels and row_tiles are not for dot = bf16, which unpacks "

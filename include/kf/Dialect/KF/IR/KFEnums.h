@@ -13,4 +13,13 @@
 
 #include "kf/Dialect/KF/IR/KFEnums.h.inc"
 
+namespace mlir::kf {
+
+/// Whether products with `dot` are of rows in 8 bits.
+constexpr bool multipliesBytes(DotKind dot) {
+  return dot == DotKind::I8 || dot == DotKind::S8;
+}
+
+} // namespace mlir::kf
+
 #endif // KF_DIALECT_KF_IR_KFENUMS_H
