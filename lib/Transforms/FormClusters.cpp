@@ -23,11 +23,20 @@ using namespace mlir::kf;
 
 namespace {
 
-bool isNorm(Operation *op) { return isa<RmsNormOp, LayerNormOp>(op); }
+/// What the op's result is to those that compute it while they read it.
+ResultKind kindOf(Operation *op) {
+  auto fusion = dyn_cast<FusionOpInterface>(op);
+  return fusion ? fusion.getResultKind() : ResultKind::Other;
+}
+
+bool isNorm(Operation *op) {
+  const ResultKind kind = kindOf(op);
+  return kind == ResultKind::Norm || kind == ResultKind::NormOfHeads;
+}
 
 /// A norm of [T, heads, D] along D.
 bool isNormOfHeads(Operation *op) {
-  return isa<RmsNormOp>(op) &&
+  return kindOf(op) == ResultKind::NormOfHeads &&
          cast<RankedTensorType>(op->getResult(0).getType()).getRank() == 3;
 }
 
@@ -52,7 +61,8 @@ constexpr size_t maxClusterOps = 32;
 
 /// Decides the loops of its kernel; a cluster has at most one.
 bool isAnchor(Operation *op) {
-  return !isElementwise(op) && !isStructural(op) && !isa<EmbeddingOp>(op);
+  return !isElementwise(op) && !isStructural(op) &&
+         kindOf(op) != ResultKind::Lookup;
 }
 
 /// Whether an elementwise op changes the result of a matmul that nobody else
@@ -116,10 +126,10 @@ StringRef whyApart(const FusionRules &rules, const RowLimit &limit,
     break;
   case OperandReads::Heads:
     return unless(
-        isa<RopeOp>(producer) || isNormOfHeads(producer),
+        kindOf(producer) == ResultKind::Rotation || isNormOfHeads(producer),
         "attention and appends compute nothing but norms and rotations");
   case OperandReads::NormOfHeads:
-    return unless(isa<RmsNormOp>(producer) && cluster.anchor &&
+    return unless(isNormOfHeads(producer) && cluster.anchor &&
                       readsOf(cluster.anchor) == OperandReads::Heads,
                   "a rotation computes nothing but the norm before attention "
                   "or an append");
@@ -128,7 +138,7 @@ StringRef whyApart(const FusionRules &rules, const RowLimit &limit,
   }
   // Elementwise ops and embeddings join whatever reads them one by one; but an
   // epilogue stays with the product whose result it changes.
-  if (isElementwise(producer) || isa<EmbeddingOp>(producer))
+  if (isElementwise(producer) || kindOf(producer) == ResultKind::Lookup)
     return unless(isElementwise(consumer) || !isEpilogue(producer),
                   "it is computed with the product whose result it changes");
   // Elementwise ops join the op whose result they change.
@@ -158,9 +168,9 @@ StringRef whyApart(const FusionRules &rules, const RowLimit &limit,
 
 /// Whether an append takes `tensor` element by element, turned or not.
 bool isTakenByElement(Value tensor) {
-  if (auto rope = tensor.getDefiningOp<RopeOp>())
-    tensor = rope.getX();
   Operation *producer = tensor.getDefiningOp();
+  if (producer && kindOf(producer) == ResultKind::Rotation)
+    producer = producer->getOperand(0).getDefiningOp();
   return !producer || !isNorm(producer);
 }
 

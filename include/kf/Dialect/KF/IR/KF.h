@@ -69,6 +69,15 @@ enum class ResultChanges {
   RoundingAtTheEnd ///< rounding where targets do, and as the kernel's last op
 };
 
+/// What an op's result is to those that may compute it while they read it.
+enum class ResultKind {
+  Other,
+  Norm,        ///< of rows
+  NormOfHeads, ///< of rows, which may be heads: [T, heads, D]
+  Rotation,    ///< of heads
+  Lookup       ///< rows of a table, which decide no loops
+};
+
 /// Operations for each element of a tensor; none where it is null.
 struct ElementWork {
   Value tensor;

@@ -59,6 +59,7 @@ def KF_RopeOp : KF_LoopOp<"rope", [KF_IntegersInMemory, KF_Differentiable]> {
     bool isCheapToRecompute() { return true; }
     OperandReads getOperandReads() { return OperandReads::NormOfHeads; }
     ResultChanges getResultChanges() { return ResultChanges::Rounding; }
+    ResultKind getResultKind() { return ResultKind::Rotation; }
     ElementWork getElementWork() { return {getResult(), 3}; }
     /// The rotary_dim / 2 frequencies in radians per position, after scaling.
     ::llvm::SmallVector<float> getFrequencies();

@@ -50,7 +50,12 @@ def KF_FusionOpInterface : OpInterface<"FusionOpInterface"> {
         What changes its result before it reaches memory.
       }],
       "::mlir::kf::ResultChanges", "getResultChanges", (ins), "",
-      [{ return ::mlir::kf::ResultChanges::None; }]>
+      [{ return ::mlir::kf::ResultChanges::None; }]>,
+    InterfaceMethod<[{
+        What its result is, for those that say what they compute of operands.
+      }],
+      "::mlir::kf::ResultKind", "getResultKind", (ins), "",
+      [{ return ::mlir::kf::ResultKind::Other; }]>
   ];
 }
 

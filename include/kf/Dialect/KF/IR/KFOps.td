@@ -42,13 +42,14 @@ def KF_DifferentiableByParts
 
 /// One that reduces rows and then computes each of their elements, with so many
 /// operations for one of the result.
-class KF_RowOp<string mnemonic, int operations>
+class KF_RowOp<string mnemonic, int operations, string kind = "Other">
     : KF_LoopOp<mnemonic, [KF_Differentiable]> {
   let extraClassDeclaration = [{
     bool isCheapToRecompute() { return true; }
     OperandReads getOperandReads() { return OperandReads::Elements; }
     ResultChanges getResultChanges() { return ResultChanges::Elements; }
     ElementWork getElementWork() { return {getResult(), }] # operations # [{}; }
+    ResultKind getResultKind() { return ResultKind::}] # kind # [{; }
   }];
 }
 
@@ -80,6 +81,7 @@ def KF_EmbeddingOp : KF_LoopOp<"embedding", [KF_IntegersInMemory,
   let assemblyFormat = "$ids `,` $table attr-dict `:` type($ids) `,` type($table)";
   let extraClassDeclaration = [{
     bool isCheapToRecompute() { return true; }
+    ResultKind getResultKind() { return ResultKind::Lookup; }
     /// Of the table, the rows that are taken.
     ::mlir::RankedTensorType getPartRead(::mlir::OpOperand &operand);
   }];
@@ -236,7 +238,7 @@ def KF_MlpOp : KF_TensorOp<"mlp", [AttrSizedOperandSegments, KF_Expanded,
 //===----------------------------------------------------------------------===//
 
 // Operations: square, sum; scale, weight.
-def KF_RmsNormOp : KF_RowOp<"rms_norm", 4> {
+def KF_RmsNormOp : KF_RowOp<"rms_norm", 4, "NormOfHeads"> {
   let summary = "root mean square normalization over the last dimension";
   let description = [{
     `result = x / sqrt(mean(x * x) + eps) * weight` (Zhang and Sennrich,
@@ -264,7 +266,7 @@ def KF_RmsNormOp : KF_RowOp<"rms_norm", 4> {
 }
 
 // Operations: two sums; three more, bias.
-def KF_LayerNormOp : KF_RowOp<"layer_norm", 7> {
+def KF_LayerNormOp : KF_RowOp<"layer_norm", 7, "Norm"> {
   let summary = "layer normalization over the last dimension";
   let description = [{
     `result = (x - mean(x)) / sqrt(var(x) + eps) * weight + bias` (Ba, Kiros and
