@@ -214,6 +214,9 @@ struct StreamShape {
   }
 };
 
+/// What matrix units multiply of weights of `element`: f16 of codes.
+Type getUnitElement(Type element);
+
 /// Whether `#kf.stream` can take rows of x as they are, `rows = rounded`: of
 /// what matrix units multiply with the weight, in memory.
 bool canHoldRows(MatmulOp op);

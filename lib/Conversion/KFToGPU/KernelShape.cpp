@@ -266,6 +266,12 @@ static StreamShape::Sums sumsFor(Type element) {
   return hasHalves ? StreamShape::Sums::Halves : StreamShape::Sums::Pairs;
 }
 
+Type mlir::kf::getUnitElement(Type element) {
+  return isa<QuantType, Float8E4M3FNType>(element)
+             ? Type(Float16Type::get(element.getContext()))
+             : element;
+}
+
 bool mlir::kf::canHoldRows(MatmulOp op) {
   const Type w = elementOf(op.getW());
   const Type x = isa<QuantType>(w) ? Float16Type::get(op.getContext()) : w;
@@ -361,11 +367,11 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
   const StreamShape::Sums sums = sumsFor(w.getElementType());
   StreamShape stream;
   stream.unit = schedule.getUnit();
-  if ((stream.unit == MatrixUnit::Tf32Pairs) != w.getElementType().isF32())
+  if (!multiplies(stream.unit, getUnitElement(w.getElementType())))
     return fail(Twine("unit = ") + stringifyMatrixUnit(stream.unit) +
-                (w.getElementType().isF32()
-                     ? " is for weights of 16 bits or less"
-                     : " is for weights of f32") +
+                (takesRows(stream.unit, RowForm::F32)
+                     ? " is for weights of f32"
+                     : " is for weights of 16 bits or less") +
                 ", found " + debugString(w.getElementType()));
   stream.sumsOfX = sums;
   stream.rows = schedule.getWorkgroup()[0];

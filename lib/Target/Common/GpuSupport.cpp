@@ -50,7 +50,8 @@ mlir::kf::verifyGpuSchedule(KernelOp kernel, ScheduleAttrInterface schedule,
        (shape->flashMma && shape->flashMma->isForWarpgroups)) &&
       !machine.has(MatrixUnit::Wgmma))
     return fail("unit = wgmma is of sm_90a; use unit = mma_sync");
-  if ((shape->stream || shape->held) && !machine.has(MatrixUnit::MmaSync))
+  if (auto stream = dyn_cast<StreamScheduleAttr>(schedule);
+      stream && !machine.has(stream.getUnit()))
     return fail("#kf.stream needs the matrix units of NVIDIA GPUs");
   if (shape->lanes && machine.has(MatrixUnit::MmaSync))
     return fail("#kf.lanes is for GPUs whose matrix units have no code; use "

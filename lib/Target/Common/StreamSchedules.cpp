@@ -257,6 +257,16 @@ private:
 
 } // namespace
 
+/// What multiplies few rows by weights of `element`.
+static MatrixUnit unitFor(Type element) {
+  const SmallVector<MatrixUnit> units = findUnits(kForFewRows);
+  const MatrixUnit *unit = llvm::find_if(units, [&](MatrixUnit unit) {
+    return multiplies(unit, getUnitElement(element));
+  });
+  assert(unit != units.end() && "weights with fragments have a unit");
+  return *unit;
+}
+
 StreamScheduleAttr
 mlir::kf::getSharedStreamSchedule(MatmulOp op, ArrayRef<int64_t> workgroup,
                                   int64_t warps, int64_t tiles, int64_t stages,
@@ -273,11 +283,11 @@ mlir::kf::getSharedStreamSchedule(MatmulOp op, ArrayRef<int64_t> workgroup,
         ++blockWarps;
       while (warps % blockWarps != 0);
   }
+  const MatrixUnit unit = unitFor(w);
   return StreamScheduleAttr::get(
-      op.getContext(), workgroup, warps, tiles, stages,
-      w.isF32() ? MatrixUnit::Tf32Pairs : MatrixUnit::MmaSync,
-      w.isF32() ? RowForm::F32 : RowForm::Split, OperandPlace::Shared,
-      blockWarps, blocks, reduction, /*parts=*/1);
+      op.getContext(), workgroup, warps, tiles, stages, unit,
+      takesRows(unit, RowForm::F32) ? RowForm::F32 : RowForm::Split,
+      OperandPlace::Shared, blockWarps, blocks, reduction, /*parts=*/1);
 }
 
 StreamScheduleAttr

@@ -81,7 +81,7 @@ private:
   };
 
   /// Whether elements are split when they are multiplied, and not before.
-  bool isSingle() const { return stream.unit == MatrixUnit::Tf32Pairs; }
+  bool isSingle() const { return takesRows(stream.unit, RowForm::F32); }
   void stageX(Value round, Value slice);
   int64_t columnInPair(int64_t number) const;
   XRun loadRun(Value number, int64_t runs, Value round, Value slice);

@@ -50,6 +50,20 @@ private:
 };
 } // namespace
 
+/// Checks that there is code for `use` with `unit`.
+static void checkUnit(FieldChecks &checks, MatrixUnit unit, UnitUse use) {
+  const SmallVector<MatrixUnit> units = findUnits(use);
+  std::string names;
+  for (MatrixUnit known : units) {
+    if (!names.empty())
+      names += known == units.back() ? " or " : ", ";
+    names += stringifyMatrixUnit(known);
+  }
+  checks.check(llvm::is_contained(units, unit), "unit is " + Twine(names) +
+                                                    ", found " +
+                                                    stringifyMatrixUnit(unit));
+}
+
 static void checkThreads(FieldChecks &checks, ArrayRef<int64_t> threads) {
   checks.check(!threads.empty() && threads.size() <= 3,
                "threads has one to 3 entries, found " + Twine(threads.size()));
@@ -135,10 +149,7 @@ MmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   checks.inRange("stages", stages, 2, 8);
   checks.inRange("parts", parts, 1, kMostClusterParts);
   const bool isOfSubgroups = isCooperative(unit);
-  checks.check(isOfSubgroups || unit == MatrixUnit::MmaSync ||
-                   unit == MatrixUnit::Wgmma,
-               "unit is mma_sync, wgmma, coop_f16 or coop_bf16, found " +
-                   stringifyMatrixUnit(unit));
+  checkUnit(checks, unit, kForManyRows);
   checks.check(!isOfSubgroups || (reduction == 32 && stages == 2 && parts == 1),
                Twine("unit = ") + stringifyMatrixUnit(unit) +
                    " needs reduction = 32, stages = 2 and parts = 1, found "
@@ -177,15 +188,14 @@ StreamScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   checks.inRange("blocks", blocks, 1, 2);
   checks.inRange("reduction", reduction, 0, maxSize);
   checks.inRange("parts", parts, 1, kMostClusterParts);
-  const bool isSingle = unit == MatrixUnit::Tf32Pairs;
-  checks.check(isSingle || unit == MatrixUnit::MmaSync,
-               "unit is mma_sync or tf32_pairs, found " +
-                   stringifyMatrixUnit(unit));
-  checks.check(
-      isSingle == (rows == RowForm::F32),
-      Twine("unit = ") + stringifyMatrixUnit(unit) +
-          (isSingle ? " takes rows = f32" : " takes rows = split or rounded") +
-          ", found rows = " + stringifyRowForm(rows));
+  checkUnit(checks, unit, kForFewRows);
+  const auto [form, other] = describeUnit(unit).rows;
+  std::string forms = stringifyRowForm(form).str();
+  if (other != form)
+    forms += " or " + stringifyRowForm(other).str();
+  checks.check(takesRows(unit, rows),
+               Twine("unit = ") + stringifyMatrixUnit(unit) + " takes rows = " +
+                   forms + ", found rows = " + stringifyRowForm(rows));
   const OperandPlace place =
       rows == RowForm::Rounded ? OperandPlace::Registers : OperandPlace::Shared;
   checks.check(held == place,
@@ -251,10 +261,7 @@ FlashMmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                    ? "threads must be [a subgroup's, warps of rows, 1]"
                    : "threads must be [32, warps of rows, warps of keys]");
   checks.inRange("threads", threads, 1, isOfSubgroups ? 128 : 32);
-  checks.check(isOfSubgroups || unit == MatrixUnit::MmaSync ||
-                   unit == MatrixUnit::Wgmma,
-               "unit is mma_sync, wgmma, coop_f16 or coop_bf16, found " +
-                   stringifyMatrixUnit(unit));
+  checkUnit(checks, unit, kForAttention);
   checks.check(rows != RowForm::F32, "rows are split or rounded, found f32");
   if (checks.hasFailed())
     return failure();

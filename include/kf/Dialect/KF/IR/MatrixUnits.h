@@ -6,8 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// The shapes and types of `MatrixUnit`: the only place that says what an
-// instruction of each takes. Which of them a machine has is in Machine.h.
+// A unit's shape, types, ways to take rows, and the schedules that there is
+// code for: the only place that says so. Which of them a machine has is in
+// Machine.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,6 +18,7 @@
 #include "kf/Dialect/KF/IR/KFEnums.h"
 
 #include "mlir/IR/Types.h"
+#include "llvm/ADT/SmallVector.h"
 
 namespace mlir::kf {
 
@@ -31,25 +33,70 @@ struct MatrixUnitShape {
   int64_t mostRows;
 };
 
-constexpr MatrixUnitShape getUnitShape(MatrixUnit unit) {
+/// What a unit's operands are.
+enum class UnitElements { Halves, F16, BF16, F32, Bytes };
+
+/// For which kernels there is code with a unit, as bits.
+enum UnitUse : unsigned {
+  kInRegisters = 0, ///< of CPUs: see DotKind
+  kForManyRows = 1, ///< `#kf.mma`
+  kForFewRows = 2,  ///< `#kf.stream`
+  kForAttention = 4 ///< `#kf.flash_mma`
+};
+
+/// All that is asked of a unit by what checks, chooses and reads schedules.
+struct MatrixUnitDescription {
+  MatrixUnitShape shape;
+  UnitElements elements;
+  RowForm rows[2]; ///< how it takes rows; the same twice where there is one way
+  unsigned uses;   ///< of UnitUse
+};
+
+constexpr MatrixUnitDescription describeUnit(MatrixUnit unit) {
+  constexpr RowForm f32 = RowForm::F32, split = RowForm::Split,
+                    rounded = RowForm::Rounded;
+  using enum UnitElements;
   switch (unit) {
   case MatrixUnit::MmaSync:
-    return {32, 16, 8, 16, 8};
+    return {{32, 16, 8, 16, 8},
+            Halves,
+            {split, rounded},
+            kForManyRows | kForFewRows | kForAttention};
   case MatrixUnit::Wgmma:
-    return {128, 64, 8, 16, 256};
-  case MatrixUnit::Tf32Pairs:
-    return {32, 16, 8, 8, 8};
+    return {{128, 64, 8, 16, 256},
+            Halves,
+            {rounded, rounded},
+            kForManyRows | kForAttention};
+  case MatrixUnit::Tf32Pairs: // each f32 is two numbers
+    return {{32, 16, 8, 8, 8}, F32, {f32, f32}, kForFewRows};
   case MatrixUnit::Amx: // tdpbf16ps
-    return {1, 16, 16, 32, 16};
+    return {{1, 16, 16, 32, 16}, BF16, {rounded, rounded}, kInRegisters};
   case MatrixUnit::Bf16Pairs: // vdpbf16ps
-    return {1, 1, 1, 2, 1};
+    return {{1, 1, 1, 2, 1}, BF16, {rounded, rounded}, kInRegisters};
   case MatrixUnit::Bytes: // vpdpbusd, pmaddubsw, sdot ...: see ByteDot
-    return {1, 1, 1, 4, 1};
+    return {{1, 1, 1, 4, 1}, Bytes, {rounded, rounded}, kInRegisters};
   case MatrixUnit::CoopF16: // VK_KHR_cooperative_matrix, of a subgroup
+    return {{0, 16, 16, 16, 16},
+            F16,
+            {rounded, rounded},
+            kForManyRows | kForAttention};
   case MatrixUnit::CoopBF16:
-    return {0, 16, 16, 16, 16};
+    return {{0, 16, 16, 16, 16},
+            BF16,
+            {rounded, rounded},
+            kForManyRows | kForAttention};
   }
   return {};
+}
+
+constexpr MatrixUnitShape getUnitShape(MatrixUnit unit) {
+  return describeUnit(unit).shape;
+}
+
+/// Whether the unit takes rows so.
+constexpr bool takesRows(MatrixUnit unit, RowForm form) {
+  const MatrixUnitDescription described = describeUnit(unit);
+  return described.rows[0] == form || described.rows[1] == form;
 }
 
 /// Whether it is a subgroup's, of a Vulkan device.
@@ -57,26 +104,30 @@ constexpr bool isCooperative(MatrixUnit unit) {
   return unit == MatrixUnit::CoopF16 || unit == MatrixUnit::CoopBF16;
 }
 
-/// Whether the unit's operands are of `type`. Those of TF32 pairs are f32, of
-/// which each is two numbers.
+/// Whether the unit's operands are of `type`.
 inline bool multiplies(MatrixUnit unit, Type type) {
-  switch (unit) {
-  case MatrixUnit::MmaSync:
-  case MatrixUnit::Wgmma:
+  switch (describeUnit(unit).elements) {
+  case UnitElements::Halves:
     return type.isF16() || type.isBF16();
-  case MatrixUnit::Tf32Pairs:
-    return type.isF32();
-  case MatrixUnit::Amx:
-  case MatrixUnit::Bf16Pairs:
-    return type.isBF16();
-  case MatrixUnit::Bytes:
-    return type.isInteger(8);
-  case MatrixUnit::CoopF16:
+  case UnitElements::F16:
     return type.isF16();
-  case MatrixUnit::CoopBF16:
+  case UnitElements::BF16:
     return type.isBF16();
+  case UnitElements::F32:
+    return type.isF32();
+  case UnitElements::Bytes:
+    return type.isInteger(8);
   }
   return false;
+}
+
+/// All units that there is such code with, in their order.
+inline llvm::SmallVector<MatrixUnit> findUnits(UnitUse use) {
+  llvm::SmallVector<MatrixUnit> units;
+  for (unsigned i = 0; i <= getMaxEnumValForMatrixUnit(); ++i)
+    if (auto unit = symbolizeMatrixUnit(i); describeUnit(*unit).uses & use)
+      units.push_back(*unit);
+  return units;
 }
 
 } // namespace mlir::kf
