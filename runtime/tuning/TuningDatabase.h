@@ -13,7 +13,7 @@
 //   {"key": {"kernel": "6c62272e07bb014262b821756295c58d", "rows": 512,
 //            "target": "#kf.cpu_target<...>", "identity": "4b1f...",
 //            "device": "AMD EPYC ...; 2 threads",
-//            "compiler": "kf-0.1.0 llvm-22.1.8 abi-9 schedules-2"},
+//            "compiler": "kf-0.1.0 llvm-22.1.8 abi-9 schedules-3"},
 //    "about": {"op": "matmul_add", "shapes": [[-1, 2048], [5632, 2048]],
 //              "types": ["f32", "q4_0"]},
 //    "schedule": "#kf.vector<...>",

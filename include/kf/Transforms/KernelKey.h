@@ -36,7 +36,7 @@ DenseMap<StringAttr, int64_t> getMostRows(ModuleOp module);
 /// Of what the text of a schedule means: another one where a text that was
 /// written before stands for other code, as when a field with a default says
 /// what followed from others.
-inline constexpr int64_t kScheduleVersion = 2;
+inline constexpr int64_t kScheduleVersion = 3;
 
 /// Version of the compiler, of LLVM, of the ABI and of schedules.
 std::string getCompilerVersion();

@@ -272,7 +272,7 @@ private:
   /// With several rows a unit takes so long that memory would idle between the
   /// lines of one and of the next, were they all asked for by it.
   bool prefetchesMeanwhile() const override {
-    return tileRows > 1 || mostTiles > 1;
+    return !isLeftToHardware() && (tileRows > 1 || mostTiles > 1);
   }
 
   /// Not where scales come twice as often: of 7 rows, sums are spilled then.
@@ -330,17 +330,10 @@ private:
       prefetchMeanwhile(p, tile, e.add(u, e.mul(group, e.index(units))),
                         units * groups);
     };
-    if (!isLeftToHardware() || unpacks() || !waitsForMemory(tile))
+    if (tile.rows > e.schedule.getHardwareRows())
       return prefetch();
     // A tile beside others has its part in what they prefetch.
     e.ifThen(e.isLess(e.index(tile.rows), rows), prefetch);
-  }
-
-  /// Whether a weight comes more slowly than a tile's rows are multiplied with
-  /// it, and in one stream: low and high bits of codes are two
-  /// (docs/decisions/weight-prefetch.md).
-  bool waitsForMemory(RegisterTile tile) const {
-    return !format.high.bits && 2 * tile.rows <= format.codeBits();
   }
 
   //===--- Few rows -------------------------------------------------------===//

@@ -17,20 +17,15 @@ using namespace mlir::kf;
 /// Bytes of a line of the caches.
 static constexpr int64_t lineBytes = 64;
 
-/// Rows of a workgroup with fewer of which memory is waited for.
-static constexpr int64_t fewestRowsOfCompute = 32;
-
 /// Register tiles of a workgroup from which on what each writes is prefetched.
 static constexpr int64_t fewestPrefetchedTiles = 4;
 
 bool VectorMatmulEmitter::prefetchesMeanwhile() const {
-  if (isLeftToHardware() && mostTiles * tileRows < fewestRowsOfCompute)
-    return false;
-  return mostTiles > 1;
+  return !isLeftToHardware() && mostTiles > 1;
 }
 
 ArrayRef<WeightPrefetch> VectorMatmulEmitter::prefetches() const {
-  if (!readsOnce())
+  if (!readsOnce() || isLeftToHardware())
     return {};
   auto type = cast<MemRefType>(weights.getType());
   int64_t bits = type.getNumElements() * type.getElementTypeBitWidth();
@@ -39,15 +34,9 @@ ArrayRef<WeightPrefetch> VectorMatmulEmitter::prefetches() const {
   bool isSmall = !hasExperts() && bits < 8 * getMachine(op).caches.second;
   if (isSmall || prefetchesMeanwhile())
     return kNearPrefetch;
-  switch (e.schedule.getPrefetch()) {
-  case PrefetchKind::Twice:
-    return kTwoPrefetches;
-  case PrefetchKind::Once:
+  if (e.schedule.getPrefetch() == PrefetchKind::Once)
     return kOnePrefetch;
-  case PrefetchKind::Hardware:
-    return {};
-  }
-  llvm_unreachable("unknown kind of prefetch");
+  return kTwoPrefetches;
 }
 
 void VectorMatmulEmitter::computePanels(Value firstPanel, Value panels) {

@@ -66,7 +66,7 @@ protected:
   /// Whether prefetchMeanwhile() is called: where a panel is read for several
   /// tiles.
   virtual bool prefetchesMeanwhile() const;
-  /// Whether the CPU's prefetchers are faster alone where memory is waited for.
+  /// Whether lines of the weight are asked for by the CPU's prefetchers alone.
   bool isLeftToHardware() const {
     return e.schedule.getPrefetch() == PrefetchKind::Hardware;
   }

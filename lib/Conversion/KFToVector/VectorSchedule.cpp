@@ -125,7 +125,8 @@ private:
                   "are unrolled whole");
     if (schedule.getReduction() != 0)
       return fail("a matmul's reduction is not tiled; reduction must be 0");
-    if (failed(verifySizes(op, weight)) || failed(verifySharing(op, weight)))
+    if (failed(verifySizes(op, weight)) || failed(verifySharing(op, weight)) ||
+        failed(verifyPrefetch(op)))
       return failure();
     ArrayRef<int64_t> tile = schedule.getTile();
     int64_t vectors = tile[0] * tile[1] / lanes * (op.getGlu() ? 2 : 1);
@@ -170,6 +171,39 @@ private:
                   "tile, found " +
                   Twine(rows) + " and " + Twine(tileRows));
     return success();
+  }
+
+  /// Lines are asked for one by one where a panel is read for one register
+  /// tile, of one row in 8 bits; otherwise in shares.
+  LogicalResult verifyPrefetch(ProductOpInterface op) {
+    const int64_t tiles = countTiles(op), tileRows = schedule.getTile()[0];
+    const bool hasShares =
+        tiles > 1 || (multipliesBytes(schedule.getDot()) && tileRows > 1);
+    const std::string found = (", found tiles of " + Twine(tileRows) +
+                               " rows, and " + Twine(tiles) + " in a workgroup")
+                                  .str();
+    if (schedule.getPrefetch() == PrefetchKind::Once && hasShares)
+      return fail("prefetch = once is for panels that one register tile reads, "
+                  "of one row in 8 bits" +
+                  found);
+    if (schedule.getHardwareRows() != 0 && !hasShares)
+      return fail("hardware_rows is for register tiles that ask for the panel "
+                  "behind, of several rows or several in a workgroup" +
+                  found);
+    return success();
+  }
+
+  /// Register tiles of a workgroup's rows, or of those of an expert that are
+  /// multiplied at a time. verifyRows() has seen that these are known.
+  int64_t countTiles(ProductOpInterface op) {
+    ArrayRef<int64_t> tile = schedule.getTile();
+    if (isa<ExpertMatmulOp>(op.getOperation()))
+      return tile[2] / tile[0];
+    const int64_t rows =
+        workgroup(0) != 0
+            ? workgroup(0)
+            : cast<RankedTensorType>(op.getX().getType()).getDimSize(0);
+    return llvm::divideCeil(rows, tile[0]);
   }
 
   /// Of loop `dim`, whose extent is `size`, in a workgroup.

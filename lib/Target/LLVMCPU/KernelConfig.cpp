@@ -193,7 +193,6 @@ private:
       draft.lanes = std::min<int64_t>(lanes, layout.getInterleave());
     int64_t registers = manyRegisters ? 28 : 12;
     int64_t perRow = std::max<int64_t>(groups * panel / draft.lanes, 1);
-    draft.prefetch = target.getPrefetch();
     if (isQuantized(op)) {
       // Codes, scales and minimums take registers too, and each sum of 8-bit
       // products one beside the sum of blocks.
@@ -291,6 +290,7 @@ private:
   /// The schedule of a product whose tile and workgroup are chosen.
   VectorScheduleAttr get(Draft &draft, ProductOpInterface op) {
     setSharing(draft, op, target.countRegisters());
+    setPrefetch(draft, op, target);
     return draft.get(context);
   }
 

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "ProductTiles.h"
+#include "Workers.h"
 
-#include "kf/Conversion/VectorSchedule.h"
+#include "kf/Transforms/ArenaBytes.h"
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -22,6 +23,9 @@ static constexpr int64_t fewestUnpackedTiles = 4, fewestUnpackedRows = 32;
 /// Register tiles that share each part of a panel: two are as fast with codes
 /// that both take apart.
 static constexpr int64_t fewestSharingTiles = 3;
+
+/// Rows of a workgroup with fewer of which products wait for memory.
+static constexpr int64_t fewestRowsOfCompute = 32;
 
 /// Rows of a tile from which on it pays to divide rows evenly.
 static constexpr int64_t fewestRowsOfEvenTile = 3;
@@ -42,6 +46,58 @@ bool mlir::kf::hasUnknownRows(ProductOpInterface op, int64_t groupRows) {
   return groupRows != 0 && rows > groupRows && rows % groupRows != 0;
 }
 
+/// Register tiles of a workgroup's rows, or of those of an expert at a time.
+static int64_t countTiles(const VectorDraft &draft, ProductOpInterface op) {
+  int64_t rows = isa<ExpertMatmulOp>(op.getOperation()) ? draft.tile[2]
+                                                        : draft.workgroup[0];
+  if (rows == 0)
+    rows = cast<RankedTensorType>(op.getX().getType()).getDimSize(0);
+  return llvm::divideCeil(rows, draft.tile[0]);
+}
+
+/// Whether the second-level cache holds the weight, so that models of such are
+/// in some cache. Adapters' are as small beside any model.
+static bool isSmall(ProductOpInterface op, CpuTargetAttr target) {
+  auto w = cast<RankedTensorType>(op.getW().getType());
+  FailureOr<int64_t> bytes = getArenaBytes(w, /*rows=*/1);
+  return !isa<ExpertMatmulOp>(op.getOperation()) && succeeded(bytes) &&
+         *bytes < describeCpuMachine(target).caches.second;
+}
+
+/// Rows of codes in 8 bits that are multiplied faster than the weight comes,
+/// where that is one stream: low and high bits of codes are two.
+static int64_t rowsThatWait(ProductOpInterface op) {
+  auto w = cast<RankedTensorType>(op.getW().getType());
+  const ::kf::BlockFormat &format =
+      getStorage(cast<QuantType>(w.getElementType()).getFormat());
+  return format.high.bits ? 0 : format.codeBits() / 2;
+}
+
+bool mlir::kf::waitsForMemory(const VectorDraft &draft, ProductOpInterface op) {
+  return countTiles(draft, op) * draft.tile[0] < fewestRowsOfCompute;
+}
+
+void mlir::kf::setPrefetch(VectorDraft &draft, ProductOpInterface op,
+                           CpuTargetAttr target) {
+  draft.prefetch = PrefetchKind::Twice;
+  draft.hardwareRows = 0;
+  if (draft.dot == DotKind::BF16)
+    return;
+  const bool isOfBytes = multipliesBytes(draft.dot);
+  const int64_t tileRows = draft.tile[0], tiles = countTiles(draft, op);
+  if (tiles == 1 && (!isOfBytes || tileRows == 1)) {
+    if (target.getPrefetch() != PrefetchKind::Hardware || !isSmall(op, target))
+      draft.prefetch = target.getPrefetch();
+  } else if (target.getPrefetch() != PrefetchKind::Hardware) {
+    return;
+  } else if (isOfBytes) {
+    if (draft.panels != PanelUse::Unpacked)
+      draft.hardwareRows = rowsThatWait(op);
+  } else if (waitsForMemory(draft, op)) {
+    draft.prefetch = PrefetchKind::Hardware;
+  }
+}
+
 void mlir::kf::setSharing(VectorDraft &draft, ProductOpInterface op,
                           int64_t registers) {
   draft.panels = PanelUse::Apart;
@@ -49,15 +105,9 @@ void mlir::kf::setSharing(VectorDraft &draft, ProductOpInterface op,
   draft.groups = GroupOrder::Together;
   if (draft.dot == DotKind::BF16)
     return;
-  auto x = cast<RankedTensorType>(op.getX().getType());
   auto w = cast<RankedTensorType>(op.getW().getType());
   const bool isOfBytes = multipliesBytes(draft.dot);
-  const bool hasExperts = isa<ExpertMatmulOp>(op.getOperation());
-  const int64_t tileRows = draft.tile[0];
-  int64_t rows = hasExperts ? draft.tile[2] : draft.workgroup[0];
-  if (rows == 0)
-    rows = x.getDimSize(0);
-  const int64_t tiles = llvm::divideCeil(rows, tileRows);
+  const int64_t tileRows = draft.tile[0], tiles = countTiles(draft, op);
   const int64_t most = tiles * tileRows;
   const bool sharesWell = isOfBytes && tileRows >= fewestRowsOfEvenTile &&
                           tileRows <= mostRowsOfSharingTile &&

@@ -35,6 +35,15 @@ bool hasUnknownRows(ProductOpInterface op, int64_t groupRows);
 /// CPU with so many vector registers.
 void setSharing(VectorDraft &draft, ProductOpInterface op, int64_t registers);
 
+/// Whether memory is slower than a workgroup of `draft`, a schedule of `op`, as
+/// it has few rows.
+bool waitsForMemory(const VectorDraft &draft, ProductOpInterface op);
+
+/// Sets how `draft`, whose tile, workgroup and panels are those of `op`, asks
+/// for lines of the weight on `target`.
+void setPrefetch(VectorDraft &draft, ProductOpInterface op,
+                 CpuTargetAttr target);
+
 } // namespace mlir::kf
 
 #endif // KF_LIB_TARGET_LLVMCPU_PRODUCTTILES_H

@@ -79,6 +79,7 @@ private:
   /// A product's, whose tile and workgroup say what register tiles share.
   void add(VectorDraft draft, ProductOpInterface op) {
     setSharing(draft, op, target.countRegisters());
+    setPrefetch(draft, op, target);
     add(draft);
   }
 
@@ -132,6 +133,7 @@ private:
                     vectors);
     }
     addSharing(op);
+    addPrefetches(op);
   }
 
   /// The default, but that its groups are summed up in another order, and that
@@ -160,10 +162,25 @@ private:
       draft.panels = panels;
       draft.rowTiles = rowTiles;
       draft.groups = GroupOrder::Together;
+      setPrefetch(draft, op, target);
       add(draft);
       if (isOfBytes)
         continue;
       draft.groups = GroupOrder::InTurn;
+      add(draft);
+    }
+  }
+
+  /// The default, but that lines of the weight are asked for in other ways,
+  /// where memory is waited for.
+  void addPrefetches(ProductOpInterface op) {
+    if (!waitsForMemory(first, op))
+      return;
+    for (PrefetchKind prefetch :
+         {PrefetchKind::Twice, PrefetchKind::Once, PrefetchKind::Hardware}) {
+      VectorDraft draft = first;
+      draft.prefetch = prefetch;
+      draft.hardwareRows = 0;
       add(draft);
     }
   }
@@ -198,6 +215,7 @@ private:
         }
       }
     addSharing(op);
+    addPrefetches(op);
   }
 
   /// Parts of K, and workgroups of as many rows as share a panel.

@@ -19,6 +19,7 @@ struct VectorDraft {
   int64_t reduction = 0, lanes = 1, unroll = 1, accumulators = 1;
   DotKind dot = DotKind::F32;
   PrefetchKind prefetch = PrefetchKind::Twice;
+  int64_t hardwareRows = 0;
   PanelUse panels = PanelUse::Apart;
   RowDivision rowTiles = RowDivision::Whole;
   GroupOrder groups = GroupOrder::Together;
@@ -29,13 +30,13 @@ struct VectorDraft {
         reduction(schedule.getReduction()), lanes(schedule.getLanes()),
         unroll(schedule.getUnroll()), accumulators(schedule.getAccumulators()),
         dot(schedule.getDot()), prefetch(schedule.getPrefetch()),
-        panels(schedule.getPanels()), rowTiles(schedule.getRowTiles()),
-        groups(schedule.getGroups()) {}
+        hardwareRows(schedule.getHardwareRows()), panels(schedule.getPanels()),
+        rowTiles(schedule.getRowTiles()), groups(schedule.getGroups()) {}
 
   VectorScheduleAttr get(MLIRContext *context) const {
     return VectorScheduleAttr::get(context, workgroup, tile, reduction, lanes,
-                                   unroll, accumulators, dot, prefetch, panels,
-                                   rowTiles, groups);
+                                   unroll, accumulators, dot, prefetch,
+                                   hardwareRows, panels, rowTiles, groups);
   }
 };
 

@@ -80,7 +80,20 @@ kf.kernel @hardware(%x: tensor<1x1024xf32>, %w: tensor<2x2048x1024x!kf.quant<q4_
 
 // -----
 
-// So it is for two rows, which are multiplied as fast as q4_0 comes. With three
+// Nor is a share of the next panel, by several tiles of several rows.
+// CHECK-LABEL: func.func @hardware_tiles(
+// CHECK-SAME:    memref<?x1024xf32>, %[[W:.*]]: memref<64x1x32x576xi8>
+// CHECK-NOT:     memref.prefetch %[[W]]
+kf.kernel @hardware_tiles(%x: tensor<?x1024xf32>, %w: tensor<2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<?x2048xf32>
+    attributes {max_tokens = 4 : i64, schedule = #kf.vector<workgroup = [4, 2048], tile = [2, 32], lanes = 16, dot = i8, prefetch = hardware>} {
+  %0 = kf.matmul %x, %w : tensor<?x1024xf32>, tensor<2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x2048xf32>
+}
+
+// -----
+
+// Or not by two rows alone, which are multiplied as fast as q4_0 comes. With three
 // rows, and where two are beside others, a share of the next panel is asked for.
 // CHECK-LABEL: func.func @hardware_rows(
 // CHECK-SAME:    memref<?x1024xf32>, %[[W:.*]]: memref<64x1x32x576xi8>
@@ -92,7 +105,7 @@ kf.kernel @hardware(%x: tensor<1x1024xf32>, %w: tensor<2x2048x1024x!kf.quant<q4_
 // CHECK:           memref.prefetch %[[W]]
 kf.kernel @hardware_rows(%x: tensor<?x1024xf32>, %w: tensor<2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
     -> tensor<?x2048xf32>
-    attributes {max_tokens = 4 : i64, schedule = #kf.vector<workgroup = [4, 2048], tile = [3, 32], lanes = 16, dot = i8, prefetch = hardware, row_tiles = even>} {
+    attributes {max_tokens = 4 : i64, schedule = #kf.vector<workgroup = [4, 2048], tile = [3, 32], lanes = 16, dot = i8, hardware_rows = 2, row_tiles = even>} {
   %0 = kf.matmul %x, %w : tensor<?x1024xf32>, tensor<2048x1024x!kf.quant<q4_0>, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x2048xf32>
 }

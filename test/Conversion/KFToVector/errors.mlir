@@ -568,6 +568,33 @@ kf.kernel @tiles_prefetched(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_
 
 // -----
 
+// expected-error @+1 {{convert-kf-to-vector: prefetch = once is for panels that one register tile reads, of one row in 8 bits, found tiles of 4 rows, and 2 in a workgroup}}
+kf.kernel @once_by_two_tiles(%x: tensor<?x64xf32>, %w: tensor<96x64xf32, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [8, 96], tile = [4, 32], lanes = 16, prefetch = once>} {
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf32, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: prefetch = once is for panels that one register tile reads, of one row in 8 bits, found tiles of 2 rows, and 1 in a workgroup}}
+kf.kernel @once_by_two_rows_of_bytes(%x: tensor<2x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>) -> tensor<2x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [0, 96], tile = [2, 32], lanes = 16, dot = i8, prefetch = once>} {
+  %0 = kf.matmul %x, %w : tensor<2x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<2x96xf32>
+}
+
+// -----
+
+// expected-error @+1 {{convert-kf-to-vector: hardware_rows is for register tiles that ask for the panel behind, of several rows or several in a workgroup, found tiles of 1 rows, and 1 in a workgroup}}
+kf.kernel @hardware_row(%x: tensor<1x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>) -> tensor<1x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [1, 96], tile = [1, 32], lanes = 16, dot = i8, hardware_rows = 1>} {
+  %0 = kf.matmul %x, %w : tensor<1x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<1x96xf32>
+}
+
+// -----
+
 // expected-error @+1 {{convert-kf-to-vector: dot = bf16 needs a tile of 16 or 32 rows and columns}}
 kf.kernel @tiles_of_8_rows(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.vector<workgroup = [32, 32], tile = [8, 32], lanes = 16, dot = bf16>} {

@@ -14,10 +14,10 @@
 // MANY:     kf.target = #kf.cpu_target<cpu = "znver5", int8_dot = true, bf16_dot = true, prefetch = once, workers = 1>
 // MANY-NOT: arith.truncf
 // MANY:     #kf.layout<panel = 32, interleave = 16>
-// MANY:     schedule = #kf.vector<workgroup = [504, 1024], tile = [14, 32], lanes = 16, unroll = 8, dot = bf16_pairs, prefetch = once, panels = unpacked>
+// MANY:     schedule = #kf.vector<workgroup = [504, 1024], tile = [14, 32], lanes = 16, unroll = 8, dot = bf16_pairs, panels = unpacked>
 // Rows are rounded once.
 // SHARED:   kf.kernel @trunc_0
-// SHARED:   schedule = #kf.vector<{{.*}}dot = bf16_pairs, prefetch = once, panels = unpacked>
+// SHARED:   schedule = #kf.vector<{{.*}}dot = bf16_pairs, panels = unpacked>
 // The same layout of the weight.
 // FEW:      #kf.layout<panel = 32, interleave = 16>
 // FEW-NOT:  bf16_pairs

@@ -18,8 +18,11 @@ kf.kernel @prefill(%x: tensor<96x256xf32>, %w: tensor<768x256xf32>) -> tensor<96
 
 // -----
 
-// Sums of one row that hide the latency of additions.
+// Sums of one row that hide the latency of additions, and other ways to ask for
+// lines of the weight, each of which this register tile reads once.
 // CHECK-LABEL: kernel @decode
+// CHECK-DAG:     s #kf.vector<{{.*}}prefetch = once>
+// CHECK-DAG:     s #kf.vector<{{.*}}prefetch = hardware>
 // CHECK-DAG:     s #kf.vector<{{.*}}tile = [1, 32], lanes = 16, unroll = 8, accumulators = 8>
 // CHECK-DAG:     s #kf.vector<{{.*}}tile = [1, 32], lanes = 16, unroll = 2, accumulators = 2>
 kf.kernel @decode(%x: tensor<1x256xf32>, %w: tensor<768x256xbf16>) -> tensor<1x768xf32> {

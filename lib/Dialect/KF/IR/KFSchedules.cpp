@@ -73,8 +73,9 @@ static void checkThreads(FieldChecks &checks, ArrayRef<int64_t> threads) {
 LogicalResult VectorScheduleAttr::verify(
     function_ref<InFlightDiagnostic()> emitError, ArrayRef<int64_t> workgroup,
     ArrayRef<int64_t> tile, int64_t reduction, int64_t lanes, int64_t unroll,
-    int64_t accumulators, DotKind dot, PrefetchKind, PanelUse panels,
-    RowDivision rowTiles, GroupOrder groups) {
+    int64_t accumulators, DotKind dot, PrefetchKind prefetch,
+    int64_t hardwareRows, PanelUse panels, RowDivision rowTiles,
+    GroupOrder groups) {
   FieldChecks checks(emitError);
   checks.inRange("workgroup", workgroup, 0, maxSize);
   checks.inRange("tile", tile, 1, maxTile);
@@ -85,8 +86,16 @@ LogicalResult VectorScheduleAttr::verify(
                    accumulators <= unroll,
                "needs 1 <= accumulators <= unroll <= 64, found accumulators " +
                    Twine(accumulators) + ", unroll " + Twine(unroll));
+  checks.inRange("hardware_rows", hardwareRows, 0, maxTile);
   const bool isOfBytes = multipliesBytes(dot);
   const bool isEven = rowTiles == RowDivision::Even;
+  checks.check(hardwareRows == 0 || isOfBytes,
+               "hardware_rows is for dot = i8 or s8, found dot = " +
+                   stringifyDotKind(dot));
+  checks.check(hardwareRows == 0 || (prefetch == PrefetchKind::Twice &&
+                                     panels != PanelUse::Unpacked),
+               "hardware_rows needs prefetch = twice and panels that are not "
+               "unpacked");
   checks.check(dot != DotKind::BF16 || (panels == PanelUse::Apart && !isEven),
                "panels and row_tiles are not for dot = bf16, which unpacks "
                "panels for whole tiles");

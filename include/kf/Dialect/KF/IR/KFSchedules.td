@@ -89,13 +89,16 @@ def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
       takes weights of bf16 and blocks, whose elements it rounds, and rounds x to
       bf16. So does `bf16_pairs`, on CPUs with `bf16_dot`, for weights of bf16
       with an even K.
-    - `prefetch`: how lines of a weight that a matmul reads once are asked for:
-      `twice`, early into the second-level cache and later into the nearest,
-      `once`, into the nearest, or by the CPU's own prefetchers alone
-      (`hardware`). It does not say so where memory is not waited for: of a
-      weight that the second-level cache holds, and of workgroups with several
-      register tiles, which with `hardware` have 32 rows or more. Their lines are
-      prefetched into the nearest cache, by `hardware`, too.
+    - `prefetch`: how a matmul asks for lines of a weight. `twice`, early into
+      the second-level cache and later into the nearest; of a weight that the
+      former holds, into the nearest alone. Where several register tiles read a
+      panel, or one of several rows of 8 bits, they ask for the panel behind it
+      meanwhile, each for a share. `once`, for lines that are read once: into the
+      nearest cache. `hardware`, for none: the CPU's own prefetchers do.
+    - `hardware_rows`: of 8-bit products that ask for the panel behind: a
+      register tile of so many rows or fewer that is the only one of its
+      workgroup asks for none of it, as its lines come more slowly than they are
+      multiplied.
     - `panels`: how register tiles of a matmul take a panel of the weight.
       `apart`, each converts what it multiplies for itself; `unpacked`, the panel
       is converted once for all of them, into scratch, where the weight is not
@@ -126,6 +129,7 @@ def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
                              "::mlir::kf::DotKind::F32">:$dot,
       DefaultValuedParameter<"::mlir::kf::PrefetchKind",
                              "::mlir::kf::PrefetchKind::Twice">:$prefetch,
+      DefaultValuedParameter<"int64_t", "0">:$hardware_rows,
       DefaultValuedParameter<"::mlir::kf::PanelUse",
                              "::mlir::kf::PanelUse::Apart">:$panels,
       DefaultValuedParameter<"::mlir::kf::RowDivision",
