@@ -52,3 +52,33 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
     kf.yield %0 : tensor<?x96xf32>
   }
 }
+
+// -----
+
+// Not all multiprocessors are in clusters of four: two workgroups are to have
+// registers on one, where there is memory for them. With 64 rows they have. Two
+// workgroups of a cluster are everywhere, and need no more than one.
+// CHECK-LABEL: gpu.func @halves(
+// CHECK-SAME:    nvvm.minctasm = 2
+// CHECK-LABEL: gpu.func @few_sums(
+// CHECK-NOT:     nvvm.minctasm
+// CHECK-LABEL: gpu.func @pairs(
+// CHECK-NOT:     nvvm.minctasm
+// CHECK:         gpu.return
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors = 132, memory = 232448>} {
+  kf.kernel @halves(%x: tensor<?x2048xbf16>, %w: tensor<128x2048xbf16, #kf.fragments>) -> tensor<?x128xf32>
+      attributes {schedule = #kf.mma<workgroup = [80, 128], warps = [1, 8], reduction = 64, stages = 4, unit = wgmma, parts = 4>} {
+    %0 = kf.matmul %x, %w wide : tensor<?x2048xbf16>, tensor<128x2048xbf16, #kf.fragments>
+    kf.yield %0 : tensor<?x128xf32>
+  }
+  kf.kernel @few_sums(%x: tensor<?x2048xbf16>, %w: tensor<128x2048xbf16, #kf.fragments>) -> tensor<?x128xf32>
+      attributes {schedule = #kf.mma<workgroup = [64, 128], warps = [1, 8], reduction = 64, stages = 4, unit = wgmma, parts = 4>} {
+    %0 = kf.matmul %x, %w wide : tensor<?x2048xbf16>, tensor<128x2048xbf16, #kf.fragments>
+    kf.yield %0 : tensor<?x128xf32>
+  }
+  kf.kernel @pairs(%x: tensor<?x2048xbf16>, %w: tensor<128x2048xbf16, #kf.fragments>) -> tensor<?x128xf32>
+      attributes {schedule = #kf.mma<workgroup = [80, 128], warps = [1, 8], reduction = 64, stages = 4, unit = wgmma, parts = 2>} {
+    %0 = kf.matmul %x, %w wide : tensor<?x2048xbf16>, tensor<128x2048xbf16, #kf.fragments>
+    kf.yield %0 : tensor<?x128xf32>
+  }
+}

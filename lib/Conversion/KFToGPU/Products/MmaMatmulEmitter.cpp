@@ -41,6 +41,8 @@ private:
     }
     if (mma.isForWarpgroups)
       ring = code.align(ring, MmaShape::warpgroupAlignment);
+    if (needsHalf())
+      e.useAllRegisters(/*workgroups=*/2);
     factor = cast<RankedTensorType>(op.getX().getType()).getElementType();
     findColumns();
     SmallVector<Value> sums = sumUpTile();
@@ -59,6 +61,18 @@ private:
     });
     product.numberThread();
     storeTile(all);
+  }
+
+  /// Whether registers are to leave room for another workgroup, as memory does.
+  /// Clusters of more than two count on that, since not all multiprocessors can
+  /// be in one: where one workgroup takes more, some clusters wait for others
+  /// to end. With few sums it takes less by itself.
+  bool needsHalf() const {
+    constexpr int64_t fewSums = 32;
+    const Multiprocessor &each = e.machine.ofEach;
+    return mma.parts > 2 && mma.sums() > fewSums &&
+           2 * shape.workgroupBytes <= each.memory &&
+           2 * mma.threads() * e.machine.registersOfThread > each.registers;
   }
 
   /// Finds the columns of K that this workgroup has. What tiles of codes have
