@@ -27,6 +27,14 @@ constexpr int64_t kFewRows = 16;
 /// where rows are taken in tiles, as all are for a single prompt then.
 constexpr int64_t kTileRows = 32, kSomeRows = 64, kManyRows = 128,
                   kMostManyRows = kMostChosenPerStep;
+/// Rows of those between, where rows are taken in tiles: as a tile may have any
+/// multiple of 16, a few sequences more make a step a little longer. Only where
+/// there are more sequences than the size before has rows.
+struct Between {
+  int64_t rows, before;
+};
+constexpr Between kBetween[] = {
+    {48, kTileRows}, {80, kSomeRows}, {96, 80}, {192, kManyRows}};
 /// Rows of each sequence, on average, in a step of many that generate.
 constexpr int64_t kRowsOfEach = 2;
 /// Rows of the one for prompts, also where there is a larger one: tiles for so
@@ -40,16 +48,21 @@ constexpr int64_t kMostForHost = int64_t(1) << 25;
 /// The smallest size with room for `rows`, where `parallel` sequences generate.
 int64_t sizeFor(int64_t rows, int64_t parallel, const Device &device) {
   const bool inTiles = device.takesRowsInTiles();
-  for (int64_t size : {int64_t(1), kFewRows, kTileRows, kSomeRows})
-    if (rows <= size && (size != kTileRows || inTiles))
-      return size;
+  int64_t found = kPromptRows;
+  while (found < rows)
+    found *= kGrowth;
+  auto offer = [&](int64_t size, bool exists) {
+    if (rows <= size && exists)
+      found = std::min(found, size);
+  };
+  for (int64_t size : {int64_t(1), kFewRows, kSomeRows})
+    offer(size, true);
+  offer(kTileRows, inTiles);
   for (int64_t size : {kManyRows, kMostManyRows})
-    if (rows <= size && (parallel > size / 2 || (inTiles && parallel == 1)))
-      return size;
-  int64_t size = kPromptRows;
-  while (size < rows)
-    size *= kGrowth;
-  return size;
+    offer(size, parallel > size / 2 || (inTiles && parallel == 1));
+  for (const Between &size : kBetween)
+    offer(size.rows, inTiles && parallel > size.before);
+  return found;
 }
 
 } // namespace

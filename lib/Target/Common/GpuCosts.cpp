@@ -20,7 +20,7 @@ struct ChipCosts {
   double mmaProductsPerCycle; ///< of a multiprocessor
   double dequantization, alone, exchange;
   int64_t clustered;
-  MmaTileCost tiles[16];
+  MmaTileCost tiles[24];
 };
 
 constexpr ChipCosts sm90 = {

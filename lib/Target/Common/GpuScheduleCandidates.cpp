@@ -140,7 +140,7 @@ private:
     if (rows <= kGpuFewRows)
       return;
     if (machine.has(MatrixUnit::Wgmma))
-      for (int64_t height : {32, 64, 128, 192, 256})
+      for (int64_t height : {32, 48, 64, 80, 96, 128, 192, 256})
         for (int64_t lines : {64, 128})
           for (int64_t stages : {3, 4, 5})
             if (height < 2 * rows)

@@ -95,3 +95,13 @@ func.func @padded_slices(%x: tensor<?x6400xbf16>, %r: tensor<?x1600xf32>) -> ten
   %1 = arith.addf %r, %0 : tensor<?x1600xf32>
   return %1 : tensor<?x1600xf32>
 }
+
+// Clusters of four of which a multiprocessor has two workgroups.
+// CHECK:      matmul_add_0 sm_80: {{.*}} 0 bytes spilled
+// CHECK:      matmul_add_0 sm_90a: 128 registers, {{.*}} 0 bytes spilled
+func.func @rows_80(%x: tensor<?x14336xbf16>, %r: tensor<?x4096xf32>) -> tensor<?x4096xf32> attributes {kf.max_tokens = 80 : i64} {
+  %w = kf.weight ["w"] : tensor<4096x14336xbf16>
+  %0 = kf.matmul %x, %w wide : tensor<?x14336xbf16>, tensor<4096x14336xbf16>
+  %1 = arith.addf %r, %0 : tensor<?x4096xf32>
+  return %1 : tensor<?x4096xf32>
+}

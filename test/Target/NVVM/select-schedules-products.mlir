@@ -22,6 +22,31 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
     %0 = kf.matmul %x, %w wide : tensor<64x14336xf16>, tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>
     kf.yield %0 : tensor<64x4096xf32>
   }
+  // A tile has as many rows as there are, where these are no power of two.
+  // CHECK-LABEL: kf.kernel @rows_48
+  // CHECK-SAME:    #kf.mma<workgroup = [48, 128], warps = [1, 8], {{.*}}parts = 4
+  kf.kernel @rows_48(%x: tensor<48x14336xbf16>, %w: tensor<4096x14336xbf16, #kf.fragments>) -> tensor<48x4096xf32> {
+    %0 = kf.matmul %x, %w wide : tensor<48x14336xbf16>, tensor<4096x14336xbf16, #kf.fragments>
+    kf.yield %0 : tensor<48x4096xf32>
+  }
+  // CHECK-LABEL: kf.kernel @rows_80
+  // CHECK-SAME:    #kf.mma<workgroup = [80, 128], warps = [1, 8], {{.*}}parts = 4
+  kf.kernel @rows_80(%x: tensor<80x14336xbf16>, %w: tensor<4096x14336xbf16, #kf.fragments>) -> tensor<80x4096xf32> {
+    %0 = kf.matmul %x, %w wide : tensor<80x14336xbf16>, tensor<4096x14336xbf16, #kf.fragments>
+    kf.yield %0 : tensor<80x4096xf32>
+  }
+  // CHECK-LABEL: kf.kernel @rows_96
+  // CHECK-SAME:    #kf.mma<workgroup = [96, 64], warps = [1, 4], {{.*}}parts = 4
+  kf.kernel @rows_96(%x: tensor<96x14336xf16>, %w: tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>) -> tensor<96x4096xf32> {
+    %0 = kf.matmul %x, %w wide : tensor<96x14336xf16>, tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>
+    kf.yield %0 : tensor<96x4096xf32>
+  }
+  // CHECK-LABEL: kf.kernel @rows_192
+  // CHECK-SAME:    #kf.mma<workgroup = [192, 64], warps = [1, 8],
+  kf.kernel @rows_192(%x: tensor<192x4096xf16>, %w: tensor<2x14336x4096x!kf.quant<q4_k>, #kf.fragments>) -> tensor<192x14336xf32> {
+    %0 = kf.matmul %x, %w glu(silu) wide : tensor<192x4096xf16>, tensor<2x14336x4096x!kf.quant<q4_k>, #kf.fragments>
+    kf.yield %0 : tensor<192x14336xf32>
+  }
   // Not all multiprocessors are in clusters of four: 32 of them, whose workgroups
   // have one each, would take two rounds.
   // CHECK-LABEL: kf.kernel @rounds
