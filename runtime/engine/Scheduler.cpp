@@ -218,8 +218,9 @@ bool Scheduler::isEnough(const ScheduledReading &reading,
 }
 
 /// Begins with those that there are pages for, and says for each how many rows
-/// it may have of a step.
-void Scheduler::decide(const Limits &limits) {
+/// it may have of a step. Returns false where the step has to wait for those
+/// that are under way: somebody needs pages of others.
+bool Scheduler::decide(const Limits &limits) {
   std::vector<ScheduledReading *> order = readings;
   std::ranges::sort(order, {}, &ScheduledReading::arrival);
   std::vector<ScheduledReading *> begun, others;
@@ -229,7 +230,9 @@ void Scheduler::decide(const Limits &limits) {
   uint64_t firstLoser = UINT64_MAX; // the arrival of the first of them
   // For drafts, nobody loses pages, nor waits for some.
   auto sure = [](const ScheduledReading &reading) {
-    return static_cast<int64_t>(reading.rest() - reading.drafted);
+    return reading.isWhole()
+               ? 0
+               : static_cast<int64_t>(reading.rest() - reading.drafted);
   };
   auto rowsOf = [&](const ScheduledReading &reading) {
     return reading.isGenerating() ? limits.rows
@@ -246,7 +249,7 @@ void Scheduler::decide(const Limits &limits) {
                       std::min(free, reading.pages.pagesToRead(wanted)));
     const int64_t most = rowsFor(reading, wanted, free);
     promised += reading.pages.pagesFor(std::min(most, sure(reading)));
-    reading.most = most == 0 && isFirst ? -1 : most;
+    reading.most = most == 0 && isFirst && !limits.isBeside ? -1 : most;
   };
 
   std::vector<int64_t> needs; // of each of `begun`, in this step
@@ -261,6 +264,12 @@ void Scheduler::decide(const Limits &limits) {
     auto isShort = [&] {
       return reading.pages.pagesToRead(wanted) > pool.available() - promised;
     };
+    if (reading.isWhole()) {
+      reading.most = 0;
+      continue;
+    }
+    if (isShort() && limits.isBeside)
+      return false;
     // Nobody loses what would not do.
     if (isShort() && isEnough(reading, std::span(begun).subspan(i + 1),
                               pool.available() - promised))
@@ -279,10 +288,11 @@ void Scheduler::decide(const Limits &limits) {
     if (waitsForPrefix(*reading))
       continue;
     if (reading->arrival > firstLoser || !tryBegin(*reading))
-      return;
+      return true;
     begun.push_back(reading);
     give(*reading, /*isFirst=*/begun.size() == 1, /*behind=*/0);
   }
+  return true;
 }
 
 //===----------------------------------------------------------------------===//
@@ -313,18 +323,24 @@ void Scheduler::orderPrompts() {
 }
 
 void Scheduler::plan(const Limits &limits, const Take &take) {
-  decide(limits);
+  if (!decide(limits))
+    return;
   orderPrompts();
   std::vector<ScheduledReading *> ready;
   std::ranges::copy_if(readings, std::back_inserter(ready), isReady);
-  int64_t behind =
-      std::ranges::count_if(ready, &ScheduledReading::isGenerating);
-  int64_t rows = limits.rows, prompts = limits.prompts, chosen = limits.chosen;
+  int64_t behind = std::min<int64_t>(
+      std::ranges::count_if(ready, &ScheduledReading::isGenerating),
+      limits.texts);
+  int64_t rows = limits.rows, prompts = limits.prompts, chosen = limits.chosen,
+          texts = limits.texts;
   for (ScheduledReading *reading : ready) {
     if (rows == 0)
       return;
     const bool isPrompt = !reading->isGenerating();
+    if (!isPrompt && texts == 0)
+      continue;
     behind -= !isPrompt;
+    texts -= !isPrompt;
     // Those behind that nothing can be known of are not in this step.
     const int64_t left = std::min(behind, chosen);
     if (isPrompt && (prompts == 0 || (rows <= left && rows < limits.rows)))

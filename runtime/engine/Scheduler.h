@@ -24,9 +24,14 @@
 //   need in it.
 // - What is too much for the cache even alone is an error. So is a page that
 //   the first one needs where sequences that do not read leave too few.
+// - Beside steps that are under way, nobody loses pages, nor fails for want of
+//   them: where somebody needs more than there are, no step is planned before
+//   those are over.
 //
 // Rows, in the order of who was not served for longest:
 //
+// - Whoever has nothing left to read waits for what a step that is under way
+//   chooses, and is in no other.
 // - Of the rows that a step has for prompts, the first one takes all that it
 // has
 //   tokens for, and the next one what is left. They come in the order in which
@@ -39,7 +44,8 @@
 // - So with enough pages, and no more sequences that have begun than a step
 //   chooses tokens and fewer than it has rows, each that generates is in every
 //   step: the time between two of its tokens is that of a step. With n times as
-//   many, it is that of n steps.
+//   many, it is that of n steps; and where n steps are under way, each is in
+//   one of them.
 //
 // docs/decisions/waiting.md says why.
 //
@@ -125,6 +131,8 @@ public:
     int64_t rows = 1;    ///< of a step
     int64_t prompts = 1; ///< of them, those of readings that do not generate
     int64_t chosen = 1;  ///< rows of a step behind which a token is chosen
+    int64_t texts = INT64_MAX; ///< readings of a step that generate
+    bool isBeside = false;     ///< other steps are under way, which go first
   };
   /// What a reading takes of a step.
   struct Share {
@@ -160,7 +168,7 @@ private:
   bool isEnough(const ScheduledReading &reading,
                 std::span<const ScheduledReading *const> later,
                 int64_t free) const;
-  void decide(const Limits &limits);
+  bool decide(const Limits &limits);
 
   PagePool &pool;
   int64_t positions;

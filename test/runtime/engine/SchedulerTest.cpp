@@ -868,4 +868,50 @@ TEST(SchedulerSimulation, WindowsOfAllLayersOfPromptsThatBeginAlike) {
             .windows = kAllWindows});
 }
 
+/// Beside steps that are under way, whoever has nothing left to read is in no
+/// other, and nobody loses pages: a step waits.
+TEST(Scheduler, BesideOthersNobodyLosesPages) {
+  Steps steps(5);
+  auto first = steps.reading(idsOf(60, 1)),
+       second = steps.reading(idsOf(60, 2));
+  EXPECT_EQ(steps.step(),
+            Rows({{first.get(), 60, true}, {second.get(), 60, true}}));
+  steps.limits.isBeside = true;
+  EXPECT_TRUE(steps.step().empty()) << "both wait for what is chosen";
+  steps.end(*first);
+  steps.read(*first, idsOf(250, 3)); // all but one page that there are
+  EXPECT_TRUE(steps.step().empty());
+  EXPECT_TRUE(second->begun());
+  EXPECT_EQ(steps.scheduler.preemptions(), 0);
+  EXPECT_FALSE(steps.refused);
+  steps.end(*second);
+  steps.read(*second, {1});
+  steps.limits.isBeside = false;
+  EXPECT_EQ(steps.step(), Rows({{first.get(), 250, true}}));
+  EXPECT_FALSE(second->begun());
+  EXPECT_EQ(steps.scheduler.preemptions(), 1);
+}
+
+/// A step has as many that generate as it is to have, by turns, and prompts
+/// leave rows to no others.
+TEST(Scheduler, TextsOfAStep) {
+  Steps steps(40, 1000, {.rows = 4, .prompts = 4, .chosen = 16, .texts = 2});
+  std::vector<std::unique_ptr<ScheduledReading>> texts;
+  for (int32_t i = 0; i < 5; ++i)
+    texts.push_back(steps.reading({i + 1}));
+  auto prompt = steps.reading(idsOf(100, 1));
+  auto again = [&](size_t i) {
+    steps.end(*texts[i]);
+    steps.read(*texts[i], {1});
+  };
+  EXPECT_EQ(steps.step(), Rows({{texts[0].get(), 1, true},
+                                {texts[1].get(), 1, true},
+                                {prompt.get(), 2, false}}));
+  again(0);
+  again(1);
+  EXPECT_EQ(steps.step(), Rows({{texts[2].get(), 1, true},
+                                {texts[3].get(), 1, true},
+                                {prompt.get(), 2, false}}));
+}
+
 } // namespace
