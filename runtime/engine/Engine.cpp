@@ -23,6 +23,9 @@
 
 using namespace kf;
 
+/// Steps whose results are kept: the one that is told of, and one ahead.
+static constexpr size_t kLeastSteps = 2;
+
 /// Of the bodies that steps may run.
 static int64_t rowsOfBodies(const Model &model, const EngineOptions &options) {
   const StepShape *largest = model.largestShape(StepPart::Body);
@@ -39,11 +42,14 @@ Engine::Engine(Model &model, const EngineOptions &options,
             positionsOf(model.config(), options.pages, options.contextLength,
                         options.parallel)),
       positions(positionsWithin(model.config(), options.pages)),
-      executor(model, cache, rowsOfBodies(model, options), kMostChosenPerStep),
+      executor(model, cache, rowsOfBodies(model, options), kMostChosenPerStep,
+               std::max(model.stageCount(), kLeastSteps)),
       scheduler(*this->pool, options.contextLength,
                 options.reusesPrefixes && !model.config().hasStates()),
-      pace(options.longestStep, *options.rowsPerStep) {
+      pace(options.longestStep, *options.rowsPerStep),
+      mostOpen(options.profile ? 1 : model.stageCount()) {
   executor.setProfile(options.profile);
+  open.reserve(mostOpen);
 }
 
 Engine::~Engine() {
@@ -173,9 +179,9 @@ bool Engine::isQueued(const Sequence &sequence) const {
 /// What `sequence` reads is no part of any step from now on.
 void Engine::remove(Sequence &sequence) {
   scheduler.remove(sequence);
-  for (Piece &piece : plan.pieces)
-    if (piece.sequence == &sequence)
-      piece.sequence = nullptr;
+  plan.remove(sequence);
+  for (Open &each : open)
+    each.plan.remove(sequence);
 }
 
 /// Of a sequence that is being destroyed.
@@ -224,7 +230,7 @@ void Engine::fail(Sequence &sequence, const Status &status) {
 }
 
 void Engine::failAll(const Status &status) {
-  while (!isIdle())
+  while (!scheduler.queue().empty())
     fail(static_cast<Sequence &>(*scheduler.queue().front()), status);
 }
 
@@ -257,6 +263,9 @@ bool Engine::step() {
   tell();
   settleAhead();
   chooseAhead();
+  // Other ranks are not left in steps that nobody waits for.
+  while (scheduler.queue().empty() && !open.empty())
+    (void)finishStep(); // an error is the next one's, too
   return !isIdle();
 }
 

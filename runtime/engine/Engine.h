@@ -153,6 +153,11 @@ struct EngineTimings {
 /// A prompt that begins as one that is being read waits for what the two have
 /// in common, and then shares its pages, unless the model's layers keep states.
 ///
+/// Where each of several ranks has a stage of the model, as many steps are
+/// under way as there are stages: while the last stage computes one, those
+/// before it compute what the next ones read, which are of other sequences, or
+/// of later rows of a prompt. A step has its share of those that generate then.
+///
 /// Refers to `model`, which must outlive it; its sequences must not. One
 /// thread.
 class Engine {
@@ -170,9 +175,10 @@ public:
   /// model was opened with fewer.
   Result<std::unique_ptr<Sequence>> createSequence(int64_t adapter = 0);
   /// Runs one step of what there is to read, and tells sequences what came of
-  /// it; returns whether there is more to read. What fails ends readings.
+  /// it; returns whether there is more to read. What fails ends readings. Steps
+  /// behind it may be under way then; they are over where nobody reads.
   bool step();
-  bool isIdle() const { return scheduler.queue().empty(); }
+  bool isIdle() const { return scheduler.queue().empty() && open.empty(); }
 
   /// Whether EngineOptions::cancelled is set.
   bool isCancelled() const { return kf::isCancelled(options.cancelled); }
@@ -224,6 +230,7 @@ private:
     size_t drafted = 0;     ///< and behind so many before it: the last ids
     bool isFetched = false; ///< and its logits come to the host, too
     size_t embedded = 0;    ///< as `logits`: those whose embeddings are wanted
+    bool isLast = false;    ///< nothing is left to read behind it
 
     /// Tokens that are chosen.
     size_t choices() const { return isChosen ? 1 + drafted : 0; }
@@ -238,6 +245,21 @@ private:
     int64_t ofPrompts = 0, ofTexts = 0;
 
     bool isMixed() const { return ofPrompts > 0 && ofTexts > 0; }
+    /// What is read for `sequence` is nobody's.
+    void remove(const Sequence &sequence) {
+      for (Piece &piece : pieces)
+        if (piece.sequence == &sequence)
+          piece.sequence = nullptr;
+    }
+  };
+  /// A step that is in the stream, and whose sequences are not told of it yet.
+  struct Open {
+    Plan plan;
+    uint64_t step = 0;      ///< StepExecutor::submit()'s number
+    Stopwatch watch;        ///< since it was submitted
+    size_t sharing = 1;     ///< steps that were under way then, itself included
+    bool wasAhead = false;  ///< it began before it was asked for
+    bool isMeasured = true; ///< it did not wait for programs of later ones
   };
   /// How a token is chosen.
   struct Choice {
@@ -303,7 +325,8 @@ private:
 
   // What a step is made of.
   void draft();
-  int64_t rowsOfPrompts();
+  int64_t textsOfStep() const;
+  int64_t rowsOfPrompts() const;
   void makePlan();
   Status tryAddPiece(Sequence &sequence, int64_t rows);
   void keepDrafts(Sequence &sequence, int64_t rows, const Choice &choice);
@@ -316,12 +339,21 @@ private:
   int64_t mostChoices() const;
   int64_t headRows(int64_t chosen) const;
   int64_t rowsForHost(StepPart part, int64_t rows) const;
+  Status makeReady(const StepShape &shape);
   Status preparePrograms();
   Status prepareEmbedding(size_t rows);
 
   // Running it.
   Status runStep();
-  Status runPlan();
+  bool mayBegin() const;
+  Status beginSteps();
+  Status beginPlan();
+  void takeAhead();
+  Status finishStep();
+  Status finishPlan(const Open &begun);
+  Status failPlan(const Status &status);
+  void measure(const Open &begun, double seconds);
+  void revoke(const Status &status);
   Status copyPages();
   void commit();
   void count();
@@ -355,7 +387,11 @@ private:
   Stopwatch sinceStep;        ///< from the last one's end
   std::vector<Ended> ended;   ///< whose `done` is to be called
   Telling *telling = nullptr; ///< the innermost; they are on the stack
-  Plan plan;                  ///< of the step that runs, or ran last
+  Plan plan;                  ///< of the step that begins, or is told of
+  /// Steps that may be under way: as many as there are stages, but one where
+  /// steps are measured, which are waited for.
+  const size_t mostOpen;
+  std::vector<Open> open;     ///< the first to end first; has room for them
   std::optional<Ahead> ahead; ///< the next one, if it was begun
   EngineCounts counters;
   int64_t sequences = 0; ///< that live

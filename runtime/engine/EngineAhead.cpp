@@ -228,9 +228,7 @@ Status Engine::tryChooseAhead() {
 void Engine::forgetAhead(const Sequence &sequence) {
   if (!ahead)
     return;
-  for (Piece &piece : ahead->plan.pieces)
-    if (piece.sequence == &sequence)
-      piece.sequence = nullptr;
+  ahead->plan.remove(sequence);
 }
 
 /// Gives back the pages that were reserved.

@@ -203,6 +203,4 @@ std::vector<StepShape> Engine::shapesToPrepare() const {
   return shapes;
 }
 
-Status Engine::prepare(const StepShape &shape) {
-  return executor.prepare(shape);
-}
+Status Engine::prepare(const StepShape &shape) { return makeReady(shape); }

@@ -130,6 +130,7 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
   }
   if (piece.count == 0)
     return Status();
+  piece.isLast = piece.count == rest;
   // Where there is no program for them, the step of the others does not fail.
   if (piece.embedded > 0)
     KF_RETURN_IF_ERROR(
@@ -165,20 +166,36 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
   return Status();
 }
 
+/// How many that generate a step has: where several are under way, its share of
+/// all, so that they are alike.
+int64_t Engine::textsOfStep() const {
+  if (mostOpen == 1)
+    return INT64_MAX;
+  // Behind what is wholly read, a token is being chosen.
+  const auto all = std::ranges::count_if(
+      scheduler.queue(), [](const ScheduledReading *reading) {
+        return reading->begun() &&
+               (reading->isGenerating() || reading->isWhole());
+      });
+  const auto steps = static_cast<int64_t>(mostOpen);
+  return std::max<int64_t>((all + steps - 1) / steps, 1);
+}
+
 /// Those of a step that those which generate leave, if it is to be quick; some
 /// where it is slow because of those already. None of these wait longer than
 /// their share.
-int64_t Engine::rowsOfPrompts() {
+int64_t Engine::rowsOfPrompts() const {
+  const int64_t texts = textsOfStep();
   int64_t generating = 0, prompts = 0;
   int64_t rows = 0; // of those that generate
   for (const ScheduledReading *reading : scheduler.queue()) {
-    if (!reading->begun())
+    if (!reading->begun() || reading->isWhole())
       continue;
-    if (reading->isGenerating()) {
+    if (!reading->isGenerating()) {
+      ++prompts;
+    } else if (generating < texts) {
       ++generating;
       rows += static_cast<int64_t>(reading->rest());
-    } else {
-      ++prompts;
     }
   }
   const int64_t most =
@@ -198,8 +215,11 @@ void Engine::makePlan() {
   plan.pieces.clear();
   plan.batch.clear();
   plan.ofPrompts = plan.ofTexts = 0;
-  const Scheduler::Limits limits = {rowsPerStep(), rowsOfPrompts(),
-                                    chosenPerStep()};
+  const Scheduler::Limits limits = {.rows = rowsPerStep(),
+                                    .prompts = rowsOfPrompts(),
+                                    .chosen = chosenPerStep(),
+                                    .texts = textsOfStep(),
+                                    .isBeside = !open.empty()};
   scheduler.plan(limits, [&](ScheduledReading &reading, int64_t rows) {
     const StepPlan &batch = plan.batch;
     const int64_t before = batch.rows(), chosen = batch.wanted();
@@ -219,7 +239,46 @@ void Engine::makePlan() {
 /// Errors are those that no sequence can go on with.
 Status Engine::runStep() {
   settleAhead(); // sequences may have been cancelled or destroyed
-  if (!ahead) {
+  if (ahead)
+    takeAhead();
+  else
+    KF_RETURN_IF_ERROR(beginSteps());
+  return open.empty() ? Status() // all have ended
+                      : finishStep();
+}
+
+/// The step that has begun already is the next one.
+void Engine::takeAhead() {
+  plan = std::move(ahead->plan);
+  Open begun;
+  begun.step = ahead->step;
+  begun.wasAhead = true;
+  ahead.reset();
+  ++counters.ahead;
+  counters.mostPages = std::max(counters.mostPages, pool->used());
+  commit();
+  begun.plan = std::move(plan);
+  open.push_back(std::move(begun));
+}
+
+/// Whether another step may begin: there is something to read in it. What the
+/// host still wants of the hidden rows of the last one that began is computed
+/// of them where the next step's would come.
+bool Engine::mayBegin() const {
+  if (open.size() == mostOpen)
+    return false;
+  if (open.empty())
+    return true;
+  const StepPlan &last = open.back().plan.batch;
+  return last.logitRows.empty() && last.embeddedRows.empty() &&
+         std::ranges::any_of(
+             scheduler.queue(),
+             [](const ScheduledReading *each) { return !each->isWhole(); });
+}
+
+/// Has as many steps under way as there may be, of what there is to read.
+Status Engine::beginSteps() {
+  while (mayBegin()) {
     // What there is no memory to draft is not.
     (void)catchExceptions([&] {
       draft();
@@ -235,12 +294,17 @@ Status Engine::runStep() {
       return planned;
     }
     if (plan.pieces.empty())
-      return Status(); // all have ended
+      return Status(); // all have ended, or wait for steps that are under way
+    counters.mostPages = std::max(counters.mostPages, pool->used());
+    const Status begun = catchExceptions([&] { return beginPlan(); });
+    if (!begun.ok())
+      return failPlan(begun);
   }
-  counters.mostPages = std::max(counters.mostPages, pool->used());
-  const Status status = catchExceptions([&] { return runPlan(); });
-  if (status.ok())
-    return status;
+  return Status();
+}
+
+/// What the plan's step has failed with ends its readings.
+Status Engine::failPlan(const Status &status) {
   executor.forgetInputs(); // a step that has begun may have had others
   if (status.isCancelled())
     return status;
@@ -250,19 +314,29 @@ Status Engine::runStep() {
   return Status();
 }
 
+/// Makes a program ready. Steps that are under way are through by then, and
+/// nobody knows since when.
+Status Engine::makeReady(const StepShape &shape) {
+  if (executor.isReady(shape))
+    return Status();
+  for (Open &each : open)
+    each.isMeasured = false;
+  return executor.prepare(shape);
+}
+
 /// Makes the programs of the plan ready.
 Status Engine::preparePrograms() {
   const StepPlan &batch = plan.batch;
   plan.body = bodyRows(batch.rows(), plan.pieces.size());
-  KF_RETURN_IF_ERROR(executor.prepare({StepPart::Body, plan.body}));
+  KF_RETURN_IF_ERROR(makeReady({StepPart::Body, plan.body}));
   if (batch.wanted() > 0) {
     plan.head = headRows(batch.wanted());
-    KF_RETURN_IF_ERROR(executor.prepare({StepPart::Choose, plan.head}));
+    KF_RETURN_IF_ERROR(makeReady({StepPart::Choose, plan.head}));
   }
   if (!batch.logitRows.empty()) {
     plan.logitsHead = rowsForHost(StepPart::Head,
                                   static_cast<int64_t>(batch.logitRows.size()));
-    KF_RETURN_IF_ERROR(executor.prepare({StepPart::Head, plan.logitsHead}));
+    KF_RETURN_IF_ERROR(makeReady({StepPart::Head, plan.logitsHead}));
   }
   return Status();
 }
@@ -270,55 +344,97 @@ Status Engine::preparePrograms() {
 /// Makes the program ready that makes embeddings of `rows` rows.
 Status Engine::prepareEmbedding(size_t rows) {
   plan.embed = rowsForHost(StepPart::Embed, static_cast<int64_t>(rows));
-  return executor.prepare({StepPart::Embed, plan.embed});
+  return makeReady({StepPart::Embed, plan.embed});
 }
 
-/// The plan, or the one that has begun already.
-Status Engine::runPlan() {
-  uint64_t step = 0;
-  std::optional<Stopwatch> watch;
-  if (ahead) {
-    plan = std::move(ahead->plan);
-    step = ahead->step;
-    ahead.reset();
-    ++counters.ahead;
-  } else {
-    KF_RETURN_IF_ERROR(copyPages());
-    KF_RETURN_IF_ERROR(preparePrograms());
-    watch.emplace();
-    KF_ASSIGN_OR_RETURN(step, executor.submit(plan.batch, plan.body, plan.head,
-                                              options.cancelled));
-    if (plan.batch.wanted() > 0)
-      KF_RETURN_IF_ERROR(executor.choose(step, plan.batch, options.cancelled));
-  }
-  // The step is in the stream.
+/// Puts the plan's step into the stream, behind those that are under way.
+Status Engine::beginPlan() {
+  KF_RETURN_IF_ERROR(copyPages());
+  KF_RETURN_IF_ERROR(preparePrograms());
+  Open begun;
+  begun.sharing = open.size() + 1;
+  KF_ASSIGN_OR_RETURN(
+      begun.step,
+      executor.submit(plan.batch, plan.body, plan.head, options.cancelled));
+  if (plan.batch.wanted() > 0)
+    KF_RETURN_IF_ERROR(
+        executor.choose(begun.step, plan.batch, options.cancelled));
   commit();
-  beginAhead(step);
+  begun.plan = std::move(plan);
+  open.push_back(std::move(begun));
+  return Status();
+}
+
+/// Waits for the first step that is under way, and tells of it. Errors: as
+/// runStep().
+Status Engine::finishStep() {
+  Open begun = std::move(open.front());
+  open.erase(open.begin());
+  plan = std::move(begun.plan);
+  const Status status = catchExceptions([&] { return finishPlan(begun); });
+  return status.ok() ? status : failPlan(status);
+}
+
+/// The plan's step has begun as `begun` says.
+Status Engine::finishPlan(const Open &begun) {
+  beginAhead(begun.step);
   const Result<std::span<const int32_t>> chosen =
-      executor.wait(step, options.cancelled);
+      executor.wait(begun.step, options.cancelled);
   if (!chosen.ok()) {
-    for (const Piece &piece : plan.pieces)
-      if (piece.sequence)
-        piece.sequence->pages.revoke(piece.sequence->position() -
-                                     static_cast<int64_t>(piece.count));
+    revoke(chosen.status());
     return chosen.status();
   }
-  // One that was ahead had the device from the end of the step before.
-  double seconds = watch ? watch->seconds() : sinceStep.seconds();
+  // One that was ahead, or behind others, had the device from the end of the
+  // step before.
+  double seconds = begun.wasAhead ? sinceStep.seconds() : begun.watch.seconds();
+  if (begun.sharing > 1)
+    seconds = std::min(seconds, sinceStep.seconds());
   sinceStep = Stopwatch();
   count();
-  giveLogProbs(step, *chosen);
+  giveLogProbs(begun.step, *chosen);
   giveChosen(*chosen);
   KF_RETURN_IF_ERROR(giveRows(StepPart::Head, seconds));
   KF_RETURN_IF_ERROR(giveRows(StepPart::Embed, seconds));
+  measure(begun, seconds);
+  return Status();
+}
+
+/// The plan's step took `seconds` of those in which as many others were under
+/// way as shared them: as long as that, where a step goes through all stages.
+void Engine::measure(const Open &begun, double seconds) {
+  if (!begun.isMeasured)
+    return;
+  seconds *= static_cast<double>(begun.sharing);
   if (options.sharesTime)
     promptPace.add(plan.body, plan.batch.rows(), seconds, plan.isMixed());
-  if (watch) { // else the host has done other things meanwhile
-    pace.add(plan.batch.rows(), seconds);
-    if (options.draftModel && plan.batch.wanted() == plan.batch.rows())
-      options.draftModel->addStep(plan.batch.rows(), seconds);
-  }
-  return Status();
+  if (begun.wasAhead)
+    return; // the host has done other things meanwhile
+  pace.add(plan.batch.rows(), seconds);
+  if (options.draftModel && plan.batch.wanted() == plan.batch.rows())
+    options.draftModel->addStep(plan.batch.rows(), seconds);
+}
+
+/// The plan's step has failed with `status`, and so have those that are under
+/// way behind it: what they were to compute is taken back.
+void Engine::revoke(const Status &status) {
+  auto revokeAll = [](const Plan &failed) {
+    for (const Piece &piece : failed.pieces)
+      if (piece.sequence)
+        piece.sequence->pages.revoke(piece.sequence->position() -
+                                     static_cast<int64_t>(piece.count));
+  };
+  for (; !open.empty(); open.pop_back())
+    revokeAll(open.back().plan);
+  revokeAll(plan);
+  if (mostOpen == 1)
+    return;
+  // Of what was read since they began, others may have begun with some, and
+  // pages of sequences that are gone have some.
+  pool->forgetAll();
+  for (ScheduledReading *each : scheduler.queue())
+    if (each->readAgain > 0)
+      static_cast<Sequence *>(each)->before = 0;
+  failAll(status);
 }
 
 /// The step was run.
@@ -474,7 +590,7 @@ void Engine::giveChosen(std::span<const int32_t> chosen) {
       continue;
     if (piece.isChosen)
       giveChoices(*piece.sequence, ids);
-    else if (piece.sequence->isWhole())
+    else if (piece.isLast)
       end(*piece.sequence, std::optional<int32_t>());
   }
 }
@@ -536,7 +652,7 @@ Status Engine::giveRows(StepPart part, double &seconds) {
     Sequence &sequence = *piece.sequence;
     if (!status.ok())
       end(sequence, std::move(status));
-    else if (sequence.isWhole())
+    else if (piece.isLast)
       end(sequence, std::optional<int32_t>());
   }
   seconds += given.seconds();

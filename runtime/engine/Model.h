@@ -89,6 +89,8 @@ public:
   }
   /// Whether this rank and others have a stage of the model each.
   bool hasStages() const { return !stages.empty(); }
+  /// How many, this rank's included; 1: the model is whole.
+  size_t stageCount() const { return stages.size() + 1; }
   WeightStore &weights() { return store; }
   const WeightStore &weights() const { return store; }
   /// The error of who has got logits that are not finite: `what`, with the

@@ -237,6 +237,11 @@ void PagePool::unlistFollowing(int32_t top) {
   }
 }
 
+void PagePool::forgetAll() {
+  for (int32_t root = count; root < static_cast<int32_t>(pages.size()); ++root)
+    unlistFollowing(root);
+}
+
 void PagePool::removeFromTree(int32_t number) {
   Page &page = pages[number];
   assert(page.child == kNone && "pages follow this one");

@@ -117,6 +117,10 @@ public:
   /// Living sequences that have `page`.
   int64_t users(int32_t page) const { return pages[page].users; }
 
+  /// Keeps all pages from those that begin from now on: what they hold may not
+  /// be what was read. Living sequences go on with theirs.
+  void forgetAll();
+
   /// For tests: an error that names the first thing that is not as it should
   /// be. `living` are all sequences of this pool.
   Status check(std::span<const PagedSequence *const> living) const;

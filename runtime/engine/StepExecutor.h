@@ -24,7 +24,6 @@
 #include "runtime/engine/StepPlan.h"
 #include "runtime/engine/StepPrograms.h"
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -39,11 +38,11 @@ namespace kf {
 class StepExecutor {
 public:
   /// Allocates nothing yet. Steps have at most `mostRows` rows, and want at
-  /// most `mostChosen` tokens.
+  /// most `mostChosen` tokens; what the last `steps` chose is kept.
   StepExecutor(Model &model, KVCache &cache, int64_t mostRows,
-               int64_t mostChosen)
+               int64_t mostChosen, size_t steps)
       : model(model), cache(cache), mostRows(mostRows), mostChosen(mostChosen),
-        programs(model, cache, mostRows),
+        slots(steps), programs(model, cache, mostRows),
         windowTables(
             static_cast<size_t>(cacheWindowsOf(model.config()).moreTables())) {}
   StepExecutor(const StepExecutor &) = delete;
@@ -66,18 +65,20 @@ public:
   };
   /// Begins with the plan's rows, and with the logits of its wanted rows if
   /// there are any, in programs of `body` and `head` rows at most, which are
-  /// ready. Does not wait unless it is measured. A second step may begin before
-  /// the first is over. With `source`, the ids of `plan` say nothing. Returns
-  /// the step's number. Errors: as ProgramRunner::execute().
+  /// ready. Does not wait unless it is measured. Others may begin before it is
+  /// over, as many as are kept, and go behind it. With `source`, the ids of
+  /// `plan` say nothing. Returns the step's number. Errors: as
+  /// ProgramRunner::execute().
   Result<uint64_t> submit(const StepPlan &plan, int64_t body, int64_t head,
                           CancelFlag cancelled, const Source *source = nullptr);
   /// Chooses the tokens behind the wanted rows of the step that was submitted
   /// last, of which `plan` says how, with as many rows at most as its head; and
   /// has the logits of `plan.fetchedRows` come to the host.
   Status choose(uint64_t step, const StepPlan &plan, CancelFlag cancelled);
-  /// Waits for a step of the last two; returns what it chose for its wanted
-  /// rows, valid until the second step from there begins. -1: a row's logits
-  /// are not finite. Errors: as Stream::synchronize(), which is called then.
+  /// Waits for a step of those that are kept; returns what it chose for its
+  /// wanted rows, valid until it is kept no more. -1: a row's logits are not
+  /// finite. Errors: as Stream::synchronize(), which is called then: steps
+  /// behind it fail, too.
   Result<std::span<const int32_t>> wait(uint64_t step, CancelFlag cancelled);
 
   /// The logits behind fetched row number `index` of a step that was waited
@@ -145,8 +146,8 @@ private:
   KVCache &cache;
   int64_t mostRows, mostChosen;
   bool isMeasured = false;
-  std::array<Slot, 2> slots; ///< of the last steps
-  StepPrograms programs;     ///< their work ends before what it uses
+  std::vector<Slot> slots; ///< of the last steps
+  StepPrograms programs;   ///< their work ends before what it uses
   std::map<StepShape, Part> parts;
   Stream *stream = nullptr;   ///< the programs'; null until they have one
   uint64_t started = 0;       ///< steps, so far

@@ -368,10 +368,11 @@ readTogether(Session &session, const std::vector<std::vector<int32_t>> &prompts,
   return results;
 }
 
-/// Texts that begin alike, more than there are pages for at once: what two
-/// ranks make of them is what one does, but where tokens are as likely.
-TEST_P(RankedStories, TextsAreThoseOfOneRank) {
-  const auto &[device, steps, texts] = GetParam();
+/// Texts that begin alike, more than there are pages for at once: what `ranks`
+/// make of them is what one does, but where tokens are as likely.
+void expectTextsOfOneRank(const std::string &folder, const StoriesCase &wanted,
+                          int64_t ranks, Parallelism parallelism) {
+  const auto &[device, steps, texts] = wanted;
   constexpr size_t count = 24;
   std::vector<std::vector<int32_t>> prompts;
   for (size_t i = 0; i < texts; ++i)
@@ -381,11 +382,11 @@ TEST_P(RankedStories, TextsAreThoseOfOneRank) {
   const uint64_t memory =
       (1 + texts * 3 / 4) * kCachePage * 8 * 2 * 64 * 2 * sizeof(float);
   auto one = openSession(folder, device, 1, 128, memory);
-  auto two = openSession(folder, device, 2, 128, memory);
+  auto some = openSession(folder, device, ranks, 128, memory, parallelism);
   ASSERT_TRUE(one.ok()) << one.message();
-  ASSERT_TRUE(two.ok()) << two.message();
+  ASSERT_TRUE(some.ok()) << some.message();
   const auto expected = readTogether(**one, prompts, count);
-  const auto found = readTogether(**two, prompts, count);
+  const auto found = readTogether(**some, prompts, count);
   ASSERT_EQ(expected.size(), texts);
   ASSERT_EQ(found.size(), texts);
   const double tolerance =
@@ -407,6 +408,17 @@ TEST_P(RankedStories, TextsAreThoseOfOneRank) {
         << "text " << i;
   }
   EXPECT_LE(differ, texts / 8);
+}
+
+TEST_P(RankedStories, TextsAreThoseOfOneRank) {
+  expectTextsOfOneRank(folder, GetParam(), 2, Parallelism::Tensor);
+}
+
+/// As many steps are under way as there are stages.
+TEST_P(RankedStories, TextsOfStagesAreThoseOfOneRank) {
+  expectTextsOfOneRank(folder, GetParam(), 2, Parallelism::Pipeline);
+  if (!isGpu(GetParam().device)) // of which there may be two
+    expectTextsOfOneRank(folder, GetParam(), 3, Parallelism::Pipeline);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RankedStories,

@@ -1114,6 +1114,31 @@ private:
   std::vector<std::unique_ptr<Modelled>> living;
 };
 
+/// Of sequences of all kinds, those that are gone, too; who shares a page goes
+/// on with it.
+TEST(PagePool, NothingIsFoundThatIsForgotten) {
+  auto pool = PagePool::create(12, /*slots=*/0, /*kinds=*/2).take();
+  {
+    const PagedSequence gone = compute(*pool, range(500, 150));
+  }
+  PagedSequence first = compute(*pool, range(0, 200)),
+                second = compute(*pool, range(0, 200)), other(*pool, 1);
+  append(other, range(0, 70));
+  EXPECT_GT(pool->cached(), 0);
+  pool->forgetAll();
+  EXPECT_EQ(pool->cached(), 0);
+  append(first, range(200, 100));
+  const PagedSequence *living[] = {&first, &second, &other};
+  EXPECT_TRUE(succeeds(pool->check(living)));
+  for (const int32_t kind : {0, 1})
+    for (const int32_t begin : {0, 500}) {
+      PagedSequence sequence(*pool, kind);
+      Result<int64_t> found = sequence.reusePrefix(range(begin, 200));
+      ASSERT_TRUE(found.ok());
+      EXPECT_EQ(*found, 0);
+    }
+}
+
 /// A step that failed: what it was to write is found by nobody.
 TEST(PagePool, RevokedTokensAreNotFound) {
   for (const int64_t before : {0, 10, 64, 100}) {

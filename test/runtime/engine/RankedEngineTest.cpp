@@ -5,90 +5,13 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 //===----------------------------------------------------------------------===//
-//
-// The fake model has no collectives: followers run what the leader does, and
-// that is what is looked at. test/conformance has models that are shared out.
-//
-//===----------------------------------------------------------------------===//
 
-#include "EngineFixture.h"
-
-#include "runtime/engine/RankFollower.h"
-#include "runtime/engine/RankLeader.h"
-#include "test/runtime/StatusAssertions.h"
-
-#include <array>
-#include <thread>
+#include "RankedFixture.h"
 
 using namespace kf;
 using namespace kf::test;
 
 namespace {
-
-/// A rank on a thread of its own.
-struct Follower {
-  explicit Follower(std::unique_ptr<RankChannel> leader,
-                    const ModelConfig &config = fakeConfig())
-      : thread([this, config, leader = std::move(leader)]() mutable {
-          RankFollower rank(config, device, source, {});
-          EXPECT_TRUE(
-              leader->send(encode(RankAnswer{Status(), "the fake"})).ok());
-          end = rank.follow(*leader);
-          // One that is cancelled has no time to say so.
-          if (!end.ok() && !end.isCancelled())
-            (void)leader->send(encode(RankAnswer{end, {}}));
-          leader.reset();
-          hasEnded = true;
-        }) {}
-
-  FakeModelDevice device;
-  FakeSource source;
-  Status end;                        ///< once the thread has ended
-  std::atomic<bool> hasEnded{false}; ///< and its connection is closed
-  std::thread thread;
-};
-
-/// An engine that two ranks follow.
-struct Ranked {
-  /// With `areStages`, they are told of bodies alone, which `asked` names.
-  explicit Ranked(EngineOptions options = {}, bool areStages = false) {
-    std::vector<std::unique_ptr<RankChannel>> channels;
-    for (std::unique_ptr<Follower> &follower : followers) {
-      auto [here, there] = createThreadChannel();
-      channels.push_back(std::move(here));
-      follower = std::make_unique<Follower>(std::move(there));
-    }
-    leader = std::make_unique<RankLeader>(std::move(channels));
-    EXPECT_TRUE(succeeds(leader->awaitReady(
-        std::vector<std::string>(followers.size(), "the fake"))));
-    std::vector<StepProvider> stages;
-    for (size_t i = 0; areStages && i < followers.size(); ++i)
-      stages.push_back([this, i](const StepShape &shape) {
-        asked[i].push_back(nameOf(shape));
-        return Result<Executable>(fakeStep(shape));
-      });
-    fixture = std::make_unique<Fixture>(options, /*shared=*/true,
-                                        std::vector<StepShape>(), leader.get(),
-                                        fakeConfig(), std::move(stages));
-  }
-  ~Ranked() { finish(); }
-
-  Engine &engine() { return *fixture->engine; }
-
-  /// Ends all, and waits for the followers.
-  void finish() {
-    fixture.reset();
-    leader.reset();
-    for (std::unique_ptr<Follower> &follower : followers)
-      if (follower->thread.joinable())
-        follower->thread.join();
-  }
-
-  std::array<std::unique_ptr<Follower>, 2> followers;
-  std::array<std::vector<std::string>, 2> asked; ///< of stages
-  std::unique_ptr<RankLeader> leader;
-  std::unique_ptr<Fixture> fixture;
-};
 
 void expectRunsOfTheLeader(bool runsAhead) {
   Ranked ranked({.parallel = 3, .runsAhead = runsAhead});
@@ -298,7 +221,7 @@ constexpr StepShape kBody = {StepPart::Body, 16}, kHead = {StepPart::Head, 1},
 Status obeyed(const RankCommand &command,
               const std::vector<RankCommand> &before = {}) {
   auto [leader, there] = createThreadChannel();
-  Follower follower(std::move(there));
+  Follower follower(std::move(there), fakeConfig());
   std::string message;
   for (const StepShape &shape : {kBody, kHead, kChoice})
     encode(LoadProgram{shape, fakeStep(shape).serialize()}, message);
@@ -409,7 +332,7 @@ TEST(RankFollower, NeedsACache) {
   for (const RankCommand &command : std::initializer_list<RankCommand>{
            BindProgram{kBody}, StartProgram{kBody, {}}, CopyPages{{{0, 1}}}}) {
     auto [leader, there] = createThreadChannel();
-    Follower follower(std::move(there));
+    Follower follower(std::move(there), fakeConfig());
     std::string message;
     encode(command, message);
     EXPECT_TRUE(leader->send(message).ok());
