@@ -47,9 +47,9 @@ void ModelFlags::addRanksTo(OptionParser &parser) {
                  "cuts the model's layers into P stages, which P ranks compute "
                  "one after the other, each with a GPU of its own or all "
                  "threads: for models that one has no room for, on slow "
-                 "networks. One step is under way at a time, so that it is no "
-                 "faster than one rank. 1, the default: it is whole. Of "
-                 "processes that mpirun starts, P is their number");
+                 "networks. Several texts at once keep all of them busy; one "
+                 "alone is no faster than on one rank. 1, the default: it is "
+                 "whole. Of processes that mpirun starts, P is their number");
   parser.addCheck([this] {
     const RankProcesses *processes = ledProcesses();
     const int64_t alone = processes ? processes->size() : 1;
