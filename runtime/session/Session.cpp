@@ -139,7 +139,7 @@ Status kf::followSessions(RankProcesses &processes, const OpenDevice &device,
                           const OpenEmbedded &embedded) {
   return processes.follow([&](const RankSetup &setup, Group &group,
                               RankChannel &leader) {
-    // Stages compute one after the other.
+    // Of stages, a text alone keeps one at work.
     const int64_t sharers =
         setup.parallelism == Parallelism::Pipeline ? 1 : processes.sharers();
     RankSetup own = setup;

@@ -70,8 +70,8 @@ struct SessionOptions {
   bool withTokenizer = true; ///< and its chat template
   DeviceChoice device = {};
   /// Ranks that run the model together, each with a device of its own, which
-  /// gets a like part of the threads, or, of stages, which take their turns,
-  /// all of them. 1: the model is not shared out.
+  /// gets a like part of the threads, or, of stages, of which a text alone
+  /// keeps one at work, all of them. 1: the model is not shared out.
   int64_t ranks = 1;
   Parallelism parallelism = Parallelism::Tensor; ///< what each of several has
   /// The processes that the others are, as many as `ranks`, which this leads;
@@ -170,7 +170,7 @@ public:
   /// Of several, that of rank 0.
   Device &device() { return *target; }
   int64_t ranks() const { return options.ranks; }
-  /// Of these, how many compute at a time: stages take their turns.
+  /// Of these, how many share the threads: stages have all of them each.
   int64_t ranksAtOnce() const {
     return options.parallelism == Parallelism::Pipeline ? 1 : options.ranks;
   }

@@ -114,7 +114,8 @@ TEST(EngineStages, ChunksOfAPromptAreUnderWay) {
         ++own;
         const auto end =
             std::chrono::steady_clock::now() + std::chrono::milliseconds(200);
-        while (own <= 6 && told <= own && std::chrono::steady_clock::now() < end)
+        while (own <= 6 && told <= own &&
+               std::chrono::steady_clock::now() < end)
           std::this_thread::yield();
         mostBehind = std::max(mostBehind, told - own);
       };
@@ -123,8 +124,8 @@ TEST(EngineStages, ChunksOfAPromptAreUnderWay) {
       Text text(ranked.fixture->sequence(), {}, 12);
       EXPECT_TRUE(succeeds(text.read(tokens(100))));
       ranked.fixture->runAll();
-      EXPECT_EQ(text.chosen, expected(tokens(100), {}, 12,
-                                      ranked.fixture->device.behavior));
+      EXPECT_EQ(text.chosen,
+                expected(tokens(100), {}, 12, ranked.fixture->device.behavior));
     }
     counts[count - 1] = ranked.engine().counts();
     EXPECT_EQ(mostBehind, static_cast<int>(count) - 1);
@@ -166,18 +167,17 @@ TEST(EngineStages, RowsForTheHost) {
   expectRunsOfTheLeader(ranked);
 }
 
-/// Texts of all lengths, which begin alike or not, beside one another, with room
-/// for all or for few of them, so that they lose their pages, and are cancelled,
-/// destroyed and begun at any time: each gets what it would get alone.
+/// Texts of all lengths, which begin alike or not, beside one another, with
+/// room for all or for few of them, so that they lose their pages, and are
+/// cancelled, destroyed and begun at any time: each gets what it would get
+/// alone.
 TEST(EngineStages, TextsAreThoseOfOneRank) {
   for (const size_t count : {1, 2, 3}) {
     int64_t preemptions = 0;
     for (const ModelConfig &config :
          {fakeConfig(), windowedConfig(), statefulConfig()})
       for (const bool isScarce : {true, false}) {
-        const int64_t pages = !isScarce             ? 400
-                              : config.layers == 3 ? 36
-                                                   : 10;
+        const int64_t pages = !isScarce ? 400 : config.layers == 3 ? 36 : 10;
         SCOPED_TRACE(std::to_string(count) + " stages, " +
                      std::to_string(pages) + " pages, " +
                      std::to_string(config.layers) + " layers");
