@@ -423,3 +423,48 @@ kf.program @mma_outliers_view_sync(%x: tensor<?x568xf32>) -> tensor<?x72xf32> at
   %1 = kf.dispatch @mma_outliers_view_sync_kernel(%0#0, %0#1, %w) : (tensor<?x568xf16>, tensor<?x568xf32>, tensor<96x568xf16>) -> tensor<?x72xf32>
   kf.yield %1 : tensor<?x72xf32>
 }
+
+// Tiles whose rows are no power of two, and rows for a second one.
+kf.kernel @mma_rows_48_bf16_kernel(%x: tensor<?x1000xbf16>, %w: tensor<136x1000xbf16>) -> tensor<?x136xf32>
+    attributes {schedule = #kf.mma<workgroup = [48, 128], warps = [1, 8], reduction = 64, stages = 4, unit = wgmma, parts = 4>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x1000xbf16>, tensor<136x1000xbf16>
+  kf.yield %0 : tensor<?x136xf32>
+}
+kf.program @mma_rows_48_bf16(%x: tensor<?x1000xbf16>) -> tensor<?x136xf32> attributes {max_tokens = 50 : i64} {
+  %w = kf.weight ["w"] : tensor<136x1000xbf16>
+  %0 = kf.dispatch @mma_rows_48_bf16_kernel(%x, %w) : (tensor<?x1000xbf16>, tensor<136x1000xbf16>) -> tensor<?x136xf32>
+  kf.yield %0 : tensor<?x136xf32>
+}
+
+kf.kernel @mma_rows_80_bf16_kernel(%x: tensor<?x1000xbf16>, %w: tensor<136x1000xbf16>) -> tensor<?x136xf32>
+    attributes {schedule = #kf.mma<workgroup = [80, 128], warps = [1, 8], reduction = 64, stages = 4, unit = wgmma, parts = 4>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x1000xbf16>, tensor<136x1000xbf16>
+  kf.yield %0 : tensor<?x136xf32>
+}
+kf.program @mma_rows_80_bf16(%x: tensor<?x1000xbf16>) -> tensor<?x136xf32> attributes {max_tokens = 83 : i64} {
+  %w = kf.weight ["w"] : tensor<136x1000xbf16>
+  %0 = kf.dispatch @mma_rows_80_bf16_kernel(%x, %w) : (tensor<?x1000xbf16>, tensor<136x1000xbf16>) -> tensor<?x136xf32>
+  kf.yield %0 : tensor<?x136xf32>
+}
+
+kf.kernel @mma_rows_96_q4_k_kernel(%x: tensor<?x768xf16>, %w: tensor<77x768x!kf.quant<q4_k>>) -> tensor<?x77xf32>
+    attributes {schedule = #kf.mma<workgroup = [96, 64], warps = [1, 4], reduction = 64, stages = 4, unit = wgmma, parts = 3>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x768xf16>, tensor<77x768x!kf.quant<q4_k>>
+  kf.yield %0 : tensor<?x77xf32>
+}
+kf.program @mma_rows_96_q4_k(%x: tensor<?x768xf16>) -> tensor<?x77xf32> attributes {max_tokens = 99 : i64} {
+  %w = kf.weight ["w"] : tensor<77x768x!kf.quant<q4_k>>
+  %0 = kf.dispatch @mma_rows_96_q4_k_kernel(%x, %w) : (tensor<?x768xf16>, tensor<77x768x!kf.quant<q4_k>>) -> tensor<?x77xf32>
+  kf.yield %0 : tensor<?x77xf32>
+}
+
+kf.kernel @mma_rows_192_q6_k_kernel(%x: tensor<?x512xf16>, %w: tensor<2x52x512x!kf.quant<q6_k>>) -> tensor<?x52xf32>
+    attributes {schedule = #kf.mma<workgroup = [192, 64], warps = [1, 8], reduction = 64, stages = 4, unit = wgmma>} {
+  %0 = kf.matmul %x, %w glu(silu) wide : tensor<?x512xf16>, tensor<2x52x512x!kf.quant<q6_k>>
+  kf.yield %0 : tensor<?x52xf32>
+}
+kf.program @mma_rows_192_q6_k(%x: tensor<?x512xf16>) -> tensor<?x52xf32> attributes {max_tokens = 195 : i64} {
+  %w = kf.weight ["gate", "up"] {stacked} : tensor<2x52x512x!kf.quant<q6_k>>
+  %0 = kf.dispatch @mma_rows_192_q6_k_kernel(%x, %w) : (tensor<?x512xf16>, tensor<2x52x512x!kf.quant<q6_k>>) -> tensor<?x52xf32>
+  kf.yield %0 : tensor<?x52xf32>
+}
