@@ -225,7 +225,7 @@ TEST_F(MachineTest, costsOfAMeasuredChipAreThoseOfItsFile) {
     EXPECT_EQ(costs.measuredOn, "NVIDIA H200");
     EXPECT_EQ(costs.tiles[0].slowness, 1.0);
     EXPECT_EQ(costs.tiles[1].slowness, 0.88);
-    EXPECT_EQ(costs.tiles.back().slowness, 1.11);
+    EXPECT_EQ(costs.tiles.back().slowness, 0.84);
     EXPECT_EQ(costs.exchange, 250);
     auto parsed = parseTarget(target, &context);
     ASSERT_TRUE(bool(parsed));
