@@ -184,6 +184,10 @@ SmallVector<Value> TileEmitter::sizesOf(Value tensor) {
   if (!loops) {
     // Elementwise ops and reshapes keep their first operand's.
     SmallVector<Value> source = sizesOf(op->getOperand(0));
+    // Of one batch, its rows are those of the matrix.
+    if (isa<tensor::CollapseShapeOp>(op) && source.size() > sizes.size() &&
+        getConstantIntValue(source[0]) == 1)
+      source.erase(source.begin());
     for (auto [dim, size] : llvm::enumerate(sizes))
       if (!size)
         size = source[dim];

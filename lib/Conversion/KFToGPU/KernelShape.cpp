@@ -9,6 +9,7 @@
 #include "kf/Conversion/KernelShape.h"
 
 #include "kf/Conversion/DeltaThreads.h"
+#include "kf/Conversion/KernelLoops.h"
 
 #include "KernelShapes.h"
 #include "Products/CoopRows.h"
@@ -46,6 +47,57 @@ static int64_t reductionBytes(KernelOp kernel, int64_t threads) {
   bool reduces = findOp<RmsNormOp>(kernel) || findOp<LayerNormOp>(kernel) ||
                  findOp<SoftmaxOp>(kernel);
   return reduces ? 4 * threads : 0;
+}
+
+/// Whether all that is made of `value` is elementwise, up to what is stored.
+static bool isReadByElements(Value value) {
+  return llvm::all_of(value.getUsers(), [](Operation *user) {
+    return isa<YieldOp, tensor::ParallelInsertSliceOp>(user) ||
+           (isElementwise(user) && isReadByElements(user->getResult(0)));
+  });
+}
+
+/// The kernel's op with a loop, beside elementwise ops, if it is an OpTy and
+/// elements of the result are made of one of its own; null: it is not.
+template <typename OpTy> static OpTy findOnlyLoop(KernelOp kernel) {
+  OpTy found;
+  WalkResult walk = kernel.walk([&](LoopOpInterface op) {
+    if (isElementwise(op) || isView(op))
+      return WalkResult::advance();
+    auto own = dyn_cast<OpTy>(op.getOperation());
+    if (found || !own)
+      return WalkResult::interrupt();
+    found = own;
+    return WalkResult::advance();
+  });
+  const bool isIt =
+      !walk.wasInterrupted() && found && isReadByElements(found.getResult());
+  return isIt ? found : OpTy();
+}
+
+BatchMatmulOp mlir::kf::findBatchProduct(KernelOp kernel) {
+  auto op = findOnlyLoop<BatchMatmulOp>(kernel);
+  return op && cast<RankedTensorType>(op.getType()).getRank() == 3
+             ? op
+             : BatchMatmulOp();
+}
+
+ReduceOp mlir::kf::findSharedReduction(KernelOp kernel) {
+  auto op = findOnlyLoop<ReduceOp>(kernel);
+  if (!op)
+    return {};
+  auto type = cast<RankedTensorType>(op.getX().getType());
+  const int64_t first =
+      type.getRank() - static_cast<int64_t>(op.getDims().size());
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (op.isReduced(dim) != (dim >= first))
+      return {};
+  return isa<FloatType>(type.getElementType()) ? op : ReduceOp();
+}
+
+bool WideFactors::are(Type x, Type w) {
+  return getElementTypeOrSelf(x).isF32() && getElementTypeOrSelf(w).isF32() &&
+         !hasFragments(w);
 }
 
 /// Words of bits for the ids that kf.sample adjusts: 65536 ids have their own.
@@ -97,12 +149,12 @@ bool mlir::kf::isForCoop(MatmulOp op, Type rows) {
 /// Begins the shape of a product on matrix units: `units` is its CoopShape or
 /// MmaShape, and what both say of warps and tiles is taken from the schedule.
 template <typename Units>
-static KernelShape beginMmaShape(MatmulOp op, MmaScheduleAttr schedule,
+static KernelShape beginMmaShape(int64_t groups, MmaScheduleAttr schedule,
                                  std::optional<Units> KernelShape::*units) {
   KernelShape shape;
-  shape.groups = op.getGlu() ? 2 : 1;
-  shape.rows = schedule.getWorkgroup()[0];
-  shape.columns = schedule.getWorkgroup()[1];
+  shape.groups = groups;
+  shape.rows = schedule.getWorkgroup().end()[-2];
+  shape.columns = schedule.getWorkgroup().end()[-1];
   Units &own = (shape.*units).emplace();
   own.rowWarps = schedule.getWarps()[0];
   own.lineWarps = schedule.getWarps()[1];
@@ -136,7 +188,8 @@ getCoopShape(MatmulOp op, MmaScheduleAttr schedule, FailFn fail) {
     return fail(
         "#kf.mma reads rows from memory, 16 bytes at a time, and alone; "
         "norms are kernels of their own");
-  KernelShape shape = beginMmaShape(op, schedule, &KernelShape::coop);
+  KernelShape shape =
+      beginMmaShape(op.getGlu() ? 2 : 1, schedule, &KernelShape::coop);
   CoopShape &coop = *shape.coop;
   coop.subgroup = subgroup;
   coop.blockColumns = ::kf::FragmentTile::rows / shape.groups;
@@ -172,29 +225,42 @@ getCoopShape(MatmulOp op, MmaScheduleAttr schedule, FailFn fail) {
 static FailureOr<KernelShape> getShape(KernelOp kernel,
                                        MmaScheduleAttr schedule, FailFn fail) {
   auto matmul = findOp<MatmulOp>(kernel);
-  if (!matmul)
-    return fail("#kf.mma is for matmul");
-  if (isCooperative(schedule.getUnit()))
+  auto batches = matmul ? BatchMatmulOp() : findBatchProduct(kernel);
+  if (!matmul && !batches)
+    return fail("#kf.mma is for matmul, and for batch_matmul of rank 3, alone "
+                "but for elementwise ops");
+  const bool isOfSubgroups = isCooperative(schedule.getUnit());
+  if (schedule.getWorkgroup().size() != (batches ? 3 : 2) ||
+      (batches && (isOfSubgroups || schedule.getParts() > 1)))
+    return fail("workgroup is [rows, columns] of matmul, and [1, rows, "
+                "columns] of batch_matmul, which has units of NVIDIA GPUs and "
+                "parts = 1");
+  if (isOfSubgroups)
     return getCoopShape(matmul, schedule, fail);
-  Type x = elementOf(matmul.getX()), w = elementOf(matmul.getW());
+  Value left = batches ? batches.getX() : matmul.getX(),
+        right = batches ? batches.getW() : matmul.getW();
+  Type x = elementOf(left), w = elementOf(right);
+  const bool isWide = WideFactors::are(left.getType(), right.getType());
   // Blocks are rounded to f16, which holds all of f8E4M3FN.
   const bool becomesHalf = isa<QuantType, Float8E4M3FNType>(w);
-  bool fits = becomesHalf ? x.isF16() && !matmul.getScales()
-                          : x == w && multiplies(schedule.getUnit(), x);
+  bool fits = becomesHalf
+                  ? x.isF16() && !matmul.getScales()
+                  : isWide || (x == w && multiplies(schedule.getUnit(), x));
   if (!fits)
-    return fail("#kf.mma multiplies f16 by f16, f8E4M3FN or blocks, and bf16 "
-                "by bf16, found " +
+    return fail("#kf.mma multiplies f16 by f16, f8E4M3FN or blocks, bf16 by "
+                "bf16, and f32 by f32 without #kf.fragments, found " +
                 debugString(x) + " and " + debugString(w));
-  if (statisticsOf(matmul.getX().getDefiningOp()) > 0)
+  if (statisticsOf(left.getDefiningOp()) > 0)
     return fail("#kf.mma reads rows from memory; norms are kernels of their "
                 "own");
-  KernelShape shape = beginMmaShape(matmul, schedule, &KernelShape::mma);
+  KernelShape shape = beginMmaShape(matmul && matmul.getGlu() ? 2 : 1, schedule,
+                                    &KernelShape::mma);
   MmaShape &mma = *shape.mma;
   mma.step = schedule.getReduction();
   mma.stages = schedule.getStages();
   mma.isForWarpgroups = schedule.getUnit() == MatrixUnit::Wgmma;
   mma.parts = schedule.getParts();
-  const Type weight = matmul.getW().getType();
+  const Type weight = right.getType();
   if (becomesHalf && hasFragments(weight)) {
     if (mma.step % ::kf::FragmentTile::span != 0 ||
         MmaShape::tileColumns % mma.step != 0)
@@ -206,8 +272,9 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
     const ::kf::FragmentTile tile = *getFragmentTile(w);
     mma.tileBytes = tile.bytes * (MmaShape::tileColumns / tile.columns);
   }
-  const int64_t extent =
-      cast<RankedTensorType>(matmul.getX().getType()).getDimSize(1);
+  int64_t extent = cast<RankedTensorType>(left.getType()).getShape().back();
+  if (isWide)
+    extent = WideFactors::columns(extent);
   const int64_t ofTile = mma.stepsOfTile();
   const int64_t steps =
       llvm::alignTo(llvm::divideCeil(extent, mma.step), ofTile);
@@ -243,7 +310,7 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
   shape.threads = {mma.threads(), 1, 1};
   shape.threadCount = mma.threads();
   shape.workgroupBytes = MmaSums(mma).workgroupBytes();
-  mma.hasOutliers = static_cast<bool>(matmul.getOutliers());
+  mma.hasOutliers = matmul && matmul.getOutliers();
   shape.workgroupBytes += mma.rangeBytes();
   if (mma.isForWarpgroups)
     shape.workgroupBytes += MmaShape::warpgroupAlignment;
@@ -573,6 +640,14 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
     if (!schedule.getTile().empty() || schedule.getReduction() != 0)
       return fail("tile and reduction are for matmul");
     shape.batch = schedule.getUnroll();
+    if (schedule.getSums() == SumOwner::Shared) {
+      if (!findSharedReduction(kernel))
+        return fail("sums = shared is for matmul, and for a kf.reduce of "
+                    "floats along the last dimensions, alone but for "
+                    "elementwise ops");
+      shape.sharing = shape.threadCount;
+      shape.workgroupBytes += 4 * shape.partialSums();
+    }
     return shape;
   }
 

@@ -17,6 +17,7 @@
 #include "StreamSchedules.h"
 
 #include "kf/Conversion/DeltaThreads.h"
+#include "kf/Conversion/KernelLoops.h"
 #include "kf/Conversion/KernelShape.h"
 #include "kf/Conversion/KernelSupport.h"
 #include "kf/Target/Common/GpuCosts.h"
@@ -38,6 +39,8 @@ constexpr int64_t rowThreads = 64, mostRowThreads = 1024;
 constexpr int64_t rowsOfDelta = 16;
 /// Elements that a thread asks for at a time, and the most of a row.
 constexpr int64_t batchOfThread = 8, mostOfRow = 16;
+/// Elements of a sum that are worth a workgroup.
+constexpr int64_t leastShared = 128;
 /// Elements that such a workgroup should have before another one starts.
 constexpr int64_t elementsPerGroup = 1024;
 /// Threads that share the sums of a product with few rows.
@@ -87,6 +90,9 @@ constexpr CoopTile coopTiles[] = {{128, 256, 2, 4, 1},  {256, 128, 4, 2, 1.04},
 /// its blocks: as many as go into 48 KiB with heads of 128 columns.
 constexpr int64_t coopRows = 64, mostCoopKeys = 64;
 
+/// Elements of x in a product of f32 by f32 that are worth matrix units.
+constexpr int64_t leastWideElements = 1 << 12;
+
 /// A schedule while it is put together.
 struct Draft {
   SmallVector<int64_t> workgroup, tile, threads;
@@ -130,6 +136,9 @@ public:
       if (MmaScheduleAttr coop = selectCoop(matmul, rows))
         return coop;
     }
+    if (BatchMatmulOp batches = findBatchProduct(kernel))
+      if (MmaScheduleAttr mma = selectMma(batches))
+        return mma;
     return selectSimt(rows);
   }
 
@@ -155,6 +164,8 @@ private:
     for (Operation &op : kernel.getBody().front())
       if (isRowOp(&op))
         return selectRows(&op);
+    if (SimtScheduleAttr schedule = selectReduction())
+      return schedule;
     return selectElements(cast<RankedTensorType>(kernel.getResultTypes()[0]));
   }
 
@@ -186,27 +197,67 @@ private:
   /// idle for the most part.
   MmaScheduleAttr selectMma(MatmulOp op, int64_t tokens) {
     auto type = cast<RankedTensorType>(op.getType());
+    auto x = cast<RankedTensorType>(op.getX().getType());
+    auto w = cast<RankedTensorType>(op.getW().getType());
     const int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
-    if (rows <= kGpuFewRows || !machine.has(MatrixUnit::MmaSync))
+    const bool isWide = WideFactors::are(x, w);
+    // Of f32 they take products of training, whose rows are known, and which
+    // may be few, as those of an adapter's gradients are.
+    if (isWide ? !type.hasStaticShape() ||
+                     rows * x.getDimSize(1) < leastWideElements
+               : rows <= kGpuFewRows)
       return {};
-    const int64_t groups = op.getGlu() ? 2 : 1;
+    return selectMma({rows, type.getDimSize(1), x.getDimSize(1), /*batches=*/0,
+                      op.getGlu() ? 2 : 1, isWide,
+                      isa<QuantType, Float8E4M3FNType>(w.getElementType())});
+  }
+
+  /// The same of the product of each batch.
+  MmaScheduleAttr selectMma(BatchMatmulOp op) {
+    auto type = cast<RankedTensorType>(op.getType());
+    auto x = cast<RankedTensorType>(op.getX().getType());
+    if (!type.hasStaticShape() ||
+        std::min(type.getDimSize(1), x.getDimSize(2)) <= kGpuFewRows)
+      return {};
+    return selectMma({type.getDimSize(1), type.getDimSize(2), x.getDimSize(2),
+                      type.getDimSize(0), /*groups=*/1,
+                      WideFactors::are(x, op.getW().getType()),
+                      /*hasCodes=*/false});
+  }
+
+  /// What matrix units are to multiply.
+  struct Product {
+    int64_t rows, columns, extent; ///< extent: K
+    int64_t batches;               ///< 0: not of batches
+    int64_t groups;                ///< 2: gate and up
+    bool isWide;                   ///< of f32
+    bool hasCodes;                 ///< in the weight
+  };
+
+  MmaScheduleAttr selectMma(const Product &product) {
+    if (!machine.has(MatrixUnit::MmaSync))
+      return {};
     const GpuCosts costs = getGpuCosts(machine);
-    const bool hasCodes = isa<QuantType, Float8E4M3FNType>(
-        cast<RankedTensorType>(op.getW().getType()).getElementType());
+    const bool hasCodes = product.hasCodes;
     const auto extent = static_cast<double>(
-        cast<RankedTensorType>(op.getX().getType()).getDimSize(1));
+        product.extent * (product.isWide ? WideFactors::terms : 1));
     MmaScheduleAttr best;
     double least = 0;
     for (const MmaTileCost &cost : costs.tiles) {
       const MmaTile &tile = cost.tile;
-      const int64_t columns = tile.lines / groups;
-      const int64_t tiles = llvm::divideCeil(rows, tile.rows) *
-                            llvm::divideCeil(type.getDimSize(1), columns);
-      const int64_t most = mostMmaParts(tile, tiles, hasCodes);
+      const int64_t columns = tile.lines / product.groups;
+      const int64_t tiles = std::max<int64_t>(product.batches, 1) *
+                            llvm::divideCeil(product.rows, tile.rows) *
+                            llvm::divideCeil(product.columns, columns);
+      const int64_t most =
+          product.batches ? 1 : mostMmaParts(tile, tiles, hasCodes);
+      SmallVector<int64_t> workgroup = {tile.rows, columns};
+      if (product.batches)
+        workgroup.insert(workgroup.begin(), 1);
       for (int64_t parts = 1; parts <= most; parts *= 2) {
         auto schedule = MmaScheduleAttr::get(
-            context, {tile.rows, columns}, {tile.rowWarps, tile.lineWarps},
-            tile.step, tile.stages, tile.unit, parts);
+            context, workgroup, {tile.rowWarps, tile.lineWarps}, tile.step,
+            tile.stages, tile.unit, parts);
         if (failed(verifyGpuSchedule(kernel, schedule, machine, nullptr)) ||
             (parts > 1 && !fitAtOnce(costs, schedule, tiles)))
           continue;
@@ -579,11 +630,53 @@ private:
     return draft.get(context);
   }
 
+  /// An element of a reduction to a workgroup, whose threads have some of the
+  /// many that it is made of; null where it is no such reduction.
+  SimtScheduleAttr selectReduction() {
+    ReduceOp op = findSharedReduction(kernel);
+    if (!op)
+      return {};
+    auto x = cast<RankedTensorType>(op.getX().getType());
+    int64_t count = 1;
+    for (int64_t dim : op.getDims())
+      count *= x.isDynamicDim(dim) ? 1 : x.getDimSize(dim);
+    if (count < leastShared)
+      return {};
+    Draft draft;
+    draft.threads = {threadsFor(count, batchOfThread)};
+    draft.unroll = batchOfThread;
+    draft.sums = SumOwner::Shared;
+    auto type = cast<RankedTensorType>(kernel.getResultTypes()[0]);
+    int64_t grid = 3; // its dimensions
+    for (int64_t extent : type.getShape())
+      draft.workgroup.push_back(
+          extent == 1 || grid-- <= 0 ? 0 : stepFor(extent, 1));
+    draft.workgroup = byLoop(draft.workgroup);
+    return draft.get(context);
+  }
+
+  /// The tile of each loop of the op that makes the result, which may have more
+  /// than the result has dimensions.
+  SmallVector<int64_t> byLoop(ArrayRef<int64_t> byDimension) {
+    Operation *root = kernel.getYield().getOperand(0).getDefiningOp();
+    auto loops = dyn_cast_or_null<LoopOpInterface>(root);
+    if (!loops)
+      return SmallVector<int64_t>(byDimension);
+    SmallVector<int64_t> tiles(loops.getLoopTypes().size(), 0);
+    AffineMap map = loops.getLoopMaps().back();
+    for (auto [dim, expr] : llvm::enumerate(map.getResults()))
+      if (auto loop = dyn_cast<AffineDimExpr>(expr))
+        tiles[loop.getPosition()] = byDimension[dim];
+    return tiles;
+  }
+
   /// Whether an op of the kernel computes this dimension in order: rows of a
   /// table are looked up whole.
   bool mustBeWhole(int64_t dim) {
     return llvm::any_of(
         kernel.getBody().getOps<LoopOpInterface>(), [&](LoopOpInterface op) {
+          if (isa<ReduceOp>(op.getOperation())) // its result has other dims
+            return false;
           SmallVector<utils::IteratorType> types = op.getLoopTypes();
           return dim < static_cast<int64_t>(types.size()) &&
                  types[dim] != utils::IteratorType::parallel;
@@ -646,16 +739,7 @@ private:
           most);
     draft.unroll = hasLongElements() ? 1 : batchOfThread;
     draft.threads = {threadsFor(elements, batchOfThread)};
-    // Loops of the op that makes the result, which may have more.
-    Operation *root = kernel.getYield().getOperand(0).getDefiningOp();
-    if (auto loops = dyn_cast_or_null<LoopOpInterface>(root)) {
-      SmallVector<int64_t> byLoop(loops.getLoopTypes().size(), 0);
-      AffineMap map = loops.getLoopMaps().back();
-      for (auto [dim, expr] : llvm::enumerate(map.getResults()))
-        if (auto loop = dyn_cast<AffineDimExpr>(expr))
-          byLoop[loop.getPosition()] = draft.workgroup[dim];
-      draft.workgroup = byLoop;
-    }
+    draft.workgroup = byLoop(draft.workgroup);
     return draft.get(context);
   }
 

@@ -28,6 +28,7 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
   void addDivisionPasses(Attribute, OpPassManager &passes,
                          int64_t maxTokens) const {
     passes.addNestedPass<func::FuncOp>(createSplitNvvmAttention({maxTokens}));
+    passes.addNestedPass<func::FuncOp>(createFormNvvmProducts());
   }
   void addLoweringPasses(Attribute, OpPassManager &passes) const {
     buildNvvmCodegenPipeline(passes);

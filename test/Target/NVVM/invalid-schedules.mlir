@@ -39,7 +39,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 // -----
 
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
-  // expected-error @below {{schedule cannot run on a GPU: #kf.mma multiplies f16 by f16, f8E4M3FN or blocks, and bf16 by bf16, found bf16 and f16}}
+  // expected-error @below {{schedule cannot run on a GPU: #kf.mma multiplies f16 by f16, f8E4M3FN or blocks, bf16 by bf16, and f32 by f32 without #kf.fragments, found bf16 and f16}}
   kf.kernel @k(%x: tensor<?x64xbf16>, %w: tensor<96x64xf16>) -> tensor<?x96xf32>
       attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 3, unit = mma_sync>} {
     %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xf16>
@@ -138,7 +138,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 // -----
 
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
-  // expected-error @below {{schedule cannot run on a GPU: #kf.mma is for matmul}}
+  // expected-error @below {{schedule cannot run on a GPU: #kf.mma is for matmul, and for batch_matmul of rank 3, alone but for elementwise ops}}
   kf.kernel @k(%x: tensor<?x64xf32>) -> tensor<?x64xf32>
       attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 3, unit = mma_sync>} {
     %0 = kf.softmax %x : tensor<?x64xf32>
@@ -506,5 +506,27 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
     // expected-error @below {{no CUDA kernel for 'kf.transpose' that reads 'tensor<12x8xf32>' from 'kf.scatter_add'; compute that in a kernel of its own}}
     %1 = kf.transpose %0 permutation = [1, 0] : tensor<12x8xf32>
     kf.yield %1 : tensor<8x12xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: workgroup is [rows, columns] of matmul, and [1, rows, columns] of batch_matmul, which has units of NVIDIA GPUs and parts = 1}}
+  kf.kernel @k(%x: tensor<2x64x64xf32>, %w: tensor<2x64x64xf32>) -> tensor<2x64x64xf32>
+      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 3, unit = mma_sync>} {
+    %0 = kf.batch_matmul %x, %w : tensor<2x64x64xf32>, tensor<2x64x64xf32>
+    kf.yield %0 : tensor<2x64x64xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: sums = shared is for matmul, and for a kf.reduce of floats along the last dimensions, alone but for elementwise ops}}
+  kf.kernel @k(%x: tensor<64x64xf32>) -> tensor<64xf32>
+      attributes {schedule = #kf.simt<workgroup = [0, 1], threads = [64], sums = shared>} {
+    %0 = kf.reduce(sum) %x dims = [0] : tensor<64x64xf32>
+    kf.yield %0 : tensor<64xf32>
   }
 }

@@ -71,6 +71,32 @@ def ConvertGPUToNvvm : Pass<"kf-nvvm-convert-gpu", "::mlir::ModuleOp"> {
                            "::mlir::NVVM::NVVMDialect"];
 }
 
+def FormNvvmProducts : Pass<"kf-nvvm-form-products", "::mlir::func::FuncOp"> {
+  let summary = "Give products of gradients and batches the form that units have";
+  let description = [{
+    Matrix units multiply what has rows, lines and K, for some batches. So both
+    dimensions of batches of a static `kf.batch_matmul` become one, and
+    `kf.matmul_wgrad` of f32, with static rows, becomes a `kf.matmul` of both
+    transposed.
+    ```mlir
+    %0 = kf.batch_matmul %q, %k : tensor<2x4x64x32xf32>, tensor<2x4x64x32xf32>
+    %1 = kf.matmul_wgrad %dy, %x : tensor<128x16xf32>, tensor<128x256xf32>
+    ```
+    becomes
+    ```mlir
+    %a = tensor.collapse_shape %q [[0, 1], [2], [3]] ...
+    %b = tensor.collapse_shape %k [[0, 1], [2], [3]] ...
+    %c = kf.batch_matmul %a, %b : tensor<8x64x32xf32>, tensor<8x64x32xf32>
+    %0 = tensor.expand_shape %c [[0, 1], [2], [3]] ...
+    %d = kf.transpose %dy permutation = [1, 0] : tensor<128x16xf32>
+    %e = kf.transpose %x permutation = [1, 0] : tensor<128x256xf32>
+    %1 = kf.matmul %d, %e : tensor<16x128xf32>, tensor<256x128xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::kf::KFDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 def SplitNvvmAttention
     : Pass<"kf-nvvm-split-attention", "::mlir::func::FuncOp"> {
   let summary = "Divide the keys of few rows among the multiprocessors";

@@ -7,14 +7,17 @@
 //===----------------------------------------------------------------------===//
 
 #include "GPUMatmulEmitter.h"
+#include "TileIndices.h"
 
 #include "../Units/RowRange.h"
 
 #include "../../Common/RowFormulas.h"
+#include "kf/Dialect/KF/IR/TensorBuilder.h"
 #include "runtime/core/BlockFormat.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -88,7 +91,15 @@ Value GPUMatmulEmitter::finishElement(Value row, Value column,
   Value value = finishProduct(e, op, sums, column, 0);
   e.define(op.getResult(),
            [value](ValueRange, unsigned, Value) { return value; });
-  return e.load(e.tileResult(), {row, column}, 0);
+  return e.load(e.tileResult(), tileIndices(e, row, column), 0);
+}
+
+SmallVector<Value> mlir::kf::tileIndices(GPUEmitter &e, Value row,
+                                         Value column) {
+  auto type = cast<RankedTensorType>(e.tileResult().getType());
+  SmallVector<Value> indices(type.getRank() - 2, e.index(0));
+  indices.append({row, column});
+  return indices;
 }
 
 WeightRows mlir::kf::findWeightRows(GPUEmitter &e, MatmulOp op) {
@@ -100,7 +111,35 @@ WeightRows mlir::kf::findWeightRows(GPUEmitter &e, MatmulOp op) {
   return {cast<BlockArgument>(weight), first};
 }
 
+/// Has the one batch of the tile multiplied as matrices are.
+static void multiplyBatch(GPUEmitter &e, BatchMatmulOp op) {
+  OpBuilder::InsertionGuard guard(e.b);
+  e.b.setInsertionPoint(op);
+  TensorBuilder build(e.b, op.getLoc());
+  const SmallVector<ReassociationIndices> groups = {{0, 1}, {2}};
+  auto matrixOf = [&](Value batch) {
+    auto type = cast<RankedTensorType>(batch.getType());
+    Value matrix = build.reshape(batch, type.getShape().drop_front(), groups);
+    e.define(matrix, [&e, batch](ValueRange at, unsigned, Value) {
+      return e.load(batch, {e.index(0), at[0], at[1]}, 0);
+    });
+    return matrix;
+  };
+  Value product =
+      MatmulOp::create(e.b, op.getLoc(), matrixOf(op.getX()),
+                       matrixOf(op.getW()), Value(), ActivationKindAttr());
+  auto type = cast<RankedTensorType>(op.getType());
+  SmallVector<OpFoldResult> sizes;
+  for (Value size : e.sizesOf(op.getResult()))
+    sizes.push_back(getAsOpFoldResult(size));
+  Value whole = tensor::ExpandShapeOp::create(e.b, op.getLoc(), type, product,
+                                              groups, sizes);
+  op->getResult(0).replaceAllUsesWith(whole);
+}
+
 void mlir::kf::emitGPUMatmul(GPUEmitter &emitter) {
+  if (auto batches = emitter.find<BatchMatmulOp>())
+    multiplyBatch(emitter, batches);
   if (emitter.shape.stream)
     return emitStreamMatmul(emitter);
   if (emitter.shape.held)

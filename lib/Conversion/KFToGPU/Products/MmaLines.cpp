@@ -9,6 +9,8 @@
 #include "GPUMatmulEmitter.h"
 #include "MmaCodeLines.h"
 
+#include "kf/Conversion/KernelLoops.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
@@ -29,20 +31,17 @@ constexpr int64_t laneBytes = 16;
 class PlainLines : public MmaLines {
 public:
   PlainLines(GPUEmitter &e, MatmulOp op, MmaFragment &product, Value columns)
-      : code(e),
-        staging(
-            e,
-            MmaOperand(
-                e, op.getW(),
-                cast<RankedTensorType>(op.getX().getType()).getElementType()),
-            e.shape.mma->lines, e.shape.mma->rowBytes(),
-            [&](Value line) -> MmaStaging::Line {
-              auto [column, group] = product.columnOf(line);
-              SmallVector<Value> row = {column};
-              if (op.getGlu())
-                row.insert(row.begin(), group);
-              return {row, e.isLess(column, columns)};
-            }) {
+      : code(e), staging(e,
+                         MmaOperand(e, op.getW(), factorOf(op),
+                                    restOf(op, WideFactors::restOfWeight)),
+                         e.shape.mma->lines, e.shape.mma->rowBytes(),
+                         [&](Value line) -> MmaStaging::Line {
+                           auto [column, group] = product.columnOf(line);
+                           SmallVector<Value> row = {column};
+                           if (op.getGlu())
+                             row.insert(row.begin(), group);
+                           return {row, e.isLess(column, columns)};
+                         }) {
     // Tiles 0 to 3 are lines 0 to 7, 8 to 15, and both for the second half of
     // the step.
     Value tile = arith::DivUIOp::create(e.b, e.loc, product.lane, e.index(8));
@@ -182,6 +181,17 @@ private:
 };
 
 } // namespace
+
+Type mlir::kf::factorOf(MatmulOp op) {
+  Type element = cast<RankedTensorType>(op.getX().getType()).getElementType();
+  return element.isF32() ? BFloat16Type::get(op.getContext()) : element;
+}
+
+std::optional<int64_t> mlir::kf::restOf(MatmulOp op, int64_t term) {
+  return WideFactors::are(op.getX().getType(), op.getW().getType())
+             ? std::optional(term)
+             : std::nullopt;
+}
 
 std::unique_ptr<MmaLines> mlir::kf::createMmaLines(GPUEmitter &e, MatmulOp op,
                                                    MmaFragment &product,

@@ -26,6 +26,11 @@ struct MmaStep {
   int64_t number = 0;
 };
 
+/// What units multiply: f16 or bf16.
+Type factorOf(MatmulOp op);
+/// `term`, where factors are WideFactors.
+std::optional<int64_t> restOf(MatmulOp op, int64_t term);
+
 /// The weight's part of each step.
 class MmaLines {
 public:

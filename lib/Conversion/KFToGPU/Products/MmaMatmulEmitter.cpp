@@ -20,6 +20,9 @@
 #include "../Units/RowRange.h"
 #include "GPUMatmulEmitter.h"
 #include "MmaLines.h"
+#include "TileIndices.h"
+
+#include "kf/Conversion/KernelLoops.h"
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -43,7 +46,9 @@ private:
       ring = code.align(ring, MmaShape::warpgroupAlignment);
     if (needsHalf())
       e.useAllRegisters(/*workgroups=*/2);
-    factor = cast<RankedTensorType>(op.getX().getType()).getElementType();
+    factor = factorOf(op);
+    if (restOf(op, WideFactors::restOfX))
+      extent = WideFactors::columns(extent);
     findColumns();
     SmallVector<Value> sums = sumUpTile();
     if (!mma.hasOutliers)
@@ -95,10 +100,11 @@ private:
 
   /// The sums of the tile, of rows as they are or scaled.
   SmallVector<Value> sumUpTile() {
-    MmaStaging x(e, MmaOperand(e, op.getX(), factor), mma.rows, /*offset=*/0,
-                 [&](Value line) -> MmaStaging::Line {
-                   return {{line}, e.isLess(line, rows)};
-                 });
+    MmaStaging x(
+        e, MmaOperand(e, op.getX(), factor, restOf(op, WideFactors::restOfX)),
+        mma.rows, /*offset=*/0, [&](Value line) -> MmaStaging::Line {
+          return {{line}, e.isLess(line, rows)};
+        });
     lines = createMmaLines(e, op, product, columns, ring);
     if (mma.isForWarpgroups)
       return sumUpWarpgroups(x);
@@ -345,7 +351,8 @@ private:
                code.computeHere(element.value);
              for (const Element &element : elements)
                e.ifThen(element.isInside, [&] {
-                 e.storeResult(element.value, {element.row, element.column});
+                 e.storeResult(element.value,
+                               tileIndices(e, element.row, element.column));
                });
              return SmallVector<Value>();
            });

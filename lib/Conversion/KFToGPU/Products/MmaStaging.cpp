@@ -8,6 +8,8 @@
 
 #include "MmaStaging.h"
 
+#include "kf/Conversion/KernelLoops.h"
+
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 
 using namespace mlir;
@@ -20,9 +22,10 @@ static constexpr int64_t chunkBytes = 16, chunkElements = 8;
 // Where it lies
 //===----------------------------------------------------------------------===//
 
-MmaOperand::MmaOperand(GPUEmitter &e, Value tensor, Type element)
-    : extent(cast<RankedTensorType>(tensor.getType()).getShape().back()), e(e),
-      code(e), tensor(tensor), element(element) {
+MmaOperand::MmaOperand(GPUEmitter &e, Value tensor, Type element,
+                       std::optional<int64_t> rest)
+    : extent(cast<RankedTensorType>(tensor.getType()).getShape().back()),
+      rest(rest), e(e), code(e), tensor(tensor), element(element) {
   if (cast<RankedTensorType>(tensor.getType()).getElementType() == element &&
       extent % chunkElements == 0)
     findPlace();
@@ -68,11 +71,35 @@ Value MmaOperand::rowPointer(ValueRange indices) {
                       e.mul(e.linearIndex(position, shape), e.index(2)));
 }
 
-Value MmaOperand::loadBits(ValueRange indices) {
-  Value value = e.narrow(e.load(tensor, indices, 0), element);
-  if (value.getType().isInteger())
-    return value;
-  return arith::BitcastOp::create(e.b, e.loc, e.b.getI16Type(), value);
+Value MmaOperand::loadBits(ValueRange indices, Value isRest) {
+  auto bitsOf = [&](Value value) -> Value {
+    Value rounded = e.narrow(value, element);
+    if (rounded.getType().isInteger())
+      return rounded;
+    return arith::BitcastOp::create(e.b, e.loc, e.b.getI16Type(), rounded);
+  };
+  Value value = e.load(tensor, indices, 0);
+  if (!isRest)
+    return bitsOf(value);
+  Value left = e.sub(value, e.round(value, element));
+  // Of an infinity, that is nothing.
+  Value isNumber =
+      arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::ORD, left, left);
+  left = e.select(isNumber, left, e.f32(0.0));
+  return bitsOf(e.select(isRest, left, value));
+}
+
+bool MmaOperand::isTransposed() const {
+  for (Value source = tensor; Operation *op = source.getDefiningOp();
+       source = op->getOperand(0)) {
+    if (auto transpose = dyn_cast<TransposeOp>(op)) {
+      ArrayRef<int64_t> order = transpose.getPermutation();
+      return order.back() != static_cast<int64_t>(order.size()) - 1;
+    }
+    if (op->getNumOperands() == 0 || !(isView(op) || isElementwise(op)))
+      return false;
+  }
+  return false;
 }
 
 //===----------------------------------------------------------------------===//
@@ -84,11 +111,15 @@ MmaStaging::MmaStaging(GPUEmitter &e, MmaOperand source, int64_t count,
     : e(e), code(e), shape(*e.shape.mma), operand(std::move(source)),
       offset(offset), lines(count) {
   const int64_t all = count * chunksOfLine(), threads = e.shape.threadCount;
-  Value perLine = e.index(chunksOfLine());
+  // Neighbouring threads take what lies side by side.
+  const bool isTransposed = operand.isTransposed();
+  Value inTurn = e.index(isTransposed ? count : chunksOfLine());
   for (int64_t begin = 0; begin < all; begin += threads) {
     Value number = e.add(e.thread, e.index(begin));
-    Value at = arith::DivUIOp::create(e.b, e.loc, number, perLine);
-    Value chunk = arith::RemUIOp::create(e.b, e.loc, number, perLine);
+    Value at = arith::DivUIOp::create(e.b, e.loc, number, inTurn);
+    Value chunk = arith::RemUIOp::create(e.b, e.loc, number, inTurn);
+    if (isTransposed)
+      std::swap(at, chunk);
     Chunk own;
     if (begin + threads > all)
       own.exists = e.isLess(number, e.index(all));
@@ -177,7 +208,16 @@ void MmaStaging::copyAsync(const Chunk &chunk, Value stage, Value k) {
 void MmaStaging::copyElements(const Chunk &chunk, Value stage, Value k) {
   OpBuilder &b = e.b;
   auto type = VectorType::get({chunkElements}, b.getI16Type());
-  Value first = e.add(k, chunk.column), extent = e.index(operand.extent);
+  Value first = e.add(k, chunk.column), extent = e.index(operand.extent),
+        isRest;
+  if (operand.rest) {
+    static_assert(WideFactors::chunkColumns == chunkElements);
+    Value number = e.div(first, chunkElements);
+    isRest = arith::CmpIOp::create(b, e.loc, arith::CmpIPredicate::eq,
+                                   e.rem(number, WideFactors::terms),
+                                   e.index(*operand.rest));
+    first = e.scaled(e.div(number, WideFactors::terms), chunkElements);
+  }
   // Of whole chunks there are all elements, or none.
   const bool isWhole = operand.extent % chunkElements == 0;
   Value zero = arith::ConstantOp::create(b, e.loc, b.getI16IntegerAttr(0));
@@ -185,7 +225,7 @@ void MmaStaging::copyElements(const Chunk &chunk, Value stage, Value k) {
     return arith::ConstantOp::create(b, e.loc, b.getZeroAttr(type));
   };
   auto load = [&](Value column) {
-    return operand.loadBits(indicesAt(chunk.line.row, column));
+    return operand.loadBits(indicesAt(chunk.line.row, column), isRest);
   };
   auto elements = [&] {
     Value all = zeros();

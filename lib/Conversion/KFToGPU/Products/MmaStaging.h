@@ -25,16 +25,22 @@ namespace mlir::kf {
 class MmaOperand {
 public:
   /// `tensor` is loadable; its elements are rounded to `element`, f16 or bf16.
-  MmaOperand(GPUEmitter &e, Value tensor, Type element);
+  /// Of one of WideFactors, term number `rest` is what that leaves.
+  MmaOperand(GPUEmitter &e, Value tensor, Type element,
+             std::optional<int64_t> rest = std::nullopt);
 
   /// Whether 16 bytes can be copied at once.
   bool isInPlace() const { return static_cast<bool>(buffer); }
   /// Where the row at `indices`, all but the last, begins.
   Value rowPointer(ValueRange indices);
-  /// The bits (i16) of an element.
-  Value loadBits(ValueRange indices);
+  /// The bits (i16) of an element; where `isRest` (i1, or null: never), of what
+  /// rounding leaves of it.
+  Value loadBits(ValueRange indices, Value isRest = {});
+  /// Whether neighbours in memory are elements of different rows.
+  bool isTransposed() const;
 
   const int64_t extent; ///< its last dimension
+  const std::optional<int64_t> rest;
 
 private:
   void findPlace();

@@ -16,6 +16,8 @@
 #include "../../Common/RowFormulas.h"
 #include "../GPUEmitter.h"
 
+#include "kf/Conversion/KernelLoops.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 #include <limits>
@@ -142,7 +144,49 @@ static void emitElements(GPUEmitter &e, Value tensor) {
   });
 }
 
+/// A reduction whose elements all threads have together, one after another.
+static void emitReduction(GPUEmitter &e) {
+  Value tensor = e.tileResult();
+  // A tile that is the whole result may leave the reduction outside.
+  ReduceOp op =
+      findSharedReduction(tensor.getDefiningOp()->getParentOfType<KernelOp>());
+  Value x = op.getX();
+  Type element =
+      e.computeType(cast<RankedTensorType>(x.getType()).getElementType());
+  Value neutral =
+      arith::ConstantOp::create(e.b, e.loc, neutralOf(op.getKind(), element));
+  SmallVector<Value> sizes = e.sizesOf(x);
+  const size_t kept = sizes.size() - op.getDims().size();
+  Value count = sizes[kept];
+  for (Value size : ArrayRef(sizes).drop_front(kept + 1))
+    count = e.mul(count, size);
+  e.forRows(e.sizesOf(tensor), [&](ValueRange indices) {
+    auto load = [&](Value number) {
+      SmallVector<Value> at(sizes.size());
+      llvm::copy(indices.take_front(kept), at.begin());
+      for (size_t dim = sizes.size(); dim-- > kept + 1;) {
+        at[dim] = arith::RemUIOp::create(e.b, e.loc, number, sizes[dim]);
+        number = arith::DivUIOp::create(e.b, e.loc, number, sizes[dim]);
+      }
+      at[kept] = number;
+      return e.load(x, at, 0);
+    };
+    auto combined = [&](Value lhs, Value rhs) {
+      return combine(e, op.getKind(), lhs, rhs);
+    };
+    Value total = e.reduce(count, neutral, combined, load);
+    if (op.getKind() == ReduceKind::Mean)
+      total = arith::DivFOp::create(e.b, e.loc, total, e.countReduced(op));
+    e.define(op.getResult(),
+             [total](ValueRange, unsigned, Value) { return total; });
+    e.onFirstThread(
+        [&] { e.storeResult(e.load(tensor, indices, 0), indices); });
+  });
+}
+
 void mlir::kf::emitGPURows(GPUEmitter &e) {
+  if (e.shape.sharing > 1)
+    return emitReduction(e);
   Value tensor = e.tileResult();
   if (e.isLoadable(tensor))
     return emitElements(e, tensor);

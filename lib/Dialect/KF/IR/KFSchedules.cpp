@@ -123,7 +123,8 @@ SimtScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   checks.inRange("tile", tile, 1, maxTile);
   checks.inRange("reduction", reduction, 0, maxSize);
   checks.inRange("unroll", unroll, 1, 64);
-  if (sums == SumOwner::Own || checks.hasFailed())
+  // Without a tile it is a reduction's, which all threads share.
+  if (sums == SumOwner::Own || tile.empty() || checks.hasFailed())
     return checks.result();
   checks.check(threads.size() > 1 && threads[0] > 1 &&
                    (threads.size() == 2 || threads[2] == 1),
@@ -148,8 +149,11 @@ MmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                         int64_t reduction, int64_t stages, MatrixUnit unit,
                         int64_t parts) {
   FieldChecks checks(emitError);
-  checks.check(workgroup.size() == 2 && warps.size() == 2,
-               "workgroup and warps are [rows, columns]");
+  checks.check((workgroup.size() == 2 ||
+                (workgroup.size() == 3 && workgroup.front() == 1)) &&
+                   warps.size() == 2,
+               "workgroup and warps are [rows, columns], or of batches "
+               "workgroup is [1, rows, columns]");
   checks.inRange("workgroup", workgroup, 1, maxTile);
   checks.inRange("warps", warps, 1, 32);
   checks.check(
@@ -171,9 +175,9 @@ MmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   checks.check(warps[0] == 1 && warps[1] % 4 == 0,
                "unit = wgmma needs warps = [1, a multiple of 4], found [" +
                    Twine(warps[0]) + ", " + Twine(warps[1]) + "]");
-  checks.check(workgroup[0] <= most,
-               "unit = wgmma needs at most " + Twine(most) +
-                   " rows in workgroup, found " + Twine(workgroup[0]));
+  const int64_t rows = workgroup.end()[-2];
+  checks.check(rows <= most, "unit = wgmma needs at most " + Twine(most) +
+                                 " rows in workgroup, found " + Twine(rows));
   checks.check(reduction == 64,
                "unit = wgmma needs reduction = 64, found " + Twine(reduction));
   checks.check(stages >= 3, "unit = wgmma needs stages of 3 or more, found " +

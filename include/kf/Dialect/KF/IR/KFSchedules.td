@@ -162,7 +162,9 @@ def KF_SimtScheduleAttr : KF_ScheduleAttr<"Simt", "simt"> {
       is `tile` times `threads`, y being rows, and the operands are staged in
       workgroup memory. `shared`, threads along x, two or more, share the sum of
       each element, for few rows: `workgroup` has the tile's rows, and its
-      columns times the threads along y; nothing is staged.
+      columns times the threads along y; nothing is staged. Of a kf.reduce of
+      floats along its last dimensions, `shared`: all threads share each
+      element.
 
     Register tiles and threads are at most 65536, other sizes 2^31 - 1.
 
@@ -195,7 +197,10 @@ def KF_MmaScheduleAttr : KF_ScheduleAttr<"Mma", "mma"> {
   let summary = "a product of many rows on the matrix units of GPUs";
   let description = [{
     A workgroup computes `workgroup` = [rows, columns] of a matmul of 16-bit
-    floats, with sums in f32. It goes along K in steps of `reduction`, whose
+    floats, with sums in f32; or [1, rows, columns] of a kf.batch_matmul of rank
+    3, for one batch. Of f32, each factor is two numbers of bf16, what is rounded
+    and what that leaves, and all but the product of what both leave is summed
+    up: three products, which are right to 2^-16. It goes along K in steps of `reduction`, whose
     operands are copied to shared memory while earlier ones are multiplied.
 
     - `warps`: how many divide the rows, and the columns. Each has a tile of its

@@ -1,0 +1,47 @@
+//===- KernelLoops.h - What loops GPUs' threads share -----------*- C++ -*-===//
+//
+// Part of the KernelForge project, under the Apache License v2.0 with LLVM
+// Exceptions. See LICENSE for license information.
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+//===----------------------------------------------------------------------===//
+//
+// Kernels of one op with a loop, whose workgroup has more to do together than
+// elements by themselves. Policy asks before a kernel is tiled, emitters after.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef KF_CONVERSION_KERNELLOOPS_H
+#define KF_CONVERSION_KERNELLOOPS_H
+
+#include "kf/Dialect/KF/IR/KF.h"
+
+namespace mlir::kf {
+
+/// The product of matrices, one for each batch, that a kernel makes with
+/// nothing but elementwise ops behind it; null: there is none.
+BatchMatmulOp findBatchProduct(KernelOp kernel);
+
+/// The reduction of floats along the last dimensions that a kernel makes, with
+/// nothing but elementwise ops behind it; null: there is none.
+ReduceOp findSharedReduction(KernelOp kernel);
+
+/// Factors of f32 on matrix units: each is two numbers of bf16, what is rounded
+/// and what that leaves. Of K, each chunk of columns is multiplied `terms`
+/// times: both rounded, and what each leaves with the other rounded.
+struct WideFactors {
+  static constexpr int64_t terms = 3, chunkColumns = 8;
+  /// The term in which it is what rounding leaves: of x, and of the weight.
+  static constexpr int64_t restOfX = 1, restOfWeight = 2;
+
+  /// Whether factors of these types are taken so.
+  static bool are(Type x, Type w);
+  /// Columns that are multiplied where K is `extent`.
+  static int64_t columns(int64_t extent) {
+    return terms * llvm::alignTo(extent, chunkColumns);
+  }
+};
+
+} // namespace mlir::kf
+
+#endif // KF_CONVERSION_KERNELLOOPS_H

@@ -1,0 +1,34 @@
+// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-nvvm-form-products))' | FileCheck %s
+
+// CHECK-LABEL: func.func @batches(
+// CHECK-SAME:    %[[Q:.*]]: tensor<2x4x64x32xf32>, %[[K:.*]]: tensor<2x4x48x32xf32>
+// CHECK-DAG:     %[[A:.*]] = tensor.collapse_shape %[[Q]] {{\[\[}}0, 1], [2], [3]] : tensor<2x4x64x32xf32> into tensor<8x64x32xf32>
+// CHECK-DAG:     %[[B:.*]] = tensor.collapse_shape %[[K]] {{\[\[}}0, 1], [2], [3]] : tensor<2x4x48x32xf32> into tensor<8x48x32xf32>
+// CHECK:         %[[C:.*]] = kf.batch_matmul %[[A]], %[[B]] {kf.recomputed} : tensor<8x64x32xf32>, tensor<8x48x32xf32>
+// CHECK:         %[[R:.*]] = tensor.expand_shape %[[C]] {{\[\[}}0, 1], [2], [3]] output_shape [2, 4, 64, 48]
+// CHECK:         return %[[R]]
+func.func @batches(%q: tensor<2x4x64x32xf32>, %k: tensor<2x4x48x32xf32>) -> tensor<2x4x64x48xf32> {
+  %0 = kf.batch_matmul %q, %k {kf.recomputed} : tensor<2x4x64x32xf32>, tensor<2x4x48x32xf32>
+  return %0 : tensor<2x4x64x48xf32>
+}
+
+// CHECK-LABEL: func.func @gradient(
+// CHECK-SAME:    %[[DY:.*]]: tensor<128x16xf32>, %[[X:.*]]: tensor<128x256xf32>
+// CHECK-DAG:     %[[A:.*]] = kf.transpose %[[DY]] permutation = [1, 0]
+// CHECK-DAG:     %[[B:.*]] = kf.transpose %[[X]] permutation = [1, 0]
+// CHECK:         %[[R:.*]] = kf.matmul %[[A]], %[[B]] : tensor<16x128xf32>, tensor<256x128xf32>
+// CHECK:         return %[[R]]
+func.func @gradient(%dy: tensor<128x16xf32>, %x: tensor<128x256xf32>) -> tensor<16x256xf32> {
+  %0 = kf.matmul_wgrad %dy, %x : tensor<128x16xf32>, tensor<128x256xf32>
+  return %0 : tensor<16x256xf32>
+}
+
+// Rows of a step, and batches of them, stay.
+// CHECK-LABEL: func.func @steps(
+// CHECK:         kf.matmul_wgrad
+// CHECK:         kf.batch_matmul {{.*}} : tensor<?x4x8x32xf32>
+func.func @steps(%dy: tensor<?x16xf32>, %x: tensor<?x256xf32>, %q: tensor<?x4x8x32xf32>, %k: tensor<?x4x8x32xf32>) -> (tensor<16x256xf32>, tensor<?x4x8x8xf32>) {
+  %0 = kf.matmul_wgrad %dy, %x : tensor<?x16xf32>, tensor<?x256xf32>
+  %1 = kf.batch_matmul %q, %k : tensor<?x4x8x32xf32>, tensor<?x4x8x32xf32>
+  return %0, %1 : tensor<16x256xf32>, tensor<?x4x8x8xf32>
+}
