@@ -201,8 +201,12 @@ int64_t kf::positionsWithin(const ModelConfig &config, int64_t pages) {
 int64_t kf::positionsOf(const ModelConfig &config, int64_t pages,
                         int64_t context, int64_t sequences) {
   const CacheWindows windows = cacheWindowsOf(config);
+  const int64_t ofContext = pagesOfKeys(windows, cachePagesOf(context));
+  // Fewer than the windows of one sequence see hold nothing but its beginning.
+  if (windows.areAll && pages < ofContext)
+    return pages * kCachePage;
   const __int128 each = cachePagesOf(context);
-  __int128 whole = pages * each / pagesOfKeys(windows, cachePagesOf(context));
+  __int128 whole = pages * each / ofContext;
   if (windows.tables > 0)
     whole = std::min(whole, sequences * each);
   return static_cast<int64_t>(

@@ -226,6 +226,9 @@ TEST(LayerCaches, LayersThatAllHaveWindowsAreOneGroup) {
   EXPECT_EQ(positionsOf(model, 2 * 14, 6400), 2 * 6400);
   EXPECT_EQ(positionsOf(model, 2 * 14, 640), 28 * 64);
   EXPECT_EQ(positionsOf(model, 2 * 14, 640, 2), 2 * 640);
+  // With fewer than its windows see, a sequence has no more than them.
+  EXPECT_EQ(positionsOf(model, 13, 6400), 13 * 64);
+  EXPECT_EQ(positionsOf(model, 14, 6400), 6400);
 }
 
 TEST(LayerCaches, SequencesKeepWhatWindowsSee) {
