@@ -509,11 +509,11 @@ Status readQuantConfig(std::string_view text, ModelConfig &config) {
   return Status();
 }
 
-/// Of config.json and, unless they are empty, of generation_config.json and of
+/// Of config.json, of generation_config.json unless it is empty, and of
 /// hf_quant_config.json, which does not count beside a `quantization_config`.
 Result<ModelConfig> readFiles(std::string_view config,
                               std::string_view generationConfig,
-                              std::string_view quantConfig) {
+                              std::optional<std::string_view> quantConfig) {
   Result<JsonDocument> object = parseJson(config);
   if (!object.ok())
     return object.status().in("config.json");
@@ -523,9 +523,9 @@ Result<ModelConfig> readFiles(std::string_view config,
   if (!generationConfig.empty())
     KF_RETURN_IF_ERROR(readGenerationConfig(generationConfig, *result)
                            .in("generation_config.json"));
-  if (!quantConfig.empty() && !saysHowItIsQuantized(**object))
+  if (quantConfig && !saysHowItIsQuantized(**object))
     KF_RETURN_IF_ERROR(
-        readQuantConfig(quantConfig, *result).in("hf_quant_config.json"));
+        readQuantConfig(*quantConfig, *result).in("hf_quant_config.json"));
   return result;
 }
 
@@ -573,7 +573,15 @@ bool ModelConfig::hasExperts(int64_t layer) const {
 Result<ModelConfig>
 kf::parseModelConfig(std::string_view config,
                      std::string_view generationConfig) try {
-  return readFiles(config, generationConfig, {});
+  return readFiles(config, generationConfig, std::nullopt);
+} catch (...) {
+  return statusOfException();
+}
+
+Result<ModelConfig>
+kf::parseModelConfig(std::string_view config, std::string_view generationConfig,
+                     std::optional<std::string_view> quantConfig) try {
+  return readFiles(config, generationConfig, quantConfig);
 } catch (...) {
   return statusOfException();
 }
@@ -583,7 +591,7 @@ Result<ModelConfig> kf::loadModelConfig(const std::string &folder) try {
   KF_ASSIGN_OR_RETURN(MappedFile file,
                       MappedFile::open((base / "config.json").string()));
   std::array<std::optional<MappedFile>, 2> others;
-  std::array<std::string_view, 2> texts;
+  std::array<std::optional<std::string_view>, 2> texts;
   for (size_t i = 0; i < others.size(); ++i) {
     const std::string path =
         (base / (i == 0 ? "generation_config.json" : "hf_quant_config.json"))
@@ -593,7 +601,8 @@ Result<ModelConfig> kf::loadModelConfig(const std::string &folder) try {
     KF_ASSIGN_OR_RETURN(others[i], MappedFile::open(path));
     texts[i] = others[i]->text();
   }
-  Result<ModelConfig> result = readFiles(file.text(), texts[0], texts[1]);
+  Result<ModelConfig> result =
+      readFiles(file.text(), texts[0].value_or(""), texts[1]);
   // The line begins with the file's name.
   if (!result.ok())
     return Status::error((base / result.message()).string(),

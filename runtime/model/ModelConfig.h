@@ -398,8 +398,16 @@ struct ModelConfig {
 Result<ModelConfig> parseModelConfig(std::string_view config,
                                      std::string_view generationConfig = {});
 
-/// Reads `folder`/config.json and, where there is one,
-/// `folder`/generation_config.json. Errors begin with the file's path.
+/// The same of a folder with the hf_quant_config.json that older ones of
+/// ModelOpt have: it counts where neither config.json nor its `text_config` has
+/// a `quantization_config` other than null, and is an error where it is empty.
+Result<ModelConfig>
+parseModelConfig(std::string_view config, std::string_view generationConfig,
+                 std::optional<std::string_view> quantConfig);
+
+/// Reads `folder`/config.json and, where there are such,
+/// `folder`/generation_config.json and `folder`/hf_quant_config.json, as
+/// parseModelConfig() does. Errors begin with the file's path.
 Result<ModelConfig> loadModelConfig(const std::string &folder);
 
 } // namespace kf

@@ -130,14 +130,17 @@ Status checkBitsAndBytes(const json &object) {
   return Status();
 }
 
+/// Without an algorithm, no weights are quantized: the KV cache alone may be.
 Status checkModelOpt(const json &object, const char *field = kField) {
   const json *algorithm = fieldOf(object, "quant_algo");
-  for (const char *known : {"FP8", "NVFP4"})
-    if (algorithm && isText(*algorithm, known))
+  if (!algorithm)
+    return Status();
+  for (const char *known : {"FP8", "FP8_PER_CHANNEL_PER_TOKEN", "NVFP4"})
+    if (isText(*algorithm, known))
       return Status();
-  return unsupported("of modelopt has 'quant_algo' " +
-                         (algorithm ? shortDump(*algorithm) : "null") +
-                         ", which is not supported (supported: FP8, NVFP4)",
+  return unsupported("of modelopt has 'quant_algo' " + shortDump(*algorithm) +
+                         ", which is not supported (supported: FP8, "
+                         "FP8_PER_CHANNEL_PER_TOKEN, NVFP4)",
                      field);
 }
 

@@ -22,9 +22,11 @@ namespace kf {
 /// and fbgemm_fp8, and compressed-tensors with symmetric 8-bit weights; or
 /// PackedWeights (runtime/io/PackedWeights.h): bitsandbytes with 4 bits, and
 /// NVFP4 of modelopt and compressed-tensors; or ExpertStacks
-/// (runtime/io/ExpertStacks.h): mxfp4. FP8 of modelopt is of the first, too.
-/// How they would have activations rounded does not matter, for none are
-/// rounded here. Any other is an error that names the field.
+/// (runtime/io/ExpertStacks.h): mxfp4. FP8 of modelopt, with a scale for the
+/// tensor or for a row, is of the first, too; without an algorithm, modelopt
+/// has quantized no weights. How they would have activations rounded does not
+/// matter, for none are rounded here. Any other is an error that names the
+/// field.
 Status checkQuantization(const ConfigReader &reader);
 
 /// Whether that of modelopt or compressed-tensors is of a KV cache, too

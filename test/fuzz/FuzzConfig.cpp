@@ -6,17 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "runtime/core/Json.h"
 #include "runtime/model/ChatConfig.h"
 #include "runtime/model/ModelConfig.h"
-#include "runtime/model/QuantizationField.h"
 #include "runtime/model/RopeFactors.h"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
-#include <string>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -126,19 +124,15 @@ static bool isSound(const kf::ModelConfig &config) {
 // whole as tokenizer_config.json.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::string_view text(reinterpret_cast<const char *>(data), size);
-  std::array<std::string_view, 3> files;
-  files[0] = text;
-  for (size_t i = 1; i < files.size(); ++i)
-    if (const size_t end = files[i - 1].find('\0');
+  std::array<std::optional<std::string_view>, 3> files = {text};
+  for (size_t i = 1; i < files.size() && files[i - 1]; ++i)
+    if (const size_t end = files[i - 1]->find('\0');
         end != std::string_view::npos) {
-      files[i] = files[i - 1].substr(end + 1);
-      files[i - 1] = files[i - 1].substr(0, end);
+      files[i] = files[i - 1]->substr(end + 1);
+      files[i - 1] = files[i - 1]->substr(0, end);
     }
-  auto config = kf::parseModelConfig(files[0], files[1]);
-  if (auto file = kf::parseJson(files[2]); file.ok()) {
-    std::vector<std::string> warnings;
-    (void)kf::readModelOptFile(**file, warnings);
-  }
+  auto config =
+      kf::parseModelConfig(*files[0], files[1].value_or(""), files[2]);
   if (config.ok() && (!isSound(*config) || !isInRange(config->sampling)))
     std::abort();
   // Of a longer context and of a shorter one.

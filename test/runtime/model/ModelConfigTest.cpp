@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../TempFile.h"
 #include "ConfigTesting.h"
 
 #include "runtime/model/QuantizationField.h"
@@ -394,6 +395,9 @@ TEST(ModelConfig, QuantizationsThatTheTensorsTellOf) {
              {"quant_algo", "NVFP4"},
              {"ignore", {"lm_head"}}},
         json{{"quant_method", "modelopt"}, {"quant_algo", "FP8"}},
+        json{{"quant_method", "modelopt"},
+             {"quant_algo", "FP8_PER_CHANNEL_PER_TOKEN"}},
+        json{{"quant_method", "modelopt"}, {"quant_algo", nullptr}},
         json{{"quant_method", "bitsandbytes"},
              {"load_in_4bit", true},
              {"load_in_8bit", false},
@@ -429,7 +433,7 @@ TEST(ModelConfig, QuantizationsThatAreNotSupported) {
   expectContains(
       error({{"quant_method", "modelopt"}, {"quant_algo", "W4A8_AWQ"}}),
       "'quant_algo' \"W4A8_AWQ\", which is not supported (supported: FP8, "
-      "NVFP4)");
+      "FP8_PER_CHANNEL_PER_TOKEN, NVFP4)");
   expectContains(
       error({{"quant_method", "bitsandbytes"}, {"load_in_8bit", true}}),
       "weights of 8 bits");
@@ -490,6 +494,16 @@ TEST(ModelConfig, QuantizationsInAFileOfTheirOwn) {
   ASSERT_EQ(warnings.size(), 1u);
   expectContains(warnings[0], "hf_quant_config.json: 'quantization' has "
                               "'kv_cache_quant_algo'");
+  // Of the KV cache alone.
+  for (const json &cacheAlone :
+       {json{{"kv_cache_quant_algo", "FP8"}},
+        json{{"quant_algo", nullptr}, {"kv_cache_quant_algo", "FP8"}}}) {
+    warnings.clear();
+    hasScales = read(cacheAlone);
+    ASSERT_TRUE(hasScales.ok()) << hasScales.message();
+    EXPECT_TRUE(*hasScales);
+    EXPECT_EQ(warnings.size(), 1u);
+  }
   expectContains(read({{"quant_algo", "INT4_AWQ"}}).message(),
                  "'quantization' of modelopt has 'quant_algo' \"INT4_AWQ\", "
                  "which is not supported");
@@ -499,6 +513,53 @@ TEST(ModelConfig, QuantizationsInAFileOfTheirOwn) {
        {json::array(), json::object(), json{{"quantization", 8}}, json()})
     expectContains(readModelOptFile(file, warnings).message(),
                    "there is no object 'quantization'");
+}
+
+/// It counts where config.json does not say how the model is quantized.
+TEST(ModelConfig, AQuantizationConfigCountsMoreThanAFile) {
+  const std::string refused = R"({"quantization": {"quant_algo": "AWQ"}})";
+  auto read = [&](const json &config) {
+    return parseModelConfig(config.dump(), "", refused);
+  };
+  const json own = {{"quant_method", "modelopt"}, {"quant_algo", "FP8"}};
+  auto nested = [](const json &text, const json &outside = json::object()) {
+    return with({{"model_type", "gemma3"},
+                 {"architectures", {"Gemma3ForConditionalGeneration"}},
+                 {"text_config", with({{"hidden_size", 64}}, text)}},
+                outside);
+  };
+  for (const json &config :
+       {with(smallLlama(), {{"quantization_config", own}}),
+        nested({{"quantization_config", own}}),
+        nested(json::object(), {{"quantization_config", own}})}) {
+    const Result<ModelConfig> result = read(config);
+    EXPECT_TRUE(result.ok()) << result.message();
+  }
+  for (const json &config :
+       {smallLlama(), with(smallLlama(), {{"quantization_config", nullptr}}),
+        nested(json::object()), nested({{"quantization_config", nullptr}})})
+    expectContains(read(config).message(),
+                   "hf_quant_config.json: 'quantization' of modelopt has "
+                   "'quant_algo' \"AWQ\"");
+  const Result<ModelConfig> good = parseModelConfig(
+      smallLlama().dump(), "",
+      R"({"quantization": {"quant_algo": "FP8", "kv_cache_quant_algo": "FP8"}})");
+  ASSERT_TRUE(good.ok()) << good.message();
+  EXPECT_TRUE(good->hasCacheScales);
+  EXPECT_TRUE(parseModelConfig(smallLlama().dump(), "", std::nullopt).ok());
+}
+
+/// One that is there and empty was cut off.
+TEST(ModelConfig, AnEmptyFileOfAQuantizationIsAnError) {
+  expectContains(parseModelConfig(smallLlama().dump(), "", "").message(),
+                 "hf_quant_config.json: ");
+  const TempFolder folder;
+  folder.write("config.json", smallLlama().dump());
+  EXPECT_TRUE(loadModelConfig(folder.path()).ok());
+  const std::string path = folder.write("hf_quant_config.json", "");
+  const Result<ModelConfig> empty = loadModelConfig(folder.path());
+  EXPECT_FALSE(empty.ok());
+  expectContains(empty.message(), path + ": ");
 }
 
 /// Scales of a KV cache may be there where the configuration speaks of one.
