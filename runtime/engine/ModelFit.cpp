@@ -8,6 +8,9 @@
 
 #include "runtime/engine/ModelFit.h"
 
+#include "runtime/model/LayerCaches.h"
+
+#include <algorithm>
 #include <cstdio>
 
 using namespace kf;
@@ -50,14 +53,15 @@ std::string smallerWeights(const ModelNeeds &needs, uint64_t free) {
          "cpu";
 }
 
-/// Of `positions` that `pages` pages hold, those that `some` of these do.
-int64_t positionsOfSome(int64_t positions, int64_t some, int64_t pages) {
-  return static_cast<int64_t>(static_cast<double>(positions) *
-                              static_cast<double>(some) /
-                              static_cast<double>(pages));
-}
-
 } // namespace
+
+CachePositions kf::cachePositionsOf(const ModelConfig &config, int64_t context,
+                                    int64_t sequences) {
+  return [config, context, sequences](int64_t pages) -> int64_t {
+    const int64_t each = std::min(context, positionsWithin(config, pages));
+    return each > 0 ? positionsOf(config, pages, each, sequences) : 0;
+  };
+}
 
 int64_t kf::pagesWithin(uint64_t room, int64_t most,
                         const CacheBytes &bytesOf) {
@@ -83,15 +87,13 @@ Status kf::checkFits(const ModelNeeds &needs, const DeviceMemory &memory) {
                                : needs.weights + cache - memory.free;
   const int64_t fitting =
       needs.cache && needs.pages
-          ? positionsOfSome(needs.positions,
-                            pagesWithin(room, needs.pages, needs.cache),
-                            needs.pages)
+          ? needs.positions(pagesWithin(room, needs.pages, needs.cache))
           : 0;
   const std::string weights =
       needs.weights ? "weights of " + gibibytes(needs.weights) + " and " : "";
   return Status::error(
       weights + "a KV cache of " + gibibytes(cache) + " (" +
-          std::to_string(needs.positions) + " positions) " +
+          std::to_string(needs.cachePositions()) + " positions) " +
           (weights.empty() ? "is " : "are ") + gibibytes(missing) +
           " more than the " + gibibytes(memory.free) + " of " +
           gibibytes(memory.total) + " that the device has free; " +

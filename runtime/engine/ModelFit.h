@@ -11,6 +11,7 @@
 
 #include "runtime/core/Status.h"
 #include "runtime/devices/Device.h"
+#include "runtime/model/ModelConfig.h"
 
 #include <cstdint>
 #include <functional>
@@ -21,18 +22,29 @@ namespace kf {
 /// more. UINT64_MAX: no memory is so large.
 using CacheBytes = std::function<uint64_t(int64_t pages)>;
 
+/// Positions that so many pages hold, of all sequences; more pages hold as many
+/// or more, but not in proportion.
+using CachePositions = std::function<int64_t(int64_t pages)>;
+/// Those of `config`'s, for `sequences` sequences of `context` positions each,
+/// or of as many as the pages have room for, if these are fewer.
+CachePositions cachePositionsOf(const ModelConfig &config, int64_t context,
+                                int64_t sequences);
+
 /// The most pages, of `most`, whose caches take `room` bytes or fewer; 0: none.
 int64_t pagesWithin(uint64_t room, int64_t most, const CacheBytes &bytesOf);
 
 /// The least that a model takes of a device's memory.
 struct ModelNeeds {
-  uint64_t weights = 0;    ///< bytes, as they are stored; 0: they are there
-  uint64_t parameters = 0; ///< of all tensors
-  CacheBytes cache{};      ///< in all layers; null: there is none
+  uint64_t weights = 0;       ///< bytes, as they are stored; 0: they are there
+  uint64_t parameters = 0;    ///< of all tensors
+  CacheBytes cache{};         ///< in all layers; null: there is none
+  CachePositions positions{}; ///< there where `cache` is
   int64_t pages = 0;
-  int64_t positions = 0; ///< that so many pages hold, of all sequences
 
   uint64_t cacheBytes() const { return cache && pages ? cache(pages) : 0; }
+  int64_t cachePositions() const {
+    return positions && pages ? positions(pages) : 0;
+  }
 };
 
 /// An error if `needs` is more than what `memory` has free: by how much, and

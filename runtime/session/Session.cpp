@@ -336,8 +336,8 @@ static Result<ModelNeeds> needsOf(const ModelFiles &part, DataType cacheType,
             const Result<int64_t> bytes = caches.bytes(count);
             return bytes.ok() ? static_cast<uint64_t>(*bytes) : UINT64_MAX;
           },
-      .pages = pages,
-      .positions = positionsOf(part.config, pages, context, sequences)};
+      .positions = cachePositionsOf(part.config, context, sequences),
+      .pages = pages};
 }
 
 /// An error where a GPU has no room for the weights and `pages` of the cache,

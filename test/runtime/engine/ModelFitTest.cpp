@@ -8,6 +8,8 @@
 
 #include "runtime/engine/ModelFit.h"
 
+#include "runtime/model/LayerCaches.h"
+
 #include <gtest/gtest.h>
 
 using namespace kf;
@@ -22,8 +24,8 @@ ModelNeeds large() {
       .weights = 16 * kGiB,
       .parameters = 8 * kGiB,
       .cache = [](int64_t pages) { return (uint64_t(64) * 128 << 10) * pages; },
-      .pages = 64,
-      .positions = 64 * 64};
+      .positions = [](int64_t pages) { return 64 * pages; },
+      .pages = 64};
 }
 
 DeviceMemory withFree(uint64_t bytes) {
@@ -87,6 +89,37 @@ TEST(ModelFit, CachesMayBeTooLargeForAnyMemory) {
   EXPECT_EQ(status.code(), StatusCode::OutOfMemory);
   EXPECT_NE(status.message().find("there is room for 512 positions in all"),
             std::string::npos);
+}
+
+/// Where all layers have windows (Mistral 7B v0.1), a long context has as many
+/// pages as one a little longer than a window.
+TEST(ModelFit, PositionsAreNotInProportionToPages) {
+  ModelConfig config;
+  config.layers = 2;
+  config.kvHeads = 1;
+  config.headDim = 8;
+  config.maxPositions = 32768;
+  LayerConfig layer;
+  layer.window = 4096;
+  config.layerConfigs.assign(2, layer);
+  const int64_t pages = pagesOfSequence(config, 32768);
+  ASSERT_EQ(pages, 70);
+  ModelNeeds needs = {.cache = [](int64_t count) { return uint64_t(count); },
+                      .positions = cachePositionsOf(config, 32768, 1),
+                      .pages = pages};
+  EXPECT_EQ(needs.cachePositions(), 32768);
+  EXPECT_EQ(needs.positions(60), 3840);
+  EXPECT_EQ(needs.positions(0), 0);
+  const Status status = checkFits(needs, {.total = 100, .free = 60});
+  EXPECT_NE(status.message().find("(32768 positions)"), std::string::npos);
+  EXPECT_NE(status.message().find("there is room for 3840 positions in all"),
+            std::string::npos)
+      << status.message();
+  // What is said fits.
+  EXPECT_LE(pagesOfSequence(config, 3840), 60);
+  // Of several sequences, the whole context of some.
+  EXPECT_EQ(cachePositionsOf(config, 32768, 4)(2 * 70), 2 * 32768);
+  EXPECT_EQ(cachePositionsOf(config, 32768, 4)(8 * 70), 4 * 32768);
 }
 
 TEST(ModelFit, FindsTheMostPages) {
