@@ -10,7 +10,6 @@
 
 #include "runtime/adapter/PeftAdapter.h"
 #include "runtime/core/Exceptions.h"
-#include "runtime/core/Lines.h"
 #include "runtime/core/Quote.h"
 #include "runtime/core/SamplingMath.h"
 #include "runtime/core/UsableThreads.h"
@@ -571,18 +570,7 @@ Status CompiledTrainingModel::saveModel(const std::string &path) {
   KF_RETURN_IF_ERROR(writeSafetensors(path + "/" + kWeightsFile, written,
                                       {.metadata = {{"format", "pt"}}}));
   namespace fs = std::filesystem;
-  // Of another model that was there, nothing stays beside these weights.
-  for (const std::string &name : resultFilesIn(path, /*ofModel=*/true)) {
-    const fs::path to = fs::path(path) / name;
-    if (name == kWeightsFile ||
-        (!options.model.path.empty() &&
-         fs::equivalent(fs::path(options.model.path) / name, to, error)))
-      continue;
-    fs::remove(to, error);
-    if (error)
-      return Status::error("cannot remove " + quotePath(to.string()) + ": " +
-                           error.message());
-  }
+  KF_RETURN_IF_ERROR(removeFilesOfOthers(path, options.model.path));
   if (!options.model.path.empty())
     for (const char *name : kFilesBesideWeights) {
       const fs::path from = fs::path(options.model.path) / name;

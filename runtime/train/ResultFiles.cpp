@@ -8,11 +8,16 @@
 
 #include "runtime/train/ResultFiles.h"
 
+#include "runtime/core/Lines.h"
+
 #include <algorithm>
 #include <filesystem>
 #include <string_view>
 
 using namespace kf;
+
+/// Of the weights that a model had, in 8 or 4 bits: false of new ones.
+static constexpr const char *kQuantizationFile = "hf_quant_config.json";
 
 /// "model-00001-of-00002.safetensors"
 static bool isShard(std::string_view name) {
@@ -27,7 +32,8 @@ std::vector<std::string> kf::resultFilesIn(const std::string &folder,
   std::vector<std::string> names = {"adapter_config.json",
                                     "adapter_model.safetensors"};
   if (ofModel) {
-    names = {"config.json", kWeightsFile, "model.safetensors.index.json"};
+    names = {"config.json", kWeightsFile, "model.safetensors.index.json",
+             kQuantizationFile};
     names.insert(names.end(), std::begin(kFilesBesideWeights),
                  std::end(kFilesBesideWeights));
   }
@@ -42,4 +48,22 @@ std::vector<std::string> kf::resultFilesIn(const std::string &folder,
       if (std::string name = entry.path().filename().string(); isShard(name))
         names.push_back(std::move(name));
   return names;
+}
+
+Status kf::removeFilesOfOthers(const std::string &folder,
+                               const std::string &model) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  for (const std::string &name : resultFilesIn(folder, /*ofModel=*/true)) {
+    const fs::path path = fs::path(folder) / name;
+    if (name == kWeightsFile ||
+        (name != kQuantizationFile && !model.empty() &&
+         fs::equivalent(fs::path(model) / name, path, error)))
+      continue;
+    fs::remove(path, error);
+    if (error)
+      return Status::error("cannot remove " + quotePath(path.string()) + ": " +
+                           error.message());
+  }
+  return Status();
 }

@@ -13,6 +13,8 @@
 #ifndef KF_RUNTIME_TRAIN_RESULTFILES_H
 #define KF_RUNTIME_TRAIN_RESULTFILES_H
 
+#include "runtime/core/Status.h"
+
 #include <string>
 #include <vector>
 
@@ -37,6 +39,12 @@ inline constexpr const char *kFilesBesideWeights[] = {"generation_config.json",
 /// weights, or of an adapter: a result takes their place. None where the folder
 /// cannot be read.
 std::vector<std::string> resultFilesIn(const std::string &folder, bool ofModel);
+
+/// Removes what a model that was in `folder` has beside the weights of a
+/// result, kWeightsFile. What is of the folder `model`, which the result was
+/// trained from, stays; empty: there is none. Of both, what says how weights
+/// were quantized goes. An error names the file that cannot be removed.
+Status removeFilesOfOthers(const std::string &folder, const std::string &model);
 
 } // namespace kf
 
