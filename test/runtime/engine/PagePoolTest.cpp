@@ -833,6 +833,18 @@ TEST(PagePool, WhereAllHaveWindowsNothingIsLeftOfWhatIsNotThere) {
     most = std::max(most, pool->standIns());
   }
   EXPECT_LE(most, 3 * 20);
+  // All have ended, and the pages are of no more texts than before.
+  EXPECT_TRUE(isSound(*pool));
+  EXPECT_EQ(pool->used(), 0);
+  EXPECT_GT(pool->standIns(), 0);
+  EXPECT_LE(pool->standIns(), most);
+  // One that needs all pages leaves nothing of the others.
+  PagedSequence sequence(*pool);
+  std::vector<PageCopy> copies;
+  ASSERT_TRUE(succeeds(sequence.reserve(8 * 64, copies)));
+  EXPECT_EQ(pool->used(), 8);
+  EXPECT_EQ(pool->standIns(), 8);
+  EXPECT_TRUE(isSound(*pool, sequence));
 }
 
 //===----------------------------------------------------------------------===//
