@@ -197,10 +197,14 @@ void Engine::forget(Sequence &sequence) {
 }
 
 /// Ends what `sequence` reads; tell() lets it know. An error takes back what
-/// was read of it.
+/// was read of it. What it had before that and is reading again may be to come
+/// in steps that are under way, its own or others', and is not kept: revoke()
+/// would not find it where they fail.
 void Engine::end(Sequence &sequence, Reading::Outcome outcome) {
   if (!outcome.ok()) {
     forgetAhead(sequence);
+    if (sequence.readAgain > 0 && !open.empty())
+      sequence.before = 0;
     sequence.pages.truncate(std::min(sequence.before, sequence.pages.length()));
     sequence.reused = std::min(sequence.reused, sequence.before);
   }

@@ -292,6 +292,50 @@ TEST(EngineStages, AStepThatFailsFailsAllBehindIt) {
   }
 }
 
+/// A sequence that has lost its pages, and is cancelled while a step reads for
+/// it again, keeps nothing of what that step may never compute.
+TEST(EngineStages, CancelledWhileItReadsAgain) {
+  Ranked ranked = stages(2, {.parallel = 2, .pages = 8, .rowsPerStep = 16});
+  FakeBehavior &behavior = ranked.fixture->device.behavior;
+  std::atomic<bool> fails = false;
+  behavior.onRun = [&] {
+    if (fails)
+      behavior.failure = Status::error("the power is off");
+  };
+  auto first =
+      std::make_unique<Text>(ranked.fixture->sequence(), SamplerOptions(), 505);
+  Text second(ranked.fixture->sequence(), {}, 400);
+  EXPECT_TRUE(succeeds(first->read({1})));
+  EXPECT_TRUE(succeeds(second.read(tokens(200))));
+  while (ranked.engine().counts().preemptions == 0)
+    ASSERT_TRUE(ranked.engine().step());
+  const int64_t lost =
+      200 + static_cast<int64_t>(second.chosen.size()); // read by now
+  while (!first->isDone()) // it takes all pages that there are
+    ASSERT_TRUE(ranked.engine().step());
+  EXPECT_EQ(first->chosen, expected({1}, {}, 505, behavior));
+  first.reset();
+  Text third(ranked.fixture->sequence(), {}, 40);
+  EXPECT_TRUE(succeeds(third.read({2, 3})));
+  while (second.sequence->position() == 0 ||
+         second.sequence->position() % kCachePage == 0)
+    ASSERT_TRUE(ranked.engine().step());
+  ASSERT_LT(second.sequence->position(), lost - 1);
+  second.sequence->cancel();
+  EXPECT_TRUE(second.error.isCancelled());
+  EXPECT_EQ(second.sequence->position(), 0);
+
+  fails = true;
+  ranked.fixture->runAll();
+  EXPECT_EQ(third.error.message(), "the power is off");
+  fails = false;
+  behavior.failure = Status();
+  Text again(std::move(second.sequence), {}, 10);
+  EXPECT_TRUE(succeeds(again.read(tokens(200))));
+  ranked.fixture->runAll();
+  EXPECT_EQ(again.chosen, expected(tokens(200), {}, 10, behavior));
+}
+
 /// What is cancelled as a whole leaves no rank in a step.
 TEST(EngineStages, Cancelled) {
   Ranked ranked = stages(3, {.parallel = 6});
