@@ -269,6 +269,9 @@ bool Engine::mayBegin() const {
     return false;
   if (open.empty())
     return true;
+  // One that began and could not choose has had the place of its results, too.
+  if (executor.begun() - open.front().step >= mostOpen)
+    return false;
   const StepPlan &last = open.back().plan.batch;
   return last.logitRows.empty() && last.embeddedRows.empty() &&
          std::ranges::any_of(

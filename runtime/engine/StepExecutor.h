@@ -71,6 +71,9 @@ public:
   /// ProgramRunner::execute().
   Result<uint64_t> submit(const StepPlan &plan, int64_t body, int64_t head,
                           CancelFlag cancelled, const Source *source = nullptr);
+  /// How many steps have begun so far, those included that failed when they
+  /// were to choose: the next one's number.
+  uint64_t begun() const { return started; }
   /// Chooses the tokens behind the wanted rows of the step that was submitted
   /// last, of which `plan` says how, with as many rows at most as its head; and
   /// has the logits of `plan.fetchedRows` come to the host.

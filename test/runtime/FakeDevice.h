@@ -41,12 +41,16 @@ public:
 
   int wraps = 0;            ///< calls of wrap()
   uint64_t pinnedBytes = 0; ///< that were asked for
+  bool refusesPinned = false;
 
 private:
   Result<std::unique_ptr<Buffer>> doAllocate(uint64_t bytes,
                                              MemoryKind kind) override {
     KF_ASSIGN_OR_RETURN(AlignedBuffer memory, AlignedBuffer::allocate(bytes));
     if (kind == MemoryKind::HostPinned) {
+      if (refusesPinned)
+        return Status::error("no pinned memory is left",
+                             StatusCode::OutOfMemory);
       pinnedBytes += bytes;
       return std::unique_ptr<Buffer>(new HostBuffer(std::move(memory)));
     }

@@ -292,6 +292,54 @@ TEST(EngineStages, AStepThatFailsFailsAllBehindIt) {
   }
 }
 
+/// A step that has begun, and cannot choose, takes the place of no other one's
+/// results: those that are under way, and those that follow, have their own.
+TEST(EngineStages, AStepThatCannotChoose) {
+  Ranked ranked = stages(3, {.parallel = 9, .rowsPerStep = 12});
+  FakeModelDevice &device = ranked.fixture->device;
+  device.behavior.varies = true;
+  std::vector<std::unique_ptr<Text>> texts;
+  auto begin = [&](std::vector<int32_t> ids) {
+    texts.push_back(std::make_unique<Text>(ranked.fixture->sequence(),
+                                           SamplerOptions(), 40));
+    EXPECT_TRUE(succeeds(texts.back()->read(std::move(ids))));
+  };
+  for (int32_t i = 0; i < 6; ++i)
+    begin({i});
+  for (int i = 0; i < 10; ++i)
+    EXPECT_TRUE(ranked.engine().step());
+  const Sampler greedy = *Sampler::create({});
+  auto fetching = ranked.fixture->sequence();
+  Answer answer;
+  Reading reading;
+  reading.ids = {7, 8};
+  reading.sampler = &greedy;
+  reading.onLogProbs = [](const ChosenLogProbs &) {};
+  reading.done = answer.take();
+  EXPECT_TRUE(succeeds(fetching->read(std::move(reading))));
+  device.refusesPinned = true;
+  EXPECT_TRUE(ranked.engine().step());
+  device.refusesPinned = false;
+  EXPECT_EQ(answer.error(), "no pinned memory is left");
+  for (size_t i = 0; i < 2; ++i)
+    begin(tokens(10, i));
+  ranked.fixture->runAll();
+  size_t failed = 0; // those of its step
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const std::vector<int32_t> ids =
+        i < 6 ? std::vector<int32_t>{static_cast<int32_t>(i)}
+              : tokens(10, i - 6);
+    if (!texts[i]->error.ok())
+      ++failed;
+    else
+      EXPECT_EQ(texts[i]->chosen, expected(ids, {}, 40, device.behavior)) << i;
+  }
+  EXPECT_EQ(failed, 2u);
+  texts.clear();
+  fetching.reset();
+  expectRunsOfTheLeader(ranked);
+}
+
 /// A sequence that has lost its pages, and is cancelled while a step reads for
 /// it again, keeps nothing of what that step may never compute.
 TEST(EngineStages, CancelledWhileItReadsAgain) {
