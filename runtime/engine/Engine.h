@@ -325,6 +325,7 @@ private:
 
   // What a step is made of.
   void draft();
+  bool isForHost() const;
   int64_t textsOfStep() const;
   int64_t rowsOfPrompts() const;
   void makePlan();

@@ -166,10 +166,22 @@ Status Engine::tryAddPiece(Sequence &sequence, int64_t rows) {
   return Status();
 }
 
+/// Whether the host gets rows of what the next step reads of some sequence.
+bool Engine::isForHost() const {
+  return std::ranges::any_of(
+      scheduler.queue(), [&](const ScheduledReading *each) {
+        const Reading &reading = *static_cast<const Sequence *>(each)->reading;
+        return (reading.onLogits || reading.onEmbedding) && each->begun() &&
+               !each->isWhole() &&
+               each->next + static_cast<size_t>(rowsPerStep()) >
+                   each->firstWanted;
+      });
+}
+
 /// How many that generate a step has: where several are under way, its share of
-/// all, so that they are alike.
+/// all, so that they are alike; all of them where none begins behind it.
 int64_t Engine::textsOfStep() const {
-  if (mostOpen == 1)
+  if (mostOpen == 1 || isForHost())
     return INT64_MAX;
   // Behind what is wholly read, a token is being chosen.
   const auto all = std::ranges::count_if(

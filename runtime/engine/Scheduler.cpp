@@ -219,7 +219,7 @@ bool Scheduler::isEnough(const ScheduledReading &reading,
 
 /// Begins with those that there are pages for, and says for each how many rows
 /// it may have of a step. Returns false where the step has to wait for those
-/// that are under way: somebody needs pages of others.
+/// that are under way: somebody would lose pages, or the first one has too few.
 bool Scheduler::decide(const Limits &limits) {
   std::vector<ScheduledReading *> order = readings;
   std::ranges::sort(order, {}, &ScheduledReading::arrival);
@@ -268,11 +268,13 @@ bool Scheduler::decide(const Limits &limits) {
       reading.most = 0;
       continue;
     }
-    if (isShort() && limits.isBeside)
-      return false;
     // Nobody loses what would not do.
-    if (isShort() && isEnough(reading, std::span(begun).subspan(i + 1),
-                              pool.available() - promised))
+    const bool takes =
+        isShort() && isEnough(reading, std::span(begun).subspan(i + 1),
+                              pool.available() - promised);
+    if (limits.isBeside && isShort() && (takes || i == 0))
+      return false;
+    if (takes)
       for (; isShort() && begun.size() > i + 1; begun.pop_back()) {
         begun.back()->giveUpPages();
         firstLoser = begun.back()->arrival;

@@ -25,8 +25,8 @@
 // - What is too much for the cache even alone is an error. So is a page that
 //   the first one needs where sequences that do not read leave too few.
 // - Beside steps that are under way, nobody loses pages, nor fails for want of
-//   them: where somebody needs more than there are, no step is planned before
-//   those are over.
+//   them: where somebody would, no step is planned before those are over. Who
+//   has too few, and would not get enough by that, takes what there is.
 //
 // Rows, in the order of who was not served for longest:
 //

@@ -135,6 +135,34 @@ TEST(EngineStages, ChunksOfAPromptAreUnderWay) {
   EXPECT_EQ(counts[0].rows, counts[1].rows);
 }
 
+/// Steps behind which none begins, as the host gets rows of theirs, have all
+/// that generate.
+TEST(EngineStages, NobodyWaitsBesideRowsForTheHost) {
+  Ranked ranked = stages(2, {.parallel = 5, .rowsPerStep = 20});
+  std::vector<std::unique_ptr<Text>> texts;
+  for (int32_t i = 0; i < 4; ++i) {
+    texts.push_back(std::make_unique<Text>(ranked.fixture->sequence(),
+                                           SamplerOptions(), 60));
+    EXPECT_TRUE(succeeds(texts.back()->read({i})));
+  }
+  for (int i = 0; i < 10; ++i)
+    EXPECT_TRUE(ranked.engine().step());
+  const EngineCounts before = ranked.engine().counts();
+  {
+    auto sequence = ranked.fixture->sequence();
+    EXPECT_TRUE(succeeds(expectLogits(*sequence, tokens(160))));
+  }
+  const EngineCounts after = ranked.engine().counts();
+  EXPECT_GE(after.steps - before.steps, 10);
+  EXPECT_GT(after.chosen - before.chosen, 3 * (after.steps - before.steps));
+  ranked.fixture->runAll();
+  for (int32_t i = 0; i < 4; ++i)
+    EXPECT_EQ(texts[static_cast<size_t>(i)]->chosen,
+              expected({i}, {}, 60, ranked.fixture->device.behavior));
+  texts.clear();
+  expectRunsOfTheLeader(ranked);
+}
+
 /// Logits of all rows come to the host, and those behind them, beside texts.
 TEST(EngineStages, RowsForTheHost) {
   Ranked ranked = stages(3, {.parallel = 4, .rowsPerStep = 20});

@@ -892,6 +892,26 @@ TEST(Scheduler, BesideOthersNobodyLosesPages) {
   EXPECT_EQ(steps.scheduler.preemptions(), 1);
 }
 
+/// Who has too few pages, and would not get enough of those behind it, does not
+/// have others wait.
+TEST(Scheduler, BesideOthersWhoIsShortTakesWhatThereIs) {
+  Steps steps(6);
+  auto first = steps.reading(idsOf(60, 1)),
+       second = steps.reading(idsOf(60, 2)), third = steps.reading({1, 2});
+  EXPECT_EQ(steps.step(), Rows({{first.get(), 60, true},
+                                {second.get(), 60, true},
+                                {third.get(), 2, true}}));
+  for (ScheduledReading *each : {first.get(), second.get(), third.get()})
+    steps.end(*each);
+  steps.limits.isBeside = true;
+  steps.read(*first, {1});
+  steps.read(*second, idsOf(320, 3)); // more pages than are left
+  EXPECT_EQ(steps.step(),
+            Rows({{first.get(), 1, true}, {second.get(), 196, false}}));
+  EXPECT_FALSE(steps.refused);
+  EXPECT_EQ(steps.scheduler.preemptions(), 0);
+}
+
 /// A step has as many that generate as it is to have, by turns, and prompts
 /// leave rows to no others.
 TEST(Scheduler, TextsOfAStep) {
