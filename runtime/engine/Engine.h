@@ -259,7 +259,7 @@ private:
     Stopwatch watch;        ///< since it was submitted
     size_t sharing = 1;     ///< steps that were under way then, itself included
     bool wasAhead = false;  ///< it began before it was asked for
-    bool isMeasured = true; ///< it did not wait for programs of later ones
+    bool isMeasured = true; ///< nothing of later ones waited for it
   };
   /// How a token is chosen.
   struct Choice {
@@ -340,6 +340,7 @@ private:
   int64_t mostChoices() const;
   int64_t headRows(int64_t chosen) const;
   int64_t rowsForHost(StepPart part, int64_t rows) const;
+  void spoilMeasures();
   Status makeReady(const StepShape &shape);
   Status preparePrograms();
   Status prepareEmbedding(size_t rows);

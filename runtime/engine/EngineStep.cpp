@@ -329,13 +329,18 @@ Status Engine::failPlan(const Status &status) {
   return Status();
 }
 
-/// Makes a program ready. Steps that are under way are through by then, and
-/// nobody knows since when.
+/// Steps that are under way are waited for: nobody knows since when they are
+/// through.
+void Engine::spoilMeasures() {
+  for (Open &each : open)
+    each.isMeasured = false;
+}
+
+/// Makes a program ready.
 Status Engine::makeReady(const StepShape &shape) {
   if (executor.isReady(shape))
     return Status();
-  for (Open &each : open)
-    each.isMeasured = false;
+  spoilMeasures();
   return executor.prepare(shape);
 }
 
@@ -466,6 +471,7 @@ void Engine::count() {
 Status Engine::copyPages() {
   if (plan.batch.copies.empty())
     return Status();
+  spoilMeasures();
   const Status status = executor.copyPages(plan.batch.copies);
   if (status.ok())
     return status;
