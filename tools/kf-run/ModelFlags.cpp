@@ -47,8 +47,10 @@ void ModelFlags::addRanksTo(OptionParser &parser) {
                  "cuts the model's layers into P stages, which P ranks compute "
                  "one after the other, each with a GPU of its own or all "
                  "threads: for models that one has no room for, on slow "
-                 "networks. Several texts at once keep all of them busy; one "
-                 "alone is no faster than on one rank. 1, the default: it is "
+                 "networks. Several texts at once keep all of them busy, or of "
+                 "three or more processes without MPI and NCCL the first and "
+                 "another one; one alone is no faster than on one rank. 1, the "
+                 "default: it is "
                  "whole. Of processes that mpirun starts, P is their number");
   parser.addCheck([this] {
     const RankProcesses *processes = ledProcesses();
