@@ -20,6 +20,7 @@
 #include "kf/Conversion/KernelLoops.h"
 #include "kf/Conversion/KernelShape.h"
 #include "kf/Conversion/KernelSupport.h"
+#include "kf/Conversion/Occupancy.h"
 #include "kf/Target/Common/GpuCosts.h"
 #include "kf/Target/Common/SplitAttention.h"
 #include "runtime/core/FragmentTile.h"
@@ -326,7 +327,7 @@ private:
                  int64_t tiles) {
     auto shape = getKernelShape(kernel, schedule, nullptr);
     assert(succeeded(shape) && "the schedule has been verified");
-    return 2 * shape->workgroupBytes <= machine.ofEach.memory ||
+    return holdsTwo(*shape, machine) ||
            tiles <= costs.countClustersAtOnce(machine, schedule.getParts());
   }
 

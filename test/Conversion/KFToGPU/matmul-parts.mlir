@@ -57,12 +57,15 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
 
 // Not all multiprocessors are in clusters of four: two workgroups are to have
 // registers on one, where there is memory for them. With 64 rows they have. Two
-// workgroups of a cluster are everywhere, and need no more than one.
+// workgroups of a cluster are everywhere, and need no more than one. CUDA keeps
+// 1 KiB of each workgroup's memory, which 96 rows that may have outliers lack.
 // CHECK-LABEL: gpu.func @halves(
 // CHECK-SAME:    nvvm.minctasm = 2
 // CHECK-LABEL: gpu.func @few_sums(
 // CHECK-NOT:     nvvm.minctasm
 // CHECK-LABEL: gpu.func @pairs(
+// CHECK-NOT:     nvvm.minctasm
+// CHECK-LABEL: gpu.func @outliers(
 // CHECK-NOT:     nvvm.minctasm
 // CHECK:         gpu.return
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors = 132, memory = 232448>} {
@@ -79,6 +82,11 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
   kf.kernel @pairs(%x: tensor<?x2048xbf16>, %w: tensor<128x2048xbf16, #kf.fragments>) -> tensor<?x128xf32>
       attributes {schedule = #kf.mma<workgroup = [80, 128], warps = [1, 8], reduction = 64, stages = 4, unit = wgmma, parts = 2>} {
     %0 = kf.matmul %x, %w wide : tensor<?x2048xbf16>, tensor<128x2048xbf16, #kf.fragments>
+    kf.yield %0 : tensor<?x128xf32>
+  }
+  kf.kernel @outliers(%x: tensor<?x2048xf16>, %o: tensor<?x2048xf32>, %w: tensor<128x2048xf16, #kf.fragments>) -> tensor<?x128xf32>
+      attributes {schedule = #kf.mma<workgroup = [96, 128], warps = [1, 8], reduction = 64, stages = 4, unit = wgmma, parts = 4>} {
+    %0 = kf.matmul %x outliers(%o : tensor<?x2048xf32>), %w wide : tensor<?x2048xf16>, tensor<128x2048xf16, #kf.fragments>
     kf.yield %0 : tensor<?x128xf32>
   }
 }

@@ -41,6 +41,15 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
     %0 = kf.matmul %x, %w wide : tensor<96x14336xf16>, tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>
     kf.yield %0 : tensor<96x4096xf32>
   }
+  // Of 128 lines of f16, four stages and what tells of outliers leave no memory for
+  // another workgroup, with what CUDA keeps of each: 32 clusters of four would take
+  // two rounds.
+  // CHECK-LABEL: kf.kernel @rows_96_of_f16
+  // CHECK-SAME:    #kf.mma<workgroup = [96, 64], warps = [1, 4], {{.*}}parts = 4
+  kf.kernel @rows_96_of_f16(%x: tensor<96x14336xf16>, %o: tensor<96x14336xf32>, %w: tensor<4096x14336xf16, #kf.fragments>) -> tensor<96x4096xf32> {
+    %0 = kf.matmul %x outliers(%o : tensor<96x14336xf32>), %w wide : tensor<96x14336xf16>, tensor<4096x14336xf16, #kf.fragments>
+    kf.yield %0 : tensor<96x4096xf32>
+  }
   // CHECK-LABEL: kf.kernel @rows_192
   // CHECK-SAME:    #kf.mma<workgroup = [192, 64], warps = [1, 8],
   kf.kernel @rows_192(%x: tensor<192x4096xf16>, %w: tensor<2x14336x4096x!kf.quant<q4_k>, #kf.fragments>) -> tensor<192x14336xf32> {

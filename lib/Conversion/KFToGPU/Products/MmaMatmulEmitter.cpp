@@ -24,6 +24,8 @@
 
 #include "kf/Conversion/KernelLoops.h"
 
+#include "kf/Conversion/Occupancy.h"
+
 using namespace mlir;
 using namespace mlir::kf;
 
@@ -74,10 +76,10 @@ private:
   /// to end. With few sums it takes less by itself.
   bool needsHalf() const {
     constexpr int64_t fewSums = 32;
-    const Multiprocessor &each = e.machine.ofEach;
     return mma.parts > 2 && mma.sums() > fewSums &&
-           2 * shape.workgroupBytes <= each.memory &&
-           2 * mma.threads() * e.machine.registersOfThread > each.registers;
+           holdsTwo(shape, e.machine) &&
+           2 * mma.threads() * e.machine.registersOfThread >
+               e.machine.ofEach.registers;
   }
 
   /// Finds the columns of K that this workgroup has. What tiles of codes have
