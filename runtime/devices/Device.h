@@ -306,6 +306,9 @@ public:
   /// Whether a program of few rows takes about as long for one as for all of
   /// them, so that programs of more sizes are worth their time to compile.
   virtual bool takesRowsInTiles() const { return false; }
+  /// Whether such tiles may have 48, 80, 96 and 192 rows, too, so that a
+  /// program of as many takes less time than one of the next power of two.
+  virtual bool hasTilesBetween() const { return false; }
   /// Bytes of a tensor that kernels read or write, at most.
   virtual uint64_t mostTensorBytes() const { return UINT64_MAX; }
   /// Workgroups that run at the same time; 0: unknown.

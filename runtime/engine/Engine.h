@@ -336,7 +336,10 @@ private:
   allowedBy(TokenConstraint *constraint) const;
   int64_t adjustmentLimit() const;
 
-  // Which programs it runs.
+  // Which programs it runs. Bodies come in sizes for parallel() sequences that
+  // generate, with a row each: more rows, of drafts or prompts, take one of the
+  // usual sizes. Heads and choices come in sizes for mostChoices() rows, which
+  // drafts are among.
   int64_t mostChoices() const;
   int64_t headRows(int64_t chosen) const;
   int64_t rowsForHost(StepPart part, int64_t rows) const;

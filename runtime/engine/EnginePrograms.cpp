@@ -27,9 +27,9 @@ constexpr int64_t kFewRows = 16;
 /// where rows are taken in tiles, as all are for a single prompt then.
 constexpr int64_t kTileRows = 32, kSomeRows = 64, kManyRows = 128,
                   kMostManyRows = kMostChosenPerStep;
-/// Rows of those between, where rows are taken in tiles: as a tile may have any
-/// multiple of 16, a few sequences more make a step a little longer. Only where
-/// there are more sequences than the size before has rows.
+/// Rows of those between, where tiles have 48, 80, 96 and 192 rows, too: a few
+/// sequences more make a step a little longer. Only where there are more
+/// sequences than the size before has rows.
 struct Between {
   int64_t rows, before;
 };
@@ -61,7 +61,7 @@ int64_t sizeFor(int64_t rows, int64_t parallel, const Device &device) {
   for (int64_t size : {kManyRows, kMostManyRows})
     offer(size, parallel > size / 2 || (inTiles && parallel == 1));
   for (const Between &size : kBetween)
-    offer(size.rows, inTiles && parallel > size.before);
+    offer(size.rows, device.hasTilesBetween() && parallel > size.before);
   return found;
 }
 

@@ -27,6 +27,10 @@ public:
   bool runsAlone() const override { return true; }
   int64_t promptRows() const override { return 2048; }
   bool takesRowsInTiles() const override { return true; }
+  /// Those of wgmma, which no other chip has.
+  bool hasTilesBetween() const override {
+    return context->properties().chip() == "sm_90a";
+  }
   std::string description() const override {
     return context->properties().description();
   }

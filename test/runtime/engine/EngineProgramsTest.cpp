@@ -58,6 +58,11 @@ TEST(EnginePrograms, MoreSizesWhereRowsAreTakenInTiles) {
   device.isInTiles = true;
   EXPECT_EQ(programRows(512, 1, config, device),
             Rows({1, 16, 32, 64, 128, 256, 512}));
+  EXPECT_EQ(programRows(512, 129, config, device),
+            Rows({1, 16, 32, 64, 128, 256, 512}));
+  device.isBetween = true;
+  EXPECT_EQ(programRows(512, 1, config, device),
+            Rows({1, 16, 32, 64, 128, 256, 512}));
   EXPECT_EQ(programRows(512, 32, config, device), Rows({1, 16, 32, 64, 512}));
   EXPECT_EQ(programRows(512, 33, config, device),
             Rows({1, 16, 32, 48, 64, 512}));

@@ -98,6 +98,9 @@ TEST_F(CudaDeviceTest, ChoosesTheChipByComputeCapability) {
     EXPECT_NE((*opened)->target().find(std::string("\"") + chip + "\""),
               std::string::npos)
         << major << "." << minor << ": " << (*opened)->target();
+    // These are of wgmma.
+    EXPECT_EQ((*opened)->hasTilesBetween(), std::string(chip) == "sm_90a");
+    EXPECT_TRUE((*opened)->takesRowsInTiles());
   }
 }
 
