@@ -238,8 +238,8 @@ void PagePool::unlistFollowing(int32_t top) {
 }
 
 void PagePool::forgetAll() {
-  for (int32_t root = count; root < static_cast<int32_t>(pages.size()); ++root)
-    unlistFollowing(root);
+  for (int32_t kind = 0; kind < kinds; ++kind)
+    unlistFollowing(rootOf(kind));
 }
 
 void PagePool::removeFromTree(int32_t number) {
