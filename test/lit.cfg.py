@@ -65,7 +65,9 @@ for name in (
     "UBSAN_OPTIONS",
     "VK_ICD_FILENAMES",
     "KF_RANK_DEATHS",
+    "KF_RANK_SEED",
     "KF_ENDURANCE",
+    "KF_ENDURANCE_SEED",
 ):
     if name in os.environ:
         config.environment[name] = os.environ[name]
