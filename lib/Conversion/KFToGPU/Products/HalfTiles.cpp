@@ -117,7 +117,9 @@ Value HalfTiles::pairOfCodes(const LaneTiles::Tile &from, int64_t span,
                              static_cast<int>(row), static_cast<int>(2 * pair));
   const int bits = code.low.width + code.high.width;
   // Codes of one word that are moved have their shift in common, where it can
-  // be that of a byte.
+  // be that of a byte. Of 6 bits, those are codes that have no word of their
+  // own, and the upper bits of their second pair alone have the shift of
+  // another code, for one more multiplication of a sum.
   constexpr int byte = 8;
   const int moved = code.low.bit - byte;
   raised = code.low.bit + bits <= halfBits         ? code.low.bit
