@@ -341,7 +341,9 @@ Type mlir::kf::getUnitElement(Type element) {
 
 bool mlir::kf::canHoldRows(MatmulOp op) {
   const Type w = elementOf(op.getW());
-  const Type x = isa<QuantType>(w) ? Float16Type::get(op.getContext()) : w;
+  if (isa<Float8E4M3FNType>(w)) // its rows are split, whatever they are of
+    return false;
+  const Type x = getUnitElement(w);
   return multiplies(MatrixUnit::MmaSync, x) && elementOf(op.getX()) == x &&
          statisticsOf(op.getX().getDefiningOp()) == 0;
 }

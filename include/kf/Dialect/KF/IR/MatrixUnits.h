@@ -6,9 +6,10 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// A unit's shape, types, ways to take rows, and the schedules that there is
-// code for: the only place that says so. Which of them a machine has is in
-// Machine.h.
+// A unit's shape, types, how `#kf.stream` gives it rows, and the schedules that
+// there is code for. What else a schedule asks of a unit, as `#kf.flash_mma`
+// does of rows, its verifier in KFSchedules.cpp says. Which of them a machine
+// has is in Machine.h.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,19 +37,20 @@ struct MatrixUnitShape {
 /// What a unit's operands are.
 enum class UnitElements { Halves, F16, BF16, F32, Bytes };
 
-/// For which kernels there is code with a unit, as bits.
+/// For which schedules of GPUs there is code with a unit, as bits. Units of
+/// CPUs have none: their code is chosen by DotKind.
 enum UnitUse : unsigned {
-  kInRegisters = 0, ///< of CPUs: see DotKind
   kForManyRows = 1, ///< `#kf.mma`
   kForFewRows = 2,  ///< `#kf.stream`
   kForAttention = 4 ///< `#kf.flash_mma`
 };
 
-/// All that is asked of a unit by what checks, chooses and reads schedules.
+/// What is asked of a unit by its tile, types and uses.
 struct MatrixUnitDescription {
   MatrixUnitShape shape;
   UnitElements elements;
-  RowForm rows[2]; ///< how it takes rows; the same twice where there is one way
+  RowForm rows[2]; ///< how it takes rows of products, of which `#kf.stream`
+                   ///< asks; the same twice where there is one way
   unsigned uses;   ///< of UnitUse
 };
 
@@ -70,11 +72,11 @@ constexpr MatrixUnitDescription describeUnit(MatrixUnit unit) {
   case MatrixUnit::Tf32Pairs: // each f32 is two numbers
     return {{32, 16, 8, 8, 8}, F32, {f32, f32}, kForFewRows};
   case MatrixUnit::Amx: // tdpbf16ps
-    return {{1, 16, 16, 32, 16}, BF16, {rounded, rounded}, kInRegisters};
+    return {{1, 16, 16, 32, 16}, BF16, {rounded, rounded}, /*uses=*/0};
   case MatrixUnit::Bf16Pairs: // vdpbf16ps
-    return {{1, 1, 1, 2, 1}, BF16, {rounded, rounded}, kInRegisters};
+    return {{1, 1, 1, 2, 1}, BF16, {rounded, rounded}, /*uses=*/0};
   case MatrixUnit::Bytes: // vpdpbusd, pmaddubsw, sdot ...: see ByteDot
-    return {{1, 1, 1, 4, 1}, Bytes, {rounded, rounded}, kInRegisters};
+    return {{1, 1, 1, 4, 1}, Bytes, {rounded, rounded}, /*uses=*/0};
   case MatrixUnit::CoopF16: // VK_KHR_cooperative_matrix, of a subgroup
     return {{0, 16, 16, 16, 16},
             F16,
@@ -93,7 +95,7 @@ constexpr MatrixUnitShape getUnitShape(MatrixUnit unit) {
   return describeUnit(unit).shape;
 }
 
-/// Whether the unit takes rows so.
+/// Whether the unit takes rows of products so.
 constexpr bool takesRows(MatrixUnit unit, RowForm form) {
   const MatrixUnitDescription described = describeUnit(unit);
   return described.rows[0] == form || described.rows[1] == form;
