@@ -16,6 +16,7 @@
 
 #include "kf/Conversion/VectorLimits.h"
 #include "kf/Dialect/KF/IR/KF.h"
+#include "kf/Dialect/KF/IR/Machine.h"
 #include "kf/Dialect/KF/IR/MatrixUnits.h"
 
 namespace mlir::kf {
@@ -39,6 +40,18 @@ bool fitsTiles(RankedTensorType weight);
 /// along all of K. Its layout, if it has one, interleaves halves by vectors'
 /// lanes, or not at all.
 bool fitsPairs(RankedTensorType weight);
+
+/// Whether the second-level cache of `machine` holds the weight of `op`, which
+/// takes `bytes`, so that models of such are in some cache, and much of what is
+/// ahead is behind the end. Adapters', which experts' products read, are as
+/// small beside any model.
+bool isSmallWeight(ProductOpInterface op, int64_t bytes,
+                   const MachineDescription &machine);
+
+/// Whether a workgroup of `groupRows` rows, or of all for 0, may have a single
+/// register tile, of at most `most` rows, where whole tiles have `tileRows`.
+bool canHaveLoneTile(ProductOpInterface op, int64_t groupRows, int64_t tileRows,
+                     int64_t most);
 
 /// Whether codes of `weight`, which is block-quantized, are bytes that have a
 /// sign until they are packed (::kf::PackedBlock).

@@ -8,6 +8,8 @@
 
 #include "VectorMatmulEmitter.h"
 
+#include "kf/Conversion/VectorSchedule.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -28,11 +30,9 @@ ArrayRef<WeightPrefetch> VectorMatmulEmitter::prefetches() const {
   if (!readsOnce() || isLeftToHardware())
     return {};
   auto type = cast<MemRefType>(weights.getType());
-  int64_t bits = type.getNumElements() * type.getElementTypeBitWidth();
-  // Models of weights that a core's cache holds are in some cache, and much of
-  // what is ahead is behind the end. Adapters' are as small beside any model.
-  bool isSmall = !hasExperts() && bits < 8 * getMachine(op).caches.second;
-  if (isSmall || prefetchesMeanwhile())
+  const int64_t bytes =
+      type.getNumElements() * type.getElementTypeBitWidth() / 8;
+  if (isSmallWeight(op, bytes, getMachine(op)) || prefetchesMeanwhile())
     return kNearPrefetch;
   if (e.schedule.getPrefetch() == PrefetchKind::Once)
     return kOnePrefetch;

@@ -66,7 +66,8 @@ protected:
   /// Whether prefetchMeanwhile() is called: where a panel is read for several
   /// tiles.
   virtual bool prefetchesMeanwhile() const;
-  /// Whether lines of the weight are asked for by the CPU's prefetchers alone.
+  /// Whether lines of the weight are asked for by the CPU's prefetchers alone,
+  /// and those of results that would be asked for by the way not at all.
   bool isLeftToHardware() const {
     return e.schedule.getPrefetch() == PrefetchKind::Hardware;
   }

@@ -190,6 +190,13 @@ private:
       return fail("hardware_rows is for register tiles that ask for the panel "
                   "behind, of several rows or several in a workgroup" +
                   found);
+    if (schedule.getHardwareRows() != 0 &&
+        !canHaveLoneTile(op, workgroup(0), tileRows,
+                         schedule.getHardwareRows()))
+      return fail("hardware_rows = " + Twine(schedule.getHardwareRows()) +
+                  " is for a register tile of at most so many rows that is "
+                  "the only one of its workgroup; none can be" +
+                  found);
     return success();
   }
 
@@ -413,6 +420,28 @@ bool mlir::kf::fitsPairs(RankedTensorType weight) {
          weight.getShape().back() % 2 == 0 &&
          (!layout || layout.getInterleave() == pairLanes ||
           layout.getInterleave() == 0);
+}
+
+bool mlir::kf::isSmallWeight(ProductOpInterface op, int64_t bytes,
+                             const MachineDescription &machine) {
+  return !isa<ExpertMatmulOp>(op.getOperation()) &&
+         bytes < machine.caches.second;
+}
+
+bool mlir::kf::canHaveLoneTile(ProductOpInterface op, int64_t groupRows,
+                               int64_t tileRows, int64_t most) {
+  auto x = cast<RankedTensorType>(op.getX().getType());
+  if (isa<ExpertMatmulOp>(op.getOperation()) || x.isDynamicDim(0))
+    return true;
+  int64_t rows = x.getDimSize(0);
+  if (groupRows != 0 && groupRows < rows) {
+    if (rows % groupRows != 0)
+      return true;
+    rows = groupRows;
+  }
+  // Of pairs, one that is left joins the last.
+  const bool isAlone = rows <= tileRows || (tileRows == 2 && rows == 3);
+  return isAlone && rows <= most;
 }
 
 bool mlir::kf::hasCodesOf8Bits(RankedTensorType weight) {

@@ -9,6 +9,7 @@
 #include "ProductTiles.h"
 #include "Workers.h"
 
+#include "kf/Conversion/VectorSchedule.h"
 #include "kf/Transforms/ArenaBytes.h"
 
 using namespace mlir;
@@ -55,13 +56,11 @@ static int64_t countTiles(const VectorDraft &draft, ProductOpInterface op) {
   return llvm::divideCeil(rows, draft.tile[0]);
 }
 
-/// Whether the second-level cache holds the weight, so that models of such are
-/// in some cache. Adapters' are as small beside any model.
-static bool isSmall(ProductOpInterface op, CpuTargetAttr target) {
+bool mlir::kf::hasSmallWeight(ProductOpInterface op, CpuTargetAttr target) {
   auto w = cast<RankedTensorType>(op.getW().getType());
   FailureOr<int64_t> bytes = getArenaBytes(w, /*rows=*/1);
-  return !isa<ExpertMatmulOp>(op.getOperation()) && succeeded(bytes) &&
-         *bytes < describeCpuMachine(target).caches.second;
+  return succeeded(bytes) &&
+         isSmallWeight(op, *bytes, describeCpuMachine(target));
 }
 
 /// Rows of codes in 8 bits that are multiplied faster than the weight comes,
@@ -86,13 +85,15 @@ void mlir::kf::setPrefetch(VectorDraft &draft, ProductOpInterface op,
   const bool isOfBytes = multipliesBytes(draft.dot);
   const int64_t tileRows = draft.tile[0], tiles = countTiles(draft, op);
   if (tiles == 1 && (!isOfBytes || tileRows == 1)) {
-    if (target.getPrefetch() != PrefetchKind::Hardware || !isSmall(op, target))
+    if (!hasSmallWeight(op, target))
       draft.prefetch = target.getPrefetch();
   } else if (target.getPrefetch() != PrefetchKind::Hardware) {
     return;
   } else if (isOfBytes) {
-    if (draft.panels != PanelUse::Unpacked)
-      draft.hardwareRows = rowsThatWait(op);
+    const int64_t most = rowsThatWait(op);
+    if (draft.panels != PanelUse::Unpacked &&
+        canHaveLoneTile(op, draft.workgroup[0], tileRows, most))
+      draft.hardwareRows = most;
   } else if (waitsForMemory(draft, op)) {
     draft.prefetch = PrefetchKind::Hardware;
   }

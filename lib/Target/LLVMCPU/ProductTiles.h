@@ -39,6 +39,9 @@ void setSharing(VectorDraft &draft, ProductOpInterface op, int64_t registers);
 /// it has few rows.
 bool waitsForMemory(const VectorDraft &draft, ProductOpInterface op);
 
+/// Whether isSmallWeight() says so of the weight of `op` as `target` packs it.
+bool hasSmallWeight(ProductOpInterface op, CpuTargetAttr target);
+
 /// Sets how `draft`, whose tile, workgroup and panels are those of `op`, asks
 /// for lines of the weight on `target`.
 void setPrefetch(VectorDraft &draft, ProductOpInterface op,

@@ -172,12 +172,14 @@ private:
   }
 
   /// The default, but that lines of the weight are asked for in other ways,
-  /// where memory is waited for.
+  /// where memory is waited for. Of a small weight, once is as twice.
   void addPrefetches(ProductOpInterface op) {
     if (!waitsForMemory(first, op))
       return;
     for (PrefetchKind prefetch :
          {PrefetchKind::Twice, PrefetchKind::Once, PrefetchKind::Hardware}) {
+      if (prefetch == PrefetchKind::Once && hasSmallWeight(op, target))
+        continue;
       VectorDraft draft = first;
       draft.prefetch = prefetch;
       draft.hardwareRows = 0;

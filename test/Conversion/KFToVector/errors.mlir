@@ -595,6 +595,15 @@ kf.kernel @hardware_row(%x: tensor<1x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, 
 
 // -----
 
+// expected-error @+1 {{convert-kf-to-vector: hardware_rows = 2 is for a register tile of at most so many rows that is the only one of its workgroup; none can be, found tiles of 3 rows, and 1 in a workgroup}}
+kf.kernel @hardware_known_rows(%x: tensor<3x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>) -> tensor<3x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [3, 96], tile = [3, 32], lanes = 16, dot = i8, hardware_rows = 2>} {
+  %0 = kf.matmul %x, %w : tensor<3x64xf32>, tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<3x96xf32>
+}
+
+// -----
+
 // expected-error @+1 {{convert-kf-to-vector: dot = bf16 needs a tile of 16 or 32 rows and columns}}
 kf.kernel @tiles_of_8_rows(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>) -> tensor<?x96xf32>
     attributes {schedule = #kf.vector<workgroup = [32, 32], tile = [8, 32], lanes = 16, dot = bf16>} {

@@ -11,6 +11,9 @@
 // RUN: kf-run emit-mlir %s --function floats --target-cpu znver4 --threads 1 --compile-to=scheduled | FileCheck %s --check-prefix=FLOATS
 // RUN: kf-run emit-mlir %s --function many_floats --target-cpu znver4 --threads 1 --compile-to=scheduled | FileCheck %s --check-prefix=MANY-FLOATS
 // RUN: kf-run emit-mlir %s --function small --target-cpu znver4 --threads 1 --compile-to=scheduled | FileCheck %s --check-prefix=SMALL
+// RUN: kf-run emit-mlir %s --function small --target-cpu znver5 --threads 1 --compile-to=scheduled | FileCheck %s --check-prefix=SMALL
+// RUN: kf-run emit-mlir %s --function known_rows --target-cpu znver4 --threads 1 --compile-to=scheduled | FileCheck %s --check-prefix=KNOWN-ROWS
+// RUN: kf-run emit-mlir %s --function pair --target-cpu znver4 --threads 1 --compile-to=scheduled | FileCheck %s --check-prefix=PAIR
 
 // ONCE:  kf.target = #kf.cpu_target<cpu = "znver5", int8_dot = true, bf16_dot = true, prefetch = once, workers = 1>
 // ONCE:  kf.kernel @matmul_0
@@ -31,8 +34,8 @@ func.func @one_row(%x: tensor<1x1024xf32>) -> tensor<1x2048xf32> {
 }
 
 // Tiles of several rows ask for the next panel in shares, and so does a tile of
-// two rows beside others, for which q4_0 comes in time; alone it does not. Nor
-// does anything of codes whose low and high bits are two streams.
+// two rows beside others, for which q4_0 comes in time; alone it does not. Of
+// codes whose low and high bits are two streams every tile asks.
 // ONCE-ROWS:      schedule = #kf.vector<{{.*}}dot = i8
 // ONCE-ROWS-NOT:  prefetch =
 // HARDWARE-ROWS:      schedule = #kf.vector<{{.*}}dot = i8, hardware_rows = 2
@@ -73,6 +76,22 @@ func.func @many_floats(%x: tensor<?x1024xf32>) -> tensor<?x2048xf32> attributes 
   %w = kf.weight ["w"] : tensor<2048x1024xf16>
   %0 = kf.matmul %x, %w : tensor<?x1024xf32>, tensor<2048x1024xf16>
   return %0 : tensor<?x2048xf32>
+}
+
+// Of three rows, which are known, none is alone in tiles of at most two.
+// KNOWN-ROWS:      schedule = #kf.vector<{{.*}}dot = i8
+// KNOWN-ROWS-NOT:  hardware_rows =
+func.func @known_rows(%x: tensor<3x1024xf32>) -> tensor<3x2048xf32> {
+  %w = kf.weight ["w"] : tensor<2048x1024x!kf.quant<q4_0>>
+  %0 = kf.matmul %x, %w : tensor<3x1024xf32>, tensor<2048x1024x!kf.quant<q4_0>>
+  return %0 : tensor<3x2048xf32>
+}
+
+// PAIR: schedule = #kf.vector<{{.*}}dot = i8, hardware_rows = 2
+func.func @pair(%x: tensor<2x1024xf32>) -> tensor<2x2048xf32> {
+  %w = kf.weight ["w"] : tensor<2048x1024x!kf.quant<q4_0>>
+  %0 = kf.matmul %x, %w : tensor<2x1024xf32>, tensor<2048x1024x!kf.quant<q4_0>>
+  return %0 : tensor<2x2048xf32>
 }
 
 // A weight that the second-level cache holds is asked for in the nearest.

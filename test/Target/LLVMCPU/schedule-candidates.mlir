@@ -18,16 +18,28 @@ kf.kernel @prefill(%x: tensor<96x256xf32>, %w: tensor<768x256xf32>) -> tensor<96
 
 // -----
 
-// Sums of one row that hide the latency of additions, and other ways to ask for
-// lines of the weight, each of which this register tile reads once.
+// Sums of one row that hide the latency of additions, and without requests for
+// lines of the weight. It is small: once is what twice is.
 // CHECK-LABEL: kernel @decode
-// CHECK-DAG:     s #kf.vector<{{.*}}prefetch = once>
+// CHECK-NOT:     prefetch = once
 // CHECK-DAG:     s #kf.vector<{{.*}}prefetch = hardware>
 // CHECK-DAG:     s #kf.vector<{{.*}}tile = [1, 32], lanes = 16, unroll = 8, accumulators = 8>
 // CHECK-DAG:     s #kf.vector<{{.*}}tile = [1, 32], lanes = 16, unroll = 2, accumulators = 2>
 kf.kernel @decode(%x: tensor<1x256xf32>, %w: tensor<768x256xbf16>) -> tensor<1x768xf32> {
   %0 = kf.matmul %x, %w : tensor<1x256xf32>, tensor<768x256xbf16>
   kf.yield %0 : tensor<1x768xf32>
+}
+
+// -----
+
+// Other ways to ask for lines of a larger weight, each of which this register
+// tile reads once.
+// CHECK-LABEL: kernel @large_decode
+// CHECK-DAG:     s #kf.vector<{{.*}}prefetch = once>
+// CHECK-DAG:     s #kf.vector<{{.*}}prefetch = hardware>
+kf.kernel @large_decode(%x: tensor<1x1024xf32>, %w: tensor<2048x1024xbf16>) -> tensor<1x2048xf32> {
+  %0 = kf.matmul %x, %w : tensor<1x1024xf32>, tensor<2048x1024xbf16>
+  kf.yield %0 : tensor<1x2048xf32>
 }
 
 // -----
