@@ -18,6 +18,8 @@
 
 #include "mlir/Support/DebugStringHelper.h"
 
+#include "llvm/ADT/SetVector.h"
+
 using namespace mlir;
 using namespace mlir::kf;
 
@@ -51,10 +53,17 @@ static int64_t reductionBytes(KernelOp kernel, int64_t threads) {
 
 /// Whether all that is made of `value` is elementwise, up to what is stored.
 static bool isReadByElements(Value value) {
-  return llvm::all_of(value.getUsers(), [](Operation *user) {
-    return isa<YieldOp, tensor::ParallelInsertSliceOp>(user) ||
-           (isElementwise(user) && isReadByElements(user->getResult(0)));
-  });
+  llvm::SetVector<Value> values; // each once, however often it is read
+  values.insert(value);
+  for (size_t at = 0; at < values.size(); ++at)
+    for (Operation *user : values[at].getUsers()) {
+      if (isa<YieldOp, tensor::ParallelInsertSliceOp>(user))
+        continue;
+      if (!isElementwise(user))
+        return false;
+      values.insert(user->getResult(0));
+    }
+  return true;
 }
 
 /// The kernel's op with a loop, beside elementwise ops, if it is an OpTy and

@@ -49,4 +49,43 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
     %0 = kf.reduce(sum) %x dims = [2] : tensor<4x8x4x2048x128xf32>
     kf.yield %0 : tensor<4x8x2048x128xf32>
   }
+  // However often a sum's elements are read, each value is asked for once.
+  // CHECK-LABEL: kf.kernel @powers
+  // CHECK-SAME:    sums = shared
+  kf.kernel @powers(%x: tensor<4096x512xf32>) -> tensor<4096x1xf32> {
+    %1 = kf.reduce(sum) %x dims = [1] keep_dims : tensor<4096x512xf32>
+    %2 = arith.mulf %1, %1 : tensor<4096x1xf32>
+    %3 = arith.mulf %2, %2 : tensor<4096x1xf32>
+    %4 = arith.mulf %3, %3 : tensor<4096x1xf32>
+    %5 = arith.mulf %4, %4 : tensor<4096x1xf32>
+    %6 = arith.mulf %5, %5 : tensor<4096x1xf32>
+    %7 = arith.mulf %6, %6 : tensor<4096x1xf32>
+    %8 = arith.mulf %7, %7 : tensor<4096x1xf32>
+    %9 = arith.mulf %8, %8 : tensor<4096x1xf32>
+    %10 = arith.mulf %9, %9 : tensor<4096x1xf32>
+    %11 = arith.mulf %10, %10 : tensor<4096x1xf32>
+    %12 = arith.mulf %11, %11 : tensor<4096x1xf32>
+    %13 = arith.mulf %12, %12 : tensor<4096x1xf32>
+    %14 = arith.mulf %13, %13 : tensor<4096x1xf32>
+    %15 = arith.mulf %14, %14 : tensor<4096x1xf32>
+    %16 = arith.mulf %15, %15 : tensor<4096x1xf32>
+    %17 = arith.mulf %16, %16 : tensor<4096x1xf32>
+    %18 = arith.mulf %17, %17 : tensor<4096x1xf32>
+    %19 = arith.mulf %18, %18 : tensor<4096x1xf32>
+    %20 = arith.mulf %19, %19 : tensor<4096x1xf32>
+    %21 = arith.mulf %20, %20 : tensor<4096x1xf32>
+    %22 = arith.mulf %21, %21 : tensor<4096x1xf32>
+    %23 = arith.mulf %22, %22 : tensor<4096x1xf32>
+    %24 = arith.mulf %23, %23 : tensor<4096x1xf32>
+    %25 = arith.mulf %24, %24 : tensor<4096x1xf32>
+    %26 = arith.mulf %25, %25 : tensor<4096x1xf32>
+    %27 = arith.mulf %26, %26 : tensor<4096x1xf32>
+    %28 = arith.mulf %27, %27 : tensor<4096x1xf32>
+    %29 = arith.mulf %28, %28 : tensor<4096x1xf32>
+    %30 = arith.mulf %29, %29 : tensor<4096x1xf32>
+    %31 = arith.mulf %30, %30 : tensor<4096x1xf32>
+    %32 = arith.mulf %31, %31 : tensor<4096x1xf32>
+    %33 = arith.mulf %32, %32 : tensor<4096x1xf32>
+    kf.yield %33 : tensor<4096x1xf32>
+  }
 }
