@@ -26,6 +26,10 @@ BatchMatmulOp findBatchProduct(KernelOp kernel);
 /// nothing but elementwise ops behind it; null: there is none.
 ReduceOp findSharedReduction(KernelOp kernel);
 
+/// Whether what lies side by side in memory are the rows of `factor`, rather
+/// than columns of K, as of a view that transposes.
+bool isTransposedInMemory(Value factor);
+
 /// Factors of f32 on matrix units: each is two numbers of bf16, what is rounded
 /// and what that leaves. Of K, each chunk of columns is multiplied `terms`
 /// times: both rounded, and what each leaves with the other rounded.

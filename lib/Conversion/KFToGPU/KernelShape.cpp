@@ -104,6 +104,19 @@ ReduceOp mlir::kf::findSharedReduction(KernelOp kernel) {
   return isa<FloatType>(type.getElementType()) ? op : ReduceOp();
 }
 
+bool mlir::kf::isTransposedInMemory(Value factor) {
+  for (Value source = factor; Operation *op = source.getDefiningOp();
+       source = op->getOperand(0)) {
+    if (auto transpose = dyn_cast<TransposeOp>(op)) {
+      ArrayRef<int64_t> order = transpose.getPermutation();
+      return order.back() != static_cast<int64_t>(order.size()) - 1;
+    }
+    if (op->getNumOperands() == 0 || !(isView(op) || isElementwise(op)))
+      return false;
+  }
+  return false;
+}
+
 bool WideFactors::are(Type x, Type w) {
   return getElementTypeOrSelf(x).isF32() && getElementTypeOrSelf(w).isF32() &&
          !hasFragments(w);

@@ -202,11 +202,14 @@ private:
     auto w = cast<RankedTensorType>(op.getW().getType());
     const int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
     const bool isWide = WideFactors::are(x, w);
-    // Of f32 they take products of training, whose rows are known, and which
-    // may be few, as those of an adapter's gradients are.
-    if (isWide ? !type.hasStaticShape() ||
-                     rows * x.getDimSize(1) < leastWideElements
-               : rows <= kGpuFewRows)
+    // Of f32 they take products of training, whose rows are known. Few of them
+    // are for threads, which read each element of a weight once, but not where
+    // neighbours in memory are of unlike rows, as in an adapter's gradients.
+    if (isWide &&
+        (!type.hasStaticShape() || rows * x.getDimSize(1) < leastWideElements))
+      return {};
+    if (rows <= kGpuFewRows && !(isWide && (isTransposedInMemory(op.getX()) ||
+                                            isTransposedInMemory(op.getW()))))
       return {};
     return selectMma({rows, type.getDimSize(1), x.getDimSize(1), /*batches=*/0,
                       op.getGlu() ? 2 : 1, isWide,

@@ -26,6 +26,14 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
     %2 = kf.matmul %0, %1 : tensor<16x8192xf32>, tensor<4096x8192xf32>
     kf.yield %2 : tensor<16x4096xf32>
   }
+  // A few rows that lie as they are multiplied are for threads, which share
+  // the sums: most of a tile would be padding.
+  // CHECK-LABEL: kf.kernel @few
+  // CHECK-SAME:    #kf.simt<{{.*}}sums = shared>
+  kf.kernel @few(%x: tensor<1x4096xf32>, %w: tensor<4096x4096xf32>) -> tensor<1x4096xf32> {
+    %0 = kf.matmul %x, %w : tensor<1x4096xf32>, tensor<4096x4096xf32>
+    kf.yield %0 : tensor<1x4096xf32>
+  }
   // Products of steps are by threads, to f32.
   // CHECK-LABEL: kf.kernel @step
   // CHECK-SAME:    #kf.simt

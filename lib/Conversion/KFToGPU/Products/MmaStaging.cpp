@@ -89,18 +89,7 @@ Value MmaOperand::loadBits(ValueRange indices, Value isRest) {
   return bitsOf(e.select(isRest, left, value));
 }
 
-bool MmaOperand::isTransposed() const {
-  for (Value source = tensor; Operation *op = source.getDefiningOp();
-       source = op->getOperand(0)) {
-    if (auto transpose = dyn_cast<TransposeOp>(op)) {
-      ArrayRef<int64_t> order = transpose.getPermutation();
-      return order.back() != static_cast<int64_t>(order.size()) - 1;
-    }
-    if (op->getNumOperands() == 0 || !(isView(op) || isElementwise(op)))
-      return false;
-  }
-  return false;
-}
+bool MmaOperand::isTransposed() const { return isTransposedInMemory(tensor); }
 
 //===----------------------------------------------------------------------===//
 // To shared memory
