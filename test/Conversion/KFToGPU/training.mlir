@@ -33,12 +33,17 @@ kf.kernel @whole(%x: tensor<1000xf32>, %y: tensor<1xf32>) -> tensor<1xf32>
 }
 
 // A batch's product: elements of f32 become what is rounded to bf16, or what that
-// leaves, by the number of the chunk of eight in three.
+// leaves, by the number of the chunk of eight in three. What rounds to an infinity
+// is cut off instead.
 // CHECK-LABEL: gpu.func @batches(
 // CHECK:         gpu.block_id x
 // CHECK-DAG:     arith.divui %{{.*}}, %c8
 // CHECK:         arith.remui %{{.*}}, %c3
-// CHECK:         arith.subf
+// CHECK:         %[[CUT:.*]] = arith.andi %{{.*}}, %c-65536_i32 : i32
+// CHECK:         %[[LOW:.*]] = arith.bitcast %[[CUT]] : i32 to f32
+// CHECK:         %[[OVERFLOWS:.*]] = arith.cmpi eq, %{{.*}}, %c2139095040_i32 : i32
+// CHECK:         %[[HIGH:.*]] = arith.select %[[OVERFLOWS]], %[[LOW]], %{{.*}} : f32
+// CHECK:         arith.subf %{{.*}}, %[[HIGH]] : f32
 // CHECK:         arith.select
 // CHECK:         nvvm.mma.sync A[{{.*}}multiplicandAPtxType = #nvvm.mma_type<bf16>
 // CHECK:         memref.store

@@ -81,12 +81,30 @@ Value MmaOperand::loadBits(ValueRange indices, Value isRest) {
   Value value = e.load(tensor, indices, 0);
   if (!isRest)
     return bitsOf(value);
-  Value left = e.sub(value, e.round(value, element));
+  // What rounding would make an infinity is cut off instead: two infinities
+  // would add up to a NaN where a number is right.
+  auto word = [&](uint32_t bits) -> Value {
+    return arith::ConstantOp::create(
+        e.b, e.loc, e.b.getI32IntegerAttr(static_cast<int32_t>(bits)));
+  };
+  Value bits = arith::BitcastOp::create(e.b, e.loc, e.b.getI32Type(), value);
+  Value cut = arith::BitcastOp::create(
+      e.b, e.loc, e.b.getF32Type(),
+      arith::AndIOp::create(e.b, e.loc, bits, word(0xffff0000)));
+  Value rounded = e.round(value, element);
+  Value magnitude = arith::AndIOp::create(
+      e.b, e.loc,
+      arith::BitcastOp::create(e.b, e.loc, e.b.getI32Type(), rounded),
+      word(0x7fffffff));
+  Value overflows = arith::CmpIOp::create(e.b, e.loc, arith::CmpIPredicate::eq,
+                                          magnitude, word(0x7f800000));
+  rounded = e.select(overflows, cut, rounded);
+  Value left = e.sub(value, rounded);
   // Of an infinity, that is nothing.
   Value isNumber =
       arith::CmpFOp::create(e.b, e.loc, arith::CmpFPredicate::ORD, left, left);
   left = e.select(isNumber, left, e.f32(0.0));
-  return bitsOf(e.select(isRest, left, value));
+  return bitsOf(e.select(isRest, left, rounded));
 }
 
 bool MmaOperand::isTransposed() const { return isTransposedInMemory(tensor); }
