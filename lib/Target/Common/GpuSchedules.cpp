@@ -40,8 +40,9 @@ constexpr int64_t rowThreads = 64, mostRowThreads = 1024;
 constexpr int64_t rowsOfDelta = 16;
 /// Elements that a thread asks for at a time, and the most of a row.
 constexpr int64_t batchOfThread = 8, mostOfRow = 16;
-/// Elements of a sum that are worth a workgroup.
-constexpr int64_t leastShared = 128;
+/// Elements of a sum that are worth a workgroup, and the most sums along a
+/// dimension that has no workgroups of its own, which are one after another.
+constexpr int64_t leastShared = 128, mostSumsInTurn = 4;
 /// Elements that such a workgroup should have before another one starts.
 constexpr int64_t elementsPerGroup = 1024;
 /// Threads that share the sums of a product with few rows.
@@ -651,10 +652,15 @@ private:
     draft.unroll = batchOfThread;
     draft.sums = SumOwner::Shared;
     auto type = cast<RankedTensorType>(kernel.getResultTypes()[0]);
+    if (draft.threads[0] == 1)
+      return {};
     int64_t grid = 3; // its dimensions
-    for (int64_t extent : type.getShape())
-      draft.workgroup.push_back(
-          extent == 1 || grid-- <= 0 ? 0 : stepFor(extent, 1));
+    for (int64_t extent : type.getShape()) {
+      const bool isWhole = extent == 1 || grid-- <= 0;
+      if (isWhole && (ShapedType::isDynamic(extent) || extent > mostSumsInTurn))
+        return {};
+      draft.workgroup.push_back(isWhole ? 0 : stepFor(extent, 1));
+    }
     draft.workgroup = byLoop(draft.workgroup);
     return draft.get(context);
   }

@@ -50,6 +50,20 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
     %2 = math.rsqrt %1 : tensor<8192x1xf32>
     kf.yield %2 : tensor<8192x1xf32>
   }
+  // Sums of a fourth dimension, for which a grid has no workgroups, would be one
+  // after another.
+  // CHECK-LABEL: kf.kernel @fourth
+  // CHECK-NOT:     shared
+  // CHECK-LABEL: kf.kernel @fourth_of_few
+  // CHECK-SAME:    sums = shared
+  kf.kernel @fourth(%x: tensor<2x3x4x64x256xf32>) -> tensor<2x3x4x64xf32> {
+    %0 = kf.reduce(sum) %x dims = [4] : tensor<2x3x4x64x256xf32>
+    kf.yield %0 : tensor<2x3x4x64xf32>
+  }
+  kf.kernel @fourth_of_few(%x: tensor<2x3x64x4x256xf32>) -> tensor<2x3x64x4xf32> {
+    %0 = kf.reduce(sum) %x dims = [4] : tensor<2x3x64x4x256xf32>
+    kf.yield %0 : tensor<2x3x64x4xf32>
+  }
   // Sums of a few, and those across rows, are a thread's.
   // CHECK-LABEL: kf.kernel @heads
   // CHECK-NOT:     shared
