@@ -404,8 +404,8 @@ inline constexpr llvm::StringLiteral kMatrixTypeAttrName = "kf.matrices";
 /// computes [rows, columns] of the product. Where `sharing` is 1, it goes in
 /// steps of `step` along K, which are staged in workgroup memory, and thread
 /// (x, y) computes the elements (y + i * threads[1], x + j * threads[0]). Else
-/// the threads along x share the sum of an element: thread (x, y) has a part of
-/// the elements (i, y + j * threads[1]).
+/// threads along x, of a reduction all, share the sum of an element: (x, y) has
+/// a part of the elements (i, y + j * threads[1]).
 struct KernelShape {
   std::array<int64_t, 3> threads = {1, 1, 1};
   int64_t threadCount = 1;
@@ -417,7 +417,7 @@ struct KernelShape {
   /// words, a span of 32 columns at a time.
   bool stagesSpans = false;
   bool hasTable = false;      ///< whose codes are looked up in a table
-  int64_t sharing = 1;        ///< threads that share a sum: threads[0] or 1
+  int64_t sharing = 1;        ///< threads that share a sum, or 1
   int64_t sharedElements = 0; ///< elements that threads add up at a time
   int64_t groups = 1;         ///< 2 with glu: gate and up
   int64_t statistics = 0;     ///< per row, of the norm fused into x

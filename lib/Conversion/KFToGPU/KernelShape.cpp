@@ -669,6 +669,8 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
         return fail("sums = shared is for matmul, and for a kf.reduce of "
                     "floats along the last dimensions, alone but for "
                     "elementwise ops");
+      if (shape.threadCount < 2)
+        return fail("sums = shared needs two threads or more");
       shape.sharing = shape.threadCount;
       shape.workgroupBytes += 4 * shape.partialSums();
     }

@@ -523,6 +523,17 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 // -----
 
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: sums = shared needs two threads or more}}
+  kf.kernel @k(%x: tensor<64x64xf32>) -> tensor<64xf32>
+      attributes {schedule = #kf.simt<workgroup = [1, 0], threads = [1], sums = shared>} {
+    %0 = kf.reduce(sum) %x dims = [1] : tensor<64x64xf32>
+    kf.yield %0 : tensor<64xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
   // expected-error @below {{schedule cannot run on a GPU: sums = shared is for matmul, and for a kf.reduce of floats along the last dimensions, alone but for elementwise ops}}
   kf.kernel @k(%x: tensor<64x64xf32>) -> tensor<64xf32>
       attributes {schedule = #kf.simt<workgroup = [0, 1], threads = [64], sums = shared>} {

@@ -138,8 +138,8 @@ static void multiplyBatch(GPUEmitter &e, BatchMatmulOp op) {
 }
 
 void mlir::kf::emitGPUMatmul(GPUEmitter &emitter) {
-  if (auto batches = emitter.find<BatchMatmulOp>())
-    multiplyBatch(emitter, batches);
+  if (emitter.shape.mma && !emitter.find<MatmulOp>())
+    multiplyBatch(emitter, emitter.find<BatchMatmulOp>());
   if (emitter.shape.stream)
     return emitStreamMatmul(emitter);
   if (emitter.shape.held)
