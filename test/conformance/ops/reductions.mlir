@@ -242,3 +242,30 @@ func.func @sum_of_products_of_rows(%a: tensor<?x37xf32>, %b: tensor<?x37xf32>) -
   %0 = kf.reduce(sum) %p dims = [0] : tensor<?x37xf32>
   return %0 : tensor<37xf32>
 }
+
+// Sums of 128 and more, which threads of a GPU share.
+func.func @sum_of_two_of_many(%a: tensor<3x8x40xf32>) -> tensor<3xf32> {
+  %0 = kf.reduce(sum) %a dims = [1, 2] : tensor<3x8x40xf32>
+  return %0 : tensor<3xf32>
+}
+
+func.func @sum_of_many_kept(%a: tensor<?x300xf32>) -> tensor<?x1xf32> {
+  %0 = kf.reduce(sum) %a dims = [1] keep_dims : tensor<?x300xf32>
+  return %0 : tensor<?x1xf32>
+}
+
+func.func @mean_of_128_kept(%a: tensor<5x128xf32>, %b: tensor<5x1xf32>) -> tensor<5x1xf32> {
+  %0 = kf.reduce(mean) %a dims = [1] keep_dims : tensor<5x128xf32>
+  %1 = arith.addf %0, %b : tensor<5x1xf32>
+  return %1 : tensor<5x1xf32>
+}
+
+func.func @max_of_many(%a: tensor<2x3x200xbf16>) -> tensor<2x3x1xbf16> {
+  %0 = kf.reduce(max) %a dims = [2] keep_dims : tensor<2x3x200xbf16>
+  return %0 : tensor<2x3x1xbf16>
+}
+
+func.func @sum_of_all_kept(%a: tensor<1x1000xf32>) -> tensor<1x1xf32> {
+  %0 = kf.reduce(sum) %a dims = [0, 1] keep_dims : tensor<1x1000xf32>
+  return %0 : tensor<1x1xf32>
+}

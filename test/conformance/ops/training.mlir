@@ -105,3 +105,77 @@ func.func @dropout_in_product(%x: tensor<9x64xf32>, %w: tensor<16x64xf32>, %draw
   %1 = kf.matmul %0, %w : tensor<9x64xf32>, tensor<16x64xf32>
   return %1 : tensor<9x16xf32>
 }
+
+// Products of f32 with sizes that are known, by matrix units where a device takes
+// them so: those of batches, as attention and its gradients have them, a weight's
+// gradient, and an adapter's, with a long K.
+func.func @wide_batches(%x: tensor<3x37x45xf32>, %w: tensor<3x50x45xf32>) -> tensor<3x37x50xf32> {
+  %0 = kf.batch_matmul %x, %w : tensor<3x37x45xf32>, tensor<3x50x45xf32>
+  return %0 : tensor<3x37x50xf32>
+}
+
+func.func @wide_batches_by_turned(%x: tensor<3x37x50xf32>, %w: tensor<3x50x45xf32>) -> tensor<3x37x45xf32> {
+  %turned = kf.transpose %w permutation = [0, 2, 1] : tensor<3x50x45xf32>
+  %0 = kf.batch_matmul %x, %turned : tensor<3x37x50xf32>, tensor<3x45x50xf32>
+  return %0 : tensor<3x37x45xf32>
+}
+
+func.func @wide_batches_of_turned(%x: tensor<3x37x50xf32>, %w: tensor<3x37x45xf32>) -> tensor<3x50x45xf32> {
+  %rows = kf.transpose %x permutation = [0, 2, 1] : tensor<3x37x50xf32>
+  %columns = kf.transpose %w permutation = [0, 2, 1] : tensor<3x37x45xf32>
+  %0 = kf.batch_matmul %rows, %columns : tensor<3x50x37xf32>, tensor<3x45x37xf32>
+  return %0 : tensor<3x50x45xf32>
+}
+
+func.func @wide_batches_of_heads(%x: tensor<2x3x37x45xf32>, %w: tensor<2x3x50x45xf32>) -> tensor<2x3x37x50xf32> {
+  %half = arith.constant dense<0.5> : tensor<2x3x37x50xf32>
+  %0 = kf.batch_matmul %x, %w : tensor<2x3x37x45xf32>, tensor<2x3x50x45xf32>
+  %1 = arith.mulf %0, %half : tensor<2x3x37x50xf32>
+  return %1 : tensor<2x3x37x50xf32>
+}
+
+func.func @wide_matmul(%x: tensor<64x300xf32>, %w: tensor<70x300xf32>) -> tensor<64x70xf32> {
+  %0 = kf.matmul %x, %w : tensor<64x300xf32>, tensor<70x300xf32>
+  return %0 : tensor<64x70xf32>
+}
+
+func.func @wide_wgrad(%dy: tensor<300x20xf32>, %x: tensor<300x70xf32>) -> tensor<20x70xf32> {
+  %0 = kf.matmul_wgrad %dy, %x : tensor<300x20xf32>, tensor<300x70xf32>
+  return %0 : tensor<20x70xf32>
+}
+
+func.func @wide_wgrad_of_adapter(%dy: tensor<2000x8xf32>, %x: tensor<2000x72xf32>) -> tensor<8x72xf32> {
+  %0 = kf.matmul_wgrad %dy, %x : tensor<2000x8xf32>, tensor<2000x72xf32>
+  return %0 : tensor<8x72xf32>
+}
+
+// bf16 has their exponents, f16 would not. They come back to the size of one.
+func.func @wide_wgrad_of_tiny(%dy: tensor<300x20xf32>, %x: tensor<300x70xf32>) -> tensor<20x70xf32> {
+  %tiny = arith.constant dense<1.0e-20> : tensor<300x20xf32>
+  %large = arith.constant dense<1.0e20> : tensor<20x70xf32>
+  %rows = arith.mulf %dy, %tiny : tensor<300x20xf32>
+  %0 = kf.matmul_wgrad %rows, %x : tensor<300x20xf32>, tensor<300x70xf32>
+  %1 = arith.mulf %0, %large : tensor<20x70xf32>
+  return %1 : tensor<20x70xf32>
+}
+
+func.func @wide_wgrad_of_huge(%dy: tensor<300x20xf32>, %x: tensor<300x70xf32>) -> tensor<20x70xf32> {
+  %huge = arith.constant dense<1.0e30> : tensor<300x20xf32>
+  %small = arith.constant dense<1.0e-30> : tensor<20x70xf32>
+  %rows = arith.mulf %dy, %huge : tensor<300x20xf32>
+  %0 = kf.matmul_wgrad %rows, %x : tensor<300x20xf32>, tensor<300x70xf32>
+  %1 = arith.mulf %0, %small : tensor<20x70xf32>
+  return %1 : tensor<20x70xf32>
+}
+
+// Of the largest numbers: rounding to bf16 would make infinities of them.
+func.func @wide_matmul_of_largest(%x: tensor<64x300xf32>) -> tensor<64x70xf32> {
+  %largest = arith.constant dense<3.4e38> : tensor<64x1xf32>
+  %rest = tensor.extract_slice %x[0, 1] [64, 299] [1, 1] : tensor<64x300xf32> to tensor<64x299xf32>
+  %rows = tensor.concat dim(1) %largest, %rest : (tensor<64x1xf32>, tensor<64x299xf32>) -> tensor<64x300xf32>
+  %half = arith.constant dense<0.5> : tensor<70x300xf32>
+  %small = arith.constant dense<2.0e-38> : tensor<64x70xf32>
+  %0 = kf.matmul %rows, %half : tensor<64x300xf32>, tensor<70x300xf32>
+  %1 = arith.mulf %0, %small : tensor<64x70xf32>
+  return %1 : tensor<64x70xf32>
+}
