@@ -88,3 +88,13 @@ kf.kernel @table(%ids: tensor<?xi32>, %t: tensor<100x4096xf32>) -> tensor<?x4096
   %0 = kf.embedding %ids, %t : tensor<?xi32>, tensor<100x4096xf32>
   kf.yield %0 : tensor<?x4096xf32>
 }
+
+// All threads share a sum of many, as on every GPU.
+// CHECK-LABEL: kf.kernel @sums
+// CHECK-SAME:    #kf.simt<workgroup = [1, 0], threads = [256], unroll = 8, sums = shared>
+// SMALL-LABEL: kf.kernel @sums
+// SMALL-SAME:    #kf.simt<workgroup = [1, 0], threads = [32], unroll = 8, sums = shared>
+kf.kernel @sums(%x: tensor<300x4096xf32>) -> tensor<300x1xf32> {
+  %0 = kf.reduce(sum) %x dims = [1] keep_dims : tensor<300x4096xf32>
+  kf.yield %0 : tensor<300x1xf32>
+}
