@@ -43,6 +43,7 @@ done | sort -u | xargs -r cp -L -t "$stage/lib"
 cd "$root"
 mapfile -t spirv < <(find "${build#"$root"/}" -name '*.spv')
 mapfile -t files < <(git ls-files test/golden test/conformance/ops \
+  test/conformance/gradients test/conformance/training/torch.json \
   models/kf-stories models/kf-stories-gguf test/Tools/kf-run/exec.mlir)
 cp --parents -t "$stage/files" "${files[@]}" "${spirv[@]}"
 git rev-parse HEAD > "$stage/revision"

@@ -308,6 +308,8 @@ for device in "${devices[@]}"; do
   suite sequences "$device" "All/ManySequences.*/${device}1"
   suite goldens "$device" "*/GoldenModels.*_${device}"
   [[ $device != cuda ]] || suite ranks cuda "*/Ranked*.*cuda_*"
+  [[ $device != cuda ]] ||
+    suite training cuda "Functions/Gradients.*OnCuda/*:Devices/Stories.*/cuda"
   suite kf-stories "$device" "All/KfStories.*/$device"
   suite gguf "$device" "All/GgufModels.*_${device}_native"
   # Texts are those that the CPU gives.
