@@ -95,7 +95,18 @@ Status BenchRunner::runOnce(int64_t generated) {
   return finish();
 }
 
-Status BenchRunner::prepare() {
+Result<BenchRunner::Times> BenchRunner::timeOnce(int64_t generated) {
+  const double before = engine.timings().total();
+  watch = Stopwatch();
+  first.reset();
+  KF_RETURN_IF_ERROR(runOnce(generated));
+  const double seconds = watch.seconds();
+  const double readying = engine.timings().total() - before;
+  return Times{std::max(seconds - readying, 0.0),
+               std::max(first.value_or(seconds) - readying, 0.0)};
+}
+
+Status BenchRunner::prepare(double warmUp) {
   // Sequences take adapters in turns, where the model has any.
   const int64_t adapters = engine.model().config().adapters.count;
   for (int64_t i = 0; i < test.sequences; ++i) {
@@ -106,17 +117,16 @@ Status BenchRunner::prepare() {
     readers.push_back({std::move(sequence), std::move(sampler), 0, Status()});
   }
   KF_RETURN_IF_ERROR(begin());
-  return runOnce(std::min(test.generated, kWarmUpTokens));
+  KF_ASSIGN_OR_RETURN(Times times,
+                      timeOnce(std::min(test.generated, kWarmUpTokens)));
+  // What is made ready in it is no load.
+  for (double spent = times.all; spent < warmUp; spent += times.all + 1e-6) {
+    KF_ASSIGN_OR_RETURN(times, run());
+  }
+  return Status();
 }
 
 Result<BenchRunner::Times> BenchRunner::run() {
   KF_RETURN_IF_ERROR(begin());
-  const double before = engine.timings().total();
-  watch = Stopwatch();
-  first.reset();
-  KF_RETURN_IF_ERROR(runOnce(test.generated));
-  const double seconds = watch.seconds();
-  const double readying = engine.timings().total() - before;
-  return Times{std::max(seconds - readying, 0.0),
-               std::max(first.value_or(seconds) - readying, 0.0)};
+  return timeOnce(test.generated);
 }

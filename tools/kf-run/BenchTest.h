@@ -44,8 +44,9 @@ public:
   BenchRunner(Engine &engine, const BenchTest &test);
 
   /// Makes the sequences, up to the test's depth, and runs what makes programs,
-  /// weights and memory ready: the whole prompt, and a few tokens.
-  Status prepare();
+  /// weights and memory ready: the whole prompt, and a few tokens. Then runs
+  /// the test until all that, but for the making, took `warmUp` seconds.
+  Status prepare(double warmUp);
   /// Seconds of a run, less those in which programs were made ready.
   struct Times {
     double all = 0;
@@ -71,6 +72,7 @@ private:
   Status begin();
   /// Runs the test from there.
   Status runOnce(int64_t generated);
+  Result<Times> timeOnce(int64_t generated);
 
   Engine &engine;
   BenchTest test;
