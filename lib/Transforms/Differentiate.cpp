@@ -238,7 +238,7 @@ private:
       function.removeArgAttr(argument.getArgNumber(), kGradientAttrName);
     }
     if (accumulate)
-      addToArguments(function, MutableArrayRef(results).drop_front(first),
+      addToArguments(function, MutableArrayRef(results).drop_front(first), last,
                      builder);
     terminator->setOperands(results);
     function.setType(builder.getFunctionType(block.getArgumentTypes(),
@@ -257,14 +257,21 @@ private:
     return success();
   }
 
-  /// Makes each of `gradients` the sum of it and a new argument.
+  /// Makes each of `gradients` the sum of it and a new argument, as soon as it
+  /// is there: an op that the sum joins is where the sum is, and what it reads
+  /// lives until then. `last` ends the forward pass, whose ops stay as they
+  /// are.
   static void addToArguments(func::FuncOp function,
-                             MutableArrayRef<Value> gradients,
+                             MutableArrayRef<Value> gradients, Operation *last,
                              OpBuilder &builder) {
     for (Value &gradient : gradients) {
       const unsigned number = function.getNumArguments();
       (void)function.insertArgument(number, gradient.getType(), {},
                                     gradient.getLoc());
+      OpBuilder::InsertionGuard atEnd(builder);
+      if (Operation *made = gradient.getDefiningOp();
+          made && last && last->isBeforeInBlock(made))
+        builder.setInsertionPointAfter(made);
       gradient = TensorBuilder(builder, gradient.getLoc())
                      .add(function.getArgument(number), gradient);
     }

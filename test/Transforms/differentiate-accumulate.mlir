@@ -14,3 +14,21 @@ func.func @f(%x: tensor<?x64xf32>, %w: tensor<32x64xf32> {kf.gradient},
   %2 = kf.reduce(sum) %1 dims = [0] : tensor<?xf32>
   return %2 : tensor<f32>
 }
+
+// Each as soon as it is there, so that what it is made of can go: the sum for the
+// last layer is not behind the gradients of the first.
+// CHECK-LABEL: func.func @layers(
+// CHECK:         %[[LAST:.*]] = kf.matmul_wgrad
+// CHECK-NEXT:    arith.addf %{{.*}}, %[[LAST]]
+// CHECK:         %[[FIRST:.*]] = kf.matmul_wgrad
+// CHECK-NEXT:    arith.addf %{{.*}}, %[[FIRST]]
+// CHECK-NEXT:    return
+func.func @layers(%x: tensor<?x64xf32>, %v: tensor<48x64xf32> {kf.gradient},
+                  %w: tensor<32x48xf32> {kf.gradient},
+                  %labels: tensor<?xi32>) -> tensor<f32> {
+  %0 = kf.matmul %x, %v : tensor<?x64xf32>, tensor<48x64xf32>
+  %1 = kf.matmul %0, %w : tensor<?x48xf32>, tensor<32x48xf32>
+  %2 = kf.cross_entropy %1, %labels : tensor<?x32xf32>, tensor<?xi32>
+  %3 = kf.reduce(sum) %2 dims = [0] : tensor<?xf32>
+  return %3 : tensor<f32>
+}
