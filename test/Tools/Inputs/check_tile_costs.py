@@ -58,7 +58,7 @@ def run(entries, *options):
 
 def main():
     tiles = load().read_tiles()
-    assert len(tiles) == 16, tiles
+    assert len(tiles) == 24, tiles
     costs = {tile: 1 + 0.07 * number for number, tile in enumerate(tiles)}
     entries = [entry(tiles, costs, 4096, 8192, 4096, weight, 1.3, 0.25)
                for weight in ("bf16", "q4_k")]
