@@ -372,7 +372,9 @@ Status Engine::beginPlan() {
   KF_RETURN_IF_ERROR(copyPages());
   KF_RETURN_IF_ERROR(preparePrograms());
   Open begun;
-  begun.sharing = open.size() + 1;
+  // Those whose measures are spoilt are over.
+  begun.sharing =
+      static_cast<size_t>(1 + std::ranges::count_if(open, &Open::isMeasured));
   KF_ASSIGN_OR_RETURN(
       begun.step,
       executor.submit(plan.batch, plan.body, plan.head, options.cancelled));
