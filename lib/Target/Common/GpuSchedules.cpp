@@ -25,8 +25,6 @@
 #include "kf/Target/Common/SplitAttention.h"
 #include "runtime/core/FragmentTile.h"
 
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
-
 #include <numeric>
 
 using namespace mlir;
@@ -768,21 +766,6 @@ private:
 
 } // namespace
 
-FusionRules mlir::kf::getGpuFusionRules() {
-  // A workgroup computes the statistics of its rows itself. Of a product of
-  // many rows, that is each row again for every few columns.
-  FusionRules rules;
-  rules.mostRowsOfNorm = kGpuFewRows;
-  rules.roundingIntoAttention = true;
-  return rules;
-}
-
-bool mlir::kf::haveOwnKeys(CacheAttentionInterface op, int64_t rows) {
-  const bool hasSequences =
-      cast<RankedTensorType>(op.getPageTable().getType()).getDimSize(0) != 1;
-  return rows <= (hasSequences ? kGpuGeneratingRows : kGpuFewRows);
-}
-
 FlashMmaScheduleAttr mlir::kf::getFlashMmaSchedule(
     CacheAttentionInterface op, const MachineDescription &machine,
     ArrayRef<int64_t> workgroup, int64_t keys, int64_t rowWarps,
@@ -802,70 +785,6 @@ FlashMmaScheduleAttr mlir::kf::getFlashMmaSchedule(
       isShared ? RowForm::Rounded : RowForm::Split,
       isShared ? OperandPlace::Shared : OperandPlace::Registers,
       isShared ? 1 : parts);
-}
-
-/// What matrix units multiply with the weight of `op`: its type of 16 bits, or
-/// f16 with blocks and f8E4M3FN; null: they do not.
-static Type getRoundedType(MatmulOp op) {
-  Type weight = op.getW().getType().getElementType();
-  // Elements with scales of f16 are within its range, with others not.
-  if (auto blocks = dyn_cast<QuantType>(weight);
-      blocks && getStorage(blocks.getFormat()).scale != ::kf::BlockScale::Half)
-    return Type();
-  if (isa<QuantType, Float8E4M3FNType>(weight))
-    return Float16Type::get(op.getContext());
-  return weight.isF16() || weight.isBF16() ? weight : Type();
-}
-
-/// What matrix units multiply with keys; null: they do not.
-static Type getQueryType(AttentionOp op) {
-  if (!isForMatrixUnits(op))
-    return Type();
-  KVCacheType cache = op.getCache().getType();
-  Type keys = cache.getType();
-  if (cache.isQuantized())
-    return Float16Type::get(op.getContext());
-  return keys.isF16() || keys.isBF16() ? keys : Type();
-}
-
-/// Whether it is a loaded weight, or rows of one, which will be packed.
-static bool willBePacked(Value weight) {
-  while (auto slice = weight.getDefiningOp<tensor::ExtractSliceOp>())
-    weight = slice.getSource();
-  return weight.getDefiningOp<WeightOp>() != nullptr;
-}
-
-/// The most rows of `op` that are not rounded to `type` before: threads
-/// multiply them, or matrix units take them as two numbers each, what is
-/// rounded and what that leaves.
-static int64_t mostWholeRows(MatmulOp op, Type type,
-                             const MachineDescription &machine) {
-  if (machine.has(MatrixUnit::MmaSync))
-    return isa<Float8E4M3FNType>(op.getW().getType().getElementType())
-               ? kGpuFewRows
-               : StreamShape::mostSplitRows;
-  const MatrixUnit unit =
-      type.isF16() ? MatrixUnit::CoopF16 : MatrixUnit::CoopBF16;
-  const bool isMultiplied =
-      machine.has(unit) && willBePacked(op.getW()) && isForCoop(op, type);
-  return isMultiplied ? kGpuFewRows : std::numeric_limits<int64_t>::max();
-}
-
-SmallVector<Type> mlir::kf::getGpuRowTypes(Operation *op,
-                                           const MachineDescription &machine,
-                                           int64_t rows) {
-  Type type;
-  if (auto matmul = dyn_cast<MatmulOp>(op)) {
-    type = getRoundedType(matmul);
-    if (type && rows <= mostWholeRows(matmul, type, machine))
-      type = {};
-  } else if (auto attention = dyn_cast<AttentionOp>(op);
-             attention && machine.has(MatrixUnit::MmaSync) &&
-             !haveOwnKeys(attention, rows)) {
-    type = getQueryType(attention);
-  }
-  const Type whole = Float32Type::get(op->getContext());
-  return type ? SmallVector<Type>{type, whole} : SmallVector<Type>{whole};
 }
 
 ScheduleAttrInterface
