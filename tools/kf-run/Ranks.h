@@ -9,6 +9,7 @@
 #ifndef KF_TOOLS_KF_RUN_RANKS_H
 #define KF_TOOLS_KF_RUN_RANKS_H
 
+#include "Commands.h"
 #include "OptionParser.h"
 
 #include "runtime/collective/Launcher.h"

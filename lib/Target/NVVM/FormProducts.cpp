@@ -9,6 +9,8 @@
 #include "kf/Dialect/KF/IR/TensorBuilder.h"
 #include "kf/Target/NVVM/Passes.h"
 
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+
 namespace mlir::kf {
 #define GEN_PASS_DEF_FORMNVVMPRODUCTS
 #include "kf/Target/NVVM/Passes.h.inc"
