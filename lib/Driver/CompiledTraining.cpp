@@ -51,7 +51,8 @@ kf::openTrainingRun(const TrainingRequest &request, const CompileChoice &choice,
                               .lora = request.lora,
                               .optimizer = request.optimizer,
                               .cancelled = request.run.cancelled,
-                              .observer = request.run.observer};
+                              .observer = request.run.observer,
+                              .profile = request.profile};
   KF_RETURN_IF_ERROR(checkTraining(training));
   KF_RETURN_IF_ERROR(checkReadFiles(request.run));
   KF_ASSIGN_OR_RETURN(const ModelFiles files,

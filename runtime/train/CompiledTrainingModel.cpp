@@ -202,6 +202,7 @@ CompiledTrainingModel::make(TrainingPart part) {
   KF_ASSIGN_OR_RETURN(made->runner, ProgramRunner::create(
                                         *made->loaded, *target, *weights,
                                         *cache, stream.get(), outsideOf(part)));
+  made->runner->setProfile(options.profile.get());
   return made;
 }
 
@@ -435,11 +436,6 @@ Result<double> CompiledTrainingModel::update(const TrainingUpdate &update) try {
   return result;
 } catch (...) {
   return statusOfException();
-}
-
-void CompiledTrainingModel::setProfile(Profile *profile) {
-  gradient->runner->setProfile(profile);
-  optimizer->runner->setProfile(profile);
 }
 
 uint64_t CompiledTrainingModel::arenaBytes() const {

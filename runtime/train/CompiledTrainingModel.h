@@ -26,6 +26,7 @@
 #include "runtime/devices/OpenDevice.h"
 #include "runtime/engine/KVCache.h"
 #include "runtime/engine/ProgramRunner.h"
+#include "runtime/measure/Profile.h"
 #include "runtime/model/Training.h"
 #include "runtime/session/OpenModel.h"
 #include "runtime/train/TrainingModel.h"
@@ -56,6 +57,8 @@ struct TrainingOptions {
   /// observer, which may be null, too.
   CancelFlag cancelled = nullptr;
   Observer *observer = nullptr;
+  /// Has every batch and update measured, and added to it; null: none.
+  std::shared_ptr<Profile> profile = nullptr;
 };
 
 /// The program of a shape.
@@ -116,9 +119,6 @@ public:
   const std::vector<TrainedTensor> &trained() const { return tensors; }
   /// What has been added up since the last update, of trained()[i].
   Result<HostTensor> readGradient(size_t i);
-  /// Has every accumulate() and update() from now on measured, and added to
-  /// `profile`, which must outlive them; null: none.
-  void setProfile(Profile *profile);
   /// Bytes of what programs hand on within themselves, of all that were made,
   /// and of all frozen weights.
   uint64_t arenaBytes() const;

@@ -15,10 +15,12 @@
 #define KF_RUNTIME_TRAIN_TRAININGREQUEST_H
 
 #include "runtime/devices/OpenDevice.h"
+#include "runtime/measure/Profile.h"
 #include "runtime/session/OpenModel.h"
 #include "runtime/train/TrainingRun.h"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -49,6 +51,8 @@ struct TrainingRequest {
 
   /// All else.
   TrainingRunOptions run;
+  /// What each kernel takes; null: nobody asks.
+  std::shared_ptr<Profile> profile;
 
   // What complete() makes of them, beside `run`:
   std::optional<LoraConfig> lora; ///< nothing: all weights

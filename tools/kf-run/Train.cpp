@@ -9,6 +9,7 @@
 #include "Commands.h"
 #include "Interrupt.h"
 #include "ModelFlags.h"
+#include "ProfileFlags.h"
 #include "Progress.h"
 #include "Report.h"
 #include "TrainFlags.h"
@@ -17,6 +18,7 @@
 #include "runtime/core/JsonText.h"
 #include "runtime/core/Lines.h"
 #include "runtime/core/Stopwatch.h"
+#include "runtime/devices/OpenDevice.h"
 #include "runtime/session/EmbeddedModel.h"
 
 #include <cstdio>
@@ -125,10 +127,18 @@ Status TrainReport::onEvaluation(int64_t step, const TrainingLoss &held) {
   return print(stepText(step) + text);
 }
 
+Status showProfile(const TrainFlags &flags) {
+  if (!flags.request.profile)
+    return Status();
+  KF_ASSIGN_OR_RETURN(const std::unique_ptr<Device> device,
+                      openDevice(flags.request.device, nullptr));
+  return kf::showProfile(flags.profile, *flags.request.profile, *device);
+}
+
 /// Sets `checkpoint` to what there is to go on from.
 Status runTraining(const TrainFlags &flags, std::string &checkpoint) {
   catchFirstInterrupt();
-  KF_ASSIGN_OR_RETURN(const std::unique_ptr<TrainingRun> run,
+  KF_ASSIGN_OR_RETURN(std::unique_ptr<TrainingRun> run,
                       openTrainingRun(flags.request,
                                       {.targetCpu = flags.targetCpu,
                                        .tuningFile = flags.tuning.file,
@@ -140,9 +150,11 @@ Status runTraining(const TrainFlags &flags, std::string &checkpoint) {
   report.end();
   checkpoint = run->lastCheckpoint();
   KF_RETURN_IF_ERROR(status);
-  return report.print(
+  KF_RETURN_IF_ERROR(report.print(
       (flags.request.lora ? "wrote the adapter " : "wrote the model ") +
-      quotePath(flags.request.run.output));
+      quotePath(flags.request.run.output)));
+  run.reset(); // whose memory the ceilings are measured in
+  return showProfile(flags);
 }
 
 } // namespace

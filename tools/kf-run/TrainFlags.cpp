@@ -34,6 +34,7 @@ void TrainFlags::addTo(OptionParser &parser) {
   parser.text({"target-cpu", 0, "CPU"}, targetCpu,
               "LLVM's name of the CPU or GPU to compile for; native by "
               "default");
+  profile.addTo(parser);
   parser.addCheck([this] { return complete(); });
 }
 
@@ -147,6 +148,7 @@ void TrainFlags::addOptimizerTo(OptionParser &parser) {
 Status TrainFlags::complete() {
   request.model = {.path = model, .dummy = dummy, .float8 = float8.choice()};
   request.device = device;
+  request.profile = profile.make();
   for (std::string_view rest = targets; !targets.empty();) {
     const std::string_view name = rest.substr(0, rest.find(','));
     request.targets.emplace_back(name);

@@ -12,6 +12,7 @@
 #include "DeviceFlags.h"
 #include "ModelArgument.h"
 #include "OptionParser.h"
+#include "ProfileFlags.h"
 #include "TemplateFlags.h"
 #include "TuningFlags.h"
 
@@ -33,6 +34,7 @@ struct TrainFlags {
   Float8Flag float8;
   TemplateFlags chatTemplate;
   TuningFlags tuning;
+  ProfileFlags profile;
   bool noCache = false;
   std::string targetCpu = "native";
 

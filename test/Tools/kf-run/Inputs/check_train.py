@@ -192,9 +192,14 @@ for name in foreign + ("notes.txt",):
 code, out, err = run(
     kf_run, "train", "--data", "few.jsonl", "--full", "--output", "full",
     "--batch", "2", "--length", "32", "--steps", "4", "--learning-rate", "1e-4",
-    "--print-every", "1", "--force",
+    "--print-every", "1", "--force", "--profile=full-trace",
 )  # fmt: skip
 assert code == 0 and "wrote the model 'full'" in out, (code, out, err)
+# Batches are measured, and updates.
+for line in ("gradient_2x32: 4 runs", "update: 4 runs"):
+    assert line in err, err
+with open("full-trace") as file:
+    assert any(e.get("name") == "update" for e in json.load(file)["traceEvents"])
 assert not set(foreign) & set(os.listdir("full")), os.listdir("full")
 assert os.path.exists("full/notes.txt")
 losses = [float(loss) for loss in re.findall(r"loss ([0-9.]+),", out)]
