@@ -150,7 +150,9 @@ ordered_json fieldsOf(const BenchResult &result, const ordered_json &build) {
       {"device_bytes", result.deviceMemory ? ordered_json(*result.deviceMemory)
                                            : ordered_json(nullptr)},
       {"preset", subject.preset.empty() ? ordered_json(nullptr)
-                                        : ordered_json(subject.preset)}};
+                                        : ordered_json(subject.preset)},
+      {"n_drafted", result.drafted},
+      {"n_accepted", result.accepted}};
   if (result.ceiling) {
     fields["ceiling"] = result.ceiling->rate;
     fields["ceiling_unit"] = std::string(result.ceiling->unit);
@@ -231,7 +233,8 @@ private:
 
 class MarkdownOutput final : public BenchOutput {
 public:
-  explicit MarkdownOutput(const std::vector<BenchTest> &tests) {
+  MarkdownOutput(const std::vector<BenchTest> &tests, bool withDrafts)
+      : withDrafts(withDrafts) {
     for (const BenchTest &test : tests) {
       withSequences |= test.sequences > 1;
       testWidth = std::max(testWidth, test.name().size());
@@ -269,6 +272,9 @@ public:
     cells.push_back(
         ceiling ? formatted("%.1f %%", 100 * fractionOf(*ceiling, rates))
                 : "-");
+    if (withDrafts)
+      cells.push_back(std::to_string(result.accepted) + " of " +
+                      std::to_string(result.drafted));
     return writeStdout(line(cells));
   }
 
@@ -292,6 +298,8 @@ private:
     columns.insert(
         columns.end(),
         {{"test", testWidth}, {"t/s", 20}, {"ceiling", 16}, {"of it", 7}});
+    if (withDrafts)
+      columns.push_back({"drafts", 15});
     return columns;
   }
 
@@ -309,7 +317,7 @@ private:
     return text + "\n";
   }
 
-  bool withSequences = false, withThreads = false;
+  bool withSequences = false, withThreads = false, withDrafts;
   size_t testWidth = 6;
 };
 
@@ -317,14 +325,14 @@ private:
 
 std::unique_ptr<BenchOutput>
 BenchOutput::create(const std::string &format,
-                    const std::vector<BenchTest> &tests) {
+                    const std::vector<BenchTest> &tests, bool withDrafts) {
   if (format == "json")
     return std::make_unique<JsonOutput>();
   if (format == "jsonl")
     return std::make_unique<JsonLinesOutput>();
   if (format == "csv")
     return std::make_unique<CsvOutput>();
-  return std::make_unique<MarkdownOutput>(tests);
+  return std::make_unique<MarkdownOutput>(tests, withDrafts);
 }
 
 std::optional<double> kf::ceilingShareOf(const BenchResult &result) {

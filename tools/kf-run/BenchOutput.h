@@ -59,6 +59,8 @@ struct BenchResult {
   /// where that is the host's.
   std::optional<uint64_t> deviceMemory;
   std::optional<BenchCeiling> ceiling;
+  int64_t drafted = 0;  ///< tokens, in all runs together
+  int64_t accepted = 0; ///< of them, those that came true
 };
 
 /// The share of what the ceiling allows that the mean run reaches; nothing
@@ -69,8 +71,10 @@ std::optional<double> ceilingShareOf(const BenchResult &result);
 class BenchOutput {
 public:
   /// `format` is "md", "csv", "json" or "jsonl"; `tests` are those to come.
+  /// Of drafts "md" tells where there are any (`withDrafts`).
   static std::unique_ptr<BenchOutput>
-  create(const std::string &format, const std::vector<BenchTest> &tests);
+  create(const std::string &format, const std::vector<BenchTest> &tests,
+         bool withDrafts);
   virtual ~BenchOutput() = default;
   /// `subject` is the first result's.
   virtual Status begin(const BenchSubject &subject) = 0;

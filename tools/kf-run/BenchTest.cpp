@@ -38,32 +38,28 @@ std::vector<int32_t> BenchRunner::randomIds(int64_t count) {
   return ids;
 }
 
-Status BenchRunner::read(Reader &reader, std::vector<int32_t> ids) {
-  Reading reading;
-  reading.ids = std::move(ids);
-  reading.sampler = &reader.sampler;
-  reading.goesOn = reader.left > 0;
-  reading.done = [this, &reader](const Reading::Outcome &outcome) {
+Status BenchRunner::generate(Reader &reader, int64_t ids, int64_t tokens) {
+  GenerationOptions options;
+  options.maxTokens = tokens;
+  options.onToken = [this](int32_t) {
     if (!first)
       first = watch.seconds();
-    reader.status = catchExceptions([&]() -> Status {
-      KF_RETURN_IF_ERROR(outcome.status());
-      if (reader.left == 0)
-        return Status();
-      --reader.left;
-      // So that the engine may begin with it before it is asked to.
-      reader.sampler.accept(**outcome);
-      return read(reader, {**outcome});
-    });
   };
-  return reader.sequence->read(std::move(reading));
+  reader.generation =
+      std::make_unique<Generation>(*reader.sequence, reader.sampler,
+                                   /*tokenizer=*/nullptr, std::move(options));
+  return reader.generation->start(randomIds(ids));
 }
 
 Status BenchRunner::finish() {
   while (!engine.isIdle())
     engine.step();
-  for (const Reader &reader : readers)
-    KF_RETURN_IF_ERROR(reader.status);
+  for (Reader &reader : readers)
+    if (const auto generation = std::move(reader.generation)) {
+      KF_ASSIGN_OR_RETURN(const GenerationResult result, generation->take());
+      if (result.reason == StopReason::Cancelled)
+        return Status::cancelled();
+    }
   return Status();
 }
 
@@ -77,21 +73,18 @@ Status BenchRunner::begin() {
   for (Reader &reader : readers) {
     KF_RETURN_IF_ERROR(reader.sequence->rewind(
         readsAgain ? 0 : std::min(test.depth, reader.sequence->position())));
-    if (test.depth > reader.sequence->position()) {
-      reader.left = 0;
-      KF_RETURN_IF_ERROR(read(reader, randomIds(test.depth)));
-    }
+    if (test.depth > reader.sequence->position())
+      KF_RETURN_IF_ERROR(generate(reader, test.depth, 0));
   }
   return finish();
 }
 
 Status BenchRunner::runOnce(int64_t generated) {
-  for (Reader &reader : readers) {
-    // What a prompt ends with chooses the first token that is read alone.
-    reader.left = test.prompt ? generated : generated - 1;
-    KF_RETURN_IF_ERROR(
-        read(reader, randomIds(std::max<int64_t>(test.prompt, 1))));
-  }
+  // What a prompt ends with chooses the first token that is read alone, and the
+  // last one that is chosen is not read.
+  for (Reader &reader : readers)
+    KF_RETURN_IF_ERROR(generate(reader, std::max<int64_t>(test.prompt, 1),
+                                test.prompt ? generated + 1 : generated));
   return finish();
 }
 
@@ -114,7 +107,7 @@ Status BenchRunner::prepare(double warmUp) {
         std::unique_ptr<Sequence> sequence,
         engine.createSequence(adapters > 0 ? 1 + i % adapters : 0));
     KF_ASSIGN_OR_RETURN(Sampler sampler, Sampler::create({}));
-    readers.push_back({std::move(sequence), std::move(sampler), 0, Status()});
+    readers.push_back({std::move(sequence), std::move(sampler), nullptr});
   }
   KF_RETURN_IF_ERROR(begin());
   KF_ASSIGN_OR_RETURN(Times times,

@@ -11,6 +11,7 @@
 
 #include "runtime/core/Stopwatch.h"
 #include "runtime/engine/Engine.h"
+#include "runtime/engine/Generation.h"
 #include "runtime/engine/Sampler.h"
 
 #include <cstdint>
@@ -24,7 +25,7 @@ namespace kf {
 /// Sequences that read a prompt, generate, or do one after the other.
 struct BenchTest {
   int64_t prompt = 0;    ///< tokens of each sequence's prompt
-  int64_t generated = 0; ///< tokens of each, one a step
+  int64_t generated = 0; ///< tokens of each, one a step where none are drafted
   int64_t depth = 0;     ///< tokens that each has before the test begins
   int64_t sequences = 1; ///< that do so at once
 
@@ -58,15 +59,14 @@ public:
 private:
   struct Reader {
     std::unique_ptr<Sequence> sequence;
-    Sampler sampler;  ///< the most likely token
-    int64_t left = 0; ///< tokens to read one by one after those at hand
-    Status status;
+    Sampler sampler;                        ///< the most likely token
+    std::unique_ptr<Generation> generation; ///< of a run
   };
 
   std::vector<int32_t> randomIds(int64_t count);
-  /// Has `reader` read `ids`, and then as many of its own as are left.
-  Status read(Reader &reader, std::vector<int32_t> ids);
-  /// Runs the engine until all have read what they had to.
+  /// Has `reader` read random ids, and choose `tokens` behind them.
+  Status generate(Reader &reader, int64_t ids, int64_t tokens);
+  /// Runs the engine until all have done what they had to.
   Status finish();
   /// Has all sequences be at the test's depth.
   Status begin();
