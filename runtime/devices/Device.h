@@ -309,6 +309,9 @@ public:
   /// Whether such tiles may have 48, 80, 96 and 192 rows, too, so that a
   /// program of as many takes less time than one of the next power of two.
   virtual bool hasTilesBetween() const { return false; }
+  /// How many texts that are generated at once have the most tokens a second
+  /// together, as far as that was measured: more have no more, but wait longer.
+  virtual int64_t textsAtOnce() const { return 16; }
   /// Bytes of a tensor that kernels read or write, at most.
   virtual uint64_t mostTensorBytes() const { return UINT64_MAX; }
   /// Workgroups that run at the same time; 0: unknown.

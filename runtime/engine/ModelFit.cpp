@@ -63,17 +63,23 @@ CachePositions kf::cachePositionsOf(const ModelConfig &config, int64_t context,
   };
 }
 
-int64_t kf::pagesWithin(uint64_t room, int64_t most,
-                        const CacheBytes &bytesOf) {
+int64_t kf::mostThatFits(int64_t most,
+                         const std::function<bool(int64_t)> &fits) {
   int64_t least = 0;
   while (least < most) {
     const int64_t middle = least + (most - least + 1) / 2;
-    if (bytesOf(middle) <= room)
+    if (fits(middle))
       least = middle;
     else
       most = middle - 1;
   }
   return least;
+}
+
+int64_t kf::pagesWithin(uint64_t room, int64_t most,
+                        const CacheBytes &bytesOf) {
+  return mostThatFits(most,
+                      [&](int64_t pages) { return bytesOf(pages) <= room; });
 }
 
 Status kf::checkFits(const ModelNeeds &needs, const DeviceMemory &memory) {

@@ -30,6 +30,10 @@ using CachePositions = std::function<int64_t(int64_t pages)>;
 CachePositions cachePositionsOf(const ModelConfig &config, int64_t context,
                                 int64_t sequences);
 
+/// The largest number, 1 to `most`, that `fits`, where all smaller ones do; 0:
+/// none.
+int64_t mostThatFits(int64_t most, const std::function<bool(int64_t)> &fits);
+
 /// The most pages, of `most`, whose caches take `room` bytes or fewer; 0: none.
 int64_t pagesWithin(uint64_t room, int64_t most, const CacheBytes &bytesOf);
 

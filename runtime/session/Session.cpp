@@ -30,6 +30,9 @@ using namespace kf;
 
 /// Sequences at once, for which pages are counted at most.
 static constexpr int64_t kMostParallel = int64_t(1) << 24;
+/// Of a GPU's memory that is free, the share that weights and a cache may take
+/// whose size nobody has said: programs need some, too.
+static constexpr double kShareOfMemory = 0.9;
 
 /// That of keys and values: states, which may come first, are of f32.
 static DataType cacheTypeOf(std::span<const CacheSpec> caches) {
@@ -345,15 +348,16 @@ static Result<ModelNeeds> needsOf(const ModelFiles &part, DataType cacheType,
 /// already. Stages differ, so that each is looked at, as if its rank's GPU had
 /// the memory of this one. What Vulkan calls a heap's size is no limit: what
 /// does not fit goes to another one.
-Status Session::checkMemory(int64_t pages, int64_t context,
-                            int64_t sequences) const {
+Status Session::checkMemory(int64_t pages, int64_t context, int64_t sequences,
+                            double share) const {
   if (target->name() != "cuda")
     return Status();
   Result<ModelNeeds> own =
       needsOf(part(), steps.cacheType, pages, context, sequences);
   if (!own.ok())
     return nameModel(opened, own.status());
-  KF_ASSIGN_OR_RETURN(const DeviceMemory memory, target->memory());
+  KF_ASSIGN_OR_RETURN(DeviceMemory memory, target->memory());
+  memory.free = static_cast<uint64_t>(share * static_cast<double>(memory.free));
   DeviceMemory before = memory; // that of this rank's weights
   ModelNeeds needs = std::move(*own);
   if (model && model->weights().bytes() > 0)
@@ -374,6 +378,25 @@ Status Session::checkMemory(int64_t pages, int64_t context,
         nameModel(opened, status.in("rank " + std::to_string(i + 1))));
   }
   return Status();
+}
+
+int64_t Session::pagesOf(int64_t context, int64_t sequences) const {
+  return pagesOfSequences(part().config, context, sequences,
+                          promptRowsOf(part().config, *target));
+}
+
+int64_t Session::goodParallel(int64_t texts, int64_t context) {
+  const int64_t most = std::clamp<int64_t>(texts, 1, target->textsAtOnce());
+  // In a cache of a given size texts wait for pages.
+  if (options.cacheMemory)
+    return most;
+  const int64_t fitting = mostThatFits(most, [&](int64_t count) {
+    if (draft)
+      draft->setSize(context, count);
+    return checkMemory(pagesOf(context, count), context, count, kShareOfMemory)
+        .ok();
+  });
+  return std::max<int64_t>(fitting, 1);
 }
 
 //===----------------------------------------------------------------------===//
@@ -408,7 +431,6 @@ Status Session::start(const StartOptions &needs) try {
   if (!options.context)
     settings.contextLength =
         std::min(mostContext, std::max(kDefaultContext, needs.tokens));
-  settings.parallel = needs.parallel;
   settings.reusesPrefixes = needs.reusesPrefixes;
   settings.longestStep = needs.longestStep;
   settings.sharesTime = needs.longestStep.has_value();
@@ -416,10 +438,11 @@ Status Session::start(const StartOptions &needs) try {
   // Numbers that no engine takes are for its create() to refuse.
   const int64_t context = std::clamp<int64_t>(settings.contextLength, 1,
                                               opened.config.maxPositions);
+  settings.parallel =
+      needs.parallel ? *needs.parallel : goodParallel(needs.texts, context);
   const int64_t parallel =
-      std::clamp<int64_t>(needs.parallel, 1, kMostParallel);
-  settings.pages = pagesOfSequences(part().config, context, parallel,
-                                    promptRowsOf(part().config, *target));
+      std::clamp<int64_t>(settings.parallel, 1, kMostParallel);
+  settings.pages = pagesOf(context, parallel);
   if (draft)
     draft->setSize(context, parallel);
   if (options.cacheMemory) {

@@ -131,8 +131,11 @@ struct SessionSources {
 
 /// What the sequences of an engine take.
 struct StartOptions {
-  int64_t tokens = 0;   ///< the most of one; 0: not known
-  int64_t parallel = 1; ///< sequences that read at once
+  int64_t tokens = 0; ///< the most of one; 0: not known
+  /// Sequences that read at once; nothing: Device::textsAtOnce(), but no more
+  /// than `texts`, nor than whole contexts have room in a GPU's memory.
+  std::optional<int64_t> parallel = 1;
+  int64_t texts = INT64_MAX; ///< that there are at most
   /// Whether sequences take over what the cache has of their first tokens.
   bool reusesPrefixes = true;
   std::optional<double> longestStep = std::nullopt; ///< EngineOptions'
@@ -206,7 +209,10 @@ private:
   uint64_t cacheBytes(int64_t pages) const;
   uint64_t meanCacheBytes(int64_t pages) const;
   Result<int64_t> pagesFor(uint64_t bytes, int64_t most) const;
-  Status checkMemory(int64_t pages, int64_t context, int64_t sequences) const;
+  Status checkMemory(int64_t pages, int64_t context, int64_t sequences,
+                     double share = 1) const;
+  int64_t pagesOf(int64_t context, int64_t sequences) const;
+  int64_t goodParallel(int64_t texts, int64_t context);
 
   SessionOptions options;
   std::unique_ptr<OtherRanks> others; ///< null: there is one rank

@@ -36,8 +36,11 @@ static constexpr int64_t kUnsaidTokens = 256;
 void BatchOptions::addTo(OptionParser &parser) {
   parser.text({"file", 0, "FILE"}, file,
               "the requests, a JSON object a line; - is stdin");
-  parser.integer({"parallel", 0, "N"}, parallel, 1, 4096,
-                 "how many are worked on at once; 16 by default");
+  parser.integer({"parallel", 0, "N"}, parallel, 0, 4096,
+                 "how many are worked on at once; 0, the default: as many as "
+                 "have the most tokens a second together, 16 or, on NVIDIA "
+                 "GPUs, 256, but no more than have room for whole contexts in "
+                 "their memory");
   parser.json(json, "the results when all are there, instead of to stdout "
                     "one by one");
   parser.integer({"tokens", 'n', "N"}, tokens, -1, kMostTokens,
@@ -335,10 +338,12 @@ private:
       longest =
           std::max(longest, prompt + std::min(job.settings.maxTokens, most));
     }
+    const int64_t count = static_cast<int64_t>(jobs.size());
+    std::optional<int64_t> parallel;
+    if (options.parallel > 0)
+      parallel = std::min(options.parallel, count);
     return model->start(
-        {.tokens = longest,
-         .parallel =
-             std::min(options.parallel, static_cast<int64_t>(jobs.size()))});
+        {.tokens = longest, .parallel = parallel, .texts = count});
   }
 
   /// Pages of the cache that a job takes at most.
@@ -357,7 +362,7 @@ private:
     int64_t pages = pagesOf(job);
     for (const Job *other : going)
       pages += pagesOf(*other);
-    return going.size() < static_cast<size_t>(options.parallel) &&
+    return going.size() < static_cast<size_t>(engine().parallel()) &&
            pages <= engine().pages().total();
   }
 

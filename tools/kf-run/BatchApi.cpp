@@ -116,10 +116,15 @@ public:
     const size_t mostTexts = std::ranges::any_of(jobs, isOfEmbeddings)
                                  ? kMostInputs
                                  : kMostChoices; // of a request
+    const int64_t count = static_cast<int64_t>(jobs.size());
     KF_RETURN_IF_ERROR(api.open(
         options.model, options.chatTemplate.options,
-        {.parallel = options.parallel, .embedding = options.embedding.choice()},
-        options.parallel * static_cast<int64_t>(mostTexts),
+        {.parallel = options.parallel > 0 ? std::optional(options.parallel)
+                                          : std::nullopt,
+         .texts = count,
+         .embedding = options.embedding.choice()},
+        (options.parallel > 0 ? options.parallel : count) *
+            static_cast<int64_t>(mostTexts),
         {.access = {},
          .names = std::move(names),
          .sampling = options.sampler}));
@@ -131,13 +136,12 @@ public:
   Status run() {
     Progress progress("generating");
     std::vector<Job *> going;
+    const auto atOnce = static_cast<size_t>(api.session().engine().parallel());
     size_t next = 0, written = 0;
     while (next < jobs.size() || !going.empty()) {
       if (isCancelled(&interruptFlag()))
         break;
-      for (; next < jobs.size() &&
-             going.size() < static_cast<size_t>(options.parallel);
-           ++next)
+      for (; next < jobs.size() && going.size() < atOnce; ++next)
         if (jobs[next].result.empty())
           going.push_back(begin(jobs[next]));
       std::erase_if(going, [this](Job *job) { return isOver(*job); });

@@ -29,7 +29,7 @@ struct BatchOptions {
   TemplateFlags chatTemplate;
   /// Of a request that does not say; -1: no limit; none: 256.
   std::optional<int64_t> tokens;
-  int64_t parallel = 16;
+  int64_t parallel = 0; ///< 0: as many as the device is good for
   std::vector<std::string> stops;
   bool ignoreEos = false, quiet = false, noEscape = false;
   PartialSamplerOptions sampler;

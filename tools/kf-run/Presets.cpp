@@ -17,7 +17,7 @@ constexpr PresetSetting kLatency[] = {
 };
 
 constexpr PresetSetting kThroughput[] = {
-    {"parallel", "16", " serve "},
+    {"parallel", "0", " serve "},
 };
 
 constexpr PresetSetting kMemory[] = {

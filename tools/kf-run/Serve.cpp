@@ -33,7 +33,8 @@ struct ServeOptions {
   ModelFlags model;
   std::string host = "127.0.0.1", keyFile;
   TemplateFlags chatTemplate;
-  int64_t port = 8080, parallel = 8, queue = 128, tokens = -1, drain = 30;
+  std::optional<int64_t> parallel;
+  int64_t port = 8080, queue = 128, tokens = -1, drain = 30;
   int64_t connections = 1024;
   int64_t stepMilliseconds = std::lround(1e3 * kLongestServedStep);
   uint64_t body = 16 << 20;
@@ -52,8 +53,11 @@ struct ServeOptions {
                  "KEY'. May be given more than once");
     parser.text({"api-key-file", 0, "FILE"}, keyFile,
                 "the same, a key a line: others on this machine see options");
-    parser.integer({"parallel", 0, "N"}, parallel, 1, 4096,
-                   "how many texts are generated at once; 8 by default");
+    parser.integer({"parallel", 0, "N"}, parallel, 0, 4096,
+                   "how many texts are generated at once; 8 by default, on "
+                   "NVIDIA GPUs 128; 0: as many as have the most tokens a "
+                   "second together, 16 or 256. By default and with 0 no more "
+                   "than have room for whole contexts in a GPU's memory");
     parser.integer({"queue", 0, "N"}, queue, 1, 1 << 20,
                    "how many more wait; others are answered 429. 128 by "
                    "default");
@@ -135,7 +139,9 @@ public:
       KF_RETURN_IF_ERROR(readKeys(options.keyFile, settings.access.keys));
     return served.open(
         options.model, options.chatTemplate.options,
-        {.parallel = options.parallel,
+        {.parallel = options.parallel == 0 ? std::nullopt : options.parallel,
+         .texts =
+             options.parallel == 0 ? std::optional(INT64_MAX) : std::nullopt,
          .longestStep = 1e-3 * static_cast<double>(options.stepMilliseconds),
          .embedding = options.embedding.choice()});
   }
@@ -174,11 +180,11 @@ public:
   Status load() {
     KF_RETURN_IF_ERROR(served.serve(options.queue, *api));
     isReady = true;
-    return writeStdout("serving " + name + " at " + server->url() +
-                       ": context " +
-                       std::to_string(served.service().contextLength()) + ", " +
-                       std::to_string(options.parallel) + " at once, on " +
-                       served.session().device().name() + "\n");
+    return writeStdout(
+        "serving " + name + " at " + server->url() + ": context " +
+        std::to_string(served.service().contextLength()) + ", " +
+        std::to_string(served.session().engine().parallel()) + " at once, on " +
+        served.session().device().name() + "\n");
   }
 
   /// Until an interrupt; nothing uses the session's device any more then.

@@ -41,7 +41,9 @@ Status ServedSession::open(const ModelFlags &flags,
   options = given;
   KF_ASSIGN_OR_RETURN(opened, openSession(flags, /*withTokenizer=*/true));
   KF_RETURN_IF_ERROR(opened->start(
-      {.parallel = options.parallel, .longestStep = options.longestStep}));
+      {.parallel = options.parallel,
+       .texts = options.texts.value_or(opened->device().textsAtOnce() / 2),
+       .longestStep = options.longestStep}));
   return openTemplate(chatTemplate);
 }
 
@@ -53,7 +55,7 @@ Status ServedSession::serve(int64_t queued, Api &api) {
                        .files = &opened->files(),
                        .chat = encoder ? &*encoder : nullptr,
                        .chatTemplate = templateText,
-                       .parallel = options.parallel};
+                       .parallel = opened->engine().parallel()};
   if (Result<EmbeddingOptions> chosen =
           chooseEmbedding(options.embedding, opened->files().pooling);
       chosen.ok()) {

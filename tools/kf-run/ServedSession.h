@@ -21,7 +21,10 @@
 namespace kf {
 
 struct ServedOptions {
-  int64_t parallel = 1;                    ///< texts at once
+  std::optional<int64_t> parallel = 1; ///< StartOptions'
+  /// The same; nothing: half of Device::textsAtOnce(), so that each has its
+  /// tokens sooner.
+  std::optional<int64_t> texts = std::nullopt;
   double longestStep = kLongestServedStep; ///< EngineOptions'
   EmbeddingChoice embedding = {};          ///< before what the files say
 };

@@ -239,6 +239,7 @@ class SmallGpu : public FakeModelDevice {
 public:
   explicit SmallGpu(const uint64_t &free) : free(free) {}
   std::string name() const override { return "cuda"; }
+  int64_t textsAtOnce() const override { return 256; }
 
 private:
   Status doJoin(Group &) override { return Status(); }
@@ -250,22 +251,23 @@ private:
   const uint64_t &free;
 };
 
-/// Each start is told what does not fit, with the weights as long as they are
-/// not on the device.
-TEST(Session, ChecksMemoryAtEachStart) {
+ModelConfig configWithWeights() {
   ModelConfig config = fakeConfig();
   config.intermediateSize = 4;
-  constexpr uint64_t page = 2 * 2 * 4 * kCachePage;
-  const uint64_t cache =
-      2 * page * static_cast<uint64_t>(cachePagesOf(config.maxPositions));
-  uint64_t free = 1 << 30;
-  const SessionSources sources = {
-      .device = [&](const DeviceChoice &,
-                    Observer *) -> Result<std::unique_ptr<Device>> {
+  return config;
+}
+
+/// Of a model of that shape, with random weights, on a GPU that has `free`
+/// bytes.
+SessionSources sourcesOnGpu(const uint64_t &free) {
+  const ModelConfig config = configWithWeights();
+  return {
+      .device = [&free](const DeviceChoice &,
+                        Observer *) -> Result<std::unique_ptr<Device>> {
         return std::unique_ptr<Device>(new SmallGpu(free));
       },
-      .steps = [&](const ModelFiles &, const Device &,
-                   const SessionOptions &) -> Result<SessionSteps> {
+      .steps = [config](const ModelFiles &, const Device &,
+                        const SessionOptions &) -> Result<SessionSteps> {
         return SessionSteps{
             .provide = [config](const StepShape &shape) -> Result<Executable> {
               Executable step = fakeStep(shape, config);
@@ -279,7 +281,7 @@ TEST(Session, ChecksMemoryAtEachStart) {
             .cacheType = DataType::F32,
             .origin = [] { return std::string(); }};
       },
-      .embedded = [&](bool) -> Result<ModelFiles> {
+      .embedded = [config](bool) -> Result<ModelFiles> {
         ModelFiles files;
         files.name = "the fake";
         files.config = config;
@@ -287,6 +289,17 @@ TEST(Session, ChecksMemoryAtEachStart) {
                             DummyWeights::create(config, DataType::F32, 1));
         return files;
       }};
+}
+
+/// Each start is told what does not fit, with the weights as long as they are
+/// not on the device.
+TEST(Session, ChecksMemoryAtEachStart) {
+  const ModelConfig config = configWithWeights();
+  constexpr uint64_t page = 2 * 2 * 4 * kCachePage;
+  const uint64_t cache =
+      2 * page * static_cast<uint64_t>(cachePagesOf(config.maxPositions));
+  uint64_t free = 1 << 30;
+  const SessionSources sources = sourcesOnGpu(free);
   Result<std::unique_ptr<Session>> opened = Session::open({}, sources);
   ASSERT_TRUE(opened.ok()) << opened.message();
   Session &session = **opened;
@@ -377,6 +390,41 @@ TEST(Session, IsEndedByAFlag) {
   EXPECT_FALSE(session->engine().isCancelled());
   cancelled = true;
   EXPECT_TRUE(session->engine().isCancelled());
+}
+
+TEST(Session, ChoosesHowManyTextsThereAreAtOnce) {
+  std::unique_ptr<Session> session = openFakeSession();
+  ASSERT_TRUE(succeeds(session->start({.parallel = std::nullopt})));
+  EXPECT_EQ(session->engine().parallel(), 16);
+  ASSERT_TRUE(succeeds(session->start({.parallel = std::nullopt, .texts = 5})));
+  EXPECT_EQ(session->engine().parallel(), 5);
+
+  // Of a GPU, as many as have whole contexts in nine tenths of its memory
+  // beside the weights; in a cache of a given size they wait for pages.
+  const ModelConfig config = configWithWeights();
+  const auto files = DummyWeights::create(config, DataType::F32, 1).take();
+  const uint64_t weights =
+      ModelWork::of(config, *files, DataType::F32)->tensorBytes();
+  const uint64_t context = LayerCaches(config, DataType::F32)
+                               .bytes(cachePagesOf(config.maxPositions))
+                               .take();
+  auto atOnce = [&](uint64_t room, SessionOptions options, int64_t texts) {
+    const uint64_t free = room + weights * 10 / 9 + 1;
+    auto opened = Session::open(std::move(options), sourcesOnGpu(free)).take();
+    const Status status =
+        opened->start({.parallel = std::nullopt, .texts = texts});
+    EXPECT_EQ(status.code() == StatusCode::OutOfMemory, !status.ok())
+        << status.message();
+    return status.ok() ? opened->engine().parallel() : -1;
+  };
+  EXPECT_EQ(atOnce(1000 * context, {}, INT64_MAX), 256);
+  EXPECT_EQ(atOnce(100 * context, {}, INT64_MAX), 90);
+  EXPECT_EQ(atOnce(100 * context, {}, 40), 40);
+  EXPECT_EQ(atOnce(100 * context, {.cacheMemory = 4 * context}, INT64_MAX),
+            256);
+  // What fits by no margin is for programs to fail with.
+  EXPECT_EQ(atOnce(context + context / 20, {}, INT64_MAX), 1);
+  EXPECT_EQ(atOnce(context / 2, {}, INT64_MAX), -1);
 }
 
 TEST(Session, TakesTimes) {
