@@ -464,7 +464,7 @@ class Measuring:
         self.attempt(make, "made", name=name)
         if model is None:
             return
-        for batch, depth in ((1, 0), (16, 0), (1, DEPTH)):
+        for batch, depth in ((1, 0), (16, 0), (1, DEPTH), (64, 0), (256, 0)):
             self.attempt(lambda: self.decode(model, batch, depth), "model",
                          name=name, test="tg", batch=batch, depth=depth)
         for rows in (512, 2048):

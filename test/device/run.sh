@@ -49,7 +49,7 @@ here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 bench_device=${devices[0]:-${KF_BENCH_DEVICE:-cuda}}
 ((${#devices[@]})) || read -r -a devices <<< "${KF_DEVICES:-cuda vulkan}"
 ((${#sanitizer[@]} == 0)) || devices=(cuda)
-limit=${KF_SECONDS:-$((bench ? 150 : 470))}
+limit=${KF_SECONDS:-$((bench ? 240 : 470))}
 shards=${KF_SHARDS:-$(nproc)}
 ((shards <= 16)) || shards=16
 [[ -f $1 ]] || { printf "run.sh: error: no archive '%s': make one with pack.sh\n" "$1" >&2; exit 1; }
@@ -258,10 +258,12 @@ measure_all() {
       echo "peers.py: exit code $?: $(tail -n 1 "$logs/peers.err")"
   fi
   for model in "${models[@]}"; do
-    measure "${model%:*}" "${model#*:}" short -p 512,2048 -n 64 -s 1,16
+    measure "${model%:*}" "${model#*:}" short -p "${KF_PROMPTS:-512,2048}" \
+      -n "${KF_TOKENS:-64}" -s "${KF_SEQUENCES:-1,16,17,32,64,128,256}"
   done
   for model in "${models[@]}"; do
-    measure "${model%:*}" "${model#*:}" long -p 0 -n 64 -d 8000
+    measure "${model%:*}" "${model#*:}" long -p 0 -n 64 \
+      -d "${KF_DEPTHS:-8000}"
   done
   if ((${#peers[@]})); then
     "${peers[@]}" --no-measure --ours "$ours" || failures=$((failures + 1))
