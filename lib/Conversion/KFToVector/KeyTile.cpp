@@ -64,9 +64,13 @@ Value KeyTile::nextKey(Value number) {
 void KeyTile::prefetch(Value first, int64_t count) {
   Type element = cast<MemRefType>(cache.getType()).getElementType();
   int64_t line = cacheLineBytes * 8 / element.getIntOrFloatBitWidth();
+  // More bytes are wanted than the nearest cache can wait for at a time: these
+  // come to the second one. Of blocks there are few, and each line is read in
+  // four pieces.
+  const unsigned locality = type.isQuantized() ? 3 : 2;
   for (int64_t at = 0; at < count; at += line)
     memref::PrefetchOp::create(b, loc, cache, e.add(first, e.index(at)),
-                               /*isWrite=*/false, /*localityHint=*/3,
+                               /*isWrite=*/false, locality,
                                /*isDataCache=*/true);
 }
 

@@ -21,6 +21,7 @@
 // CHECK:           scf.for
 // CHECK:             scf.if
 // CHECK:               scf.for {{.*}} iter_args({{.*}}) -> (vector<16xf32>, vector<16xf32>)
+// CHECK:                 memref.prefetch %[[C]]{{.*}}, read, locality<2>
 // CHECK:                 vector.load %[[C]]{{.*}}, vector<16xf32>
 // CHECK:                 vector.fma
 // No key after the query's position, and the new maximum:
@@ -161,6 +162,7 @@ kf.kernel @alone(%q: tensor<?x2x16xf32>, %c: !layer, %p: tensor<?xi32>, %sp: ten
 // CHECK-NEXT:      vector.bitcast %{{.*}} : vector<32xi8> to vector<16xf16>
 // CHECK-NEXT:      %[[SCALES:.*]] = arith.extf
 // CHECK-NEXT:      scf.for %{{.*}} = %c0 to %c32
+// CHECK:             memref.prefetch %[[C]]{{.*}}, read, locality<3>
 // CHECK:             %[[CODES:.*]] = vector.load %[[C]]{{.*}}, vector<16xi8>
 // CHECK-NEXT:        %[[WIDE:.*]] = arith.extsi %[[CODES]]
 // CHECK-NEXT:        %[[FLOATS:.*]] = arith.sitofp %[[WIDE]]
