@@ -259,6 +259,11 @@ inline constexpr std::array<BlockFormat, 13> kBlockFormats = {{
      .subScaleOffset = 2},
 }};
 
+/// Whether codes are numbers of E2M1, halves of the table's.
+constexpr bool hasE2M1(const BlockFormat &format) {
+  return format.table == kE2M1Table;
+}
+
 /// The description of a block type; null for every other type.
 constexpr const BlockFormat *findBlockFormat(DataType type) {
   for (const BlockFormat &format : kBlockFormats)

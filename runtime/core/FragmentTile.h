@@ -70,11 +70,20 @@ struct FragmentCode {
 /// Where a lane has code number `j`, below 8, of its row `h` in span `u`; of
 /// signed ones what is 128 more. Even codes and those behind them lie 16 bits
 /// apart, so that a mask leaves numbers of 16 bits; those of a table 8 bits,
-/// and four of them side by side, which select four bytes of it.
+/// and four of them side by side, which select four bytes of it. Of E2M1, a
+/// byte has two codes, the signs above both: of every other pair a sign lies as
+/// far above exponent and mantissa as in f16.
 constexpr FragmentCode findFragmentCode(const BlockFormat &format, int u, int h,
                                         int j) {
   const int half = j / 4, pair = j / 2 % 2, odd = 16 * (j % 2);
   const int bits = format.low.bits;
+  if (hasE2M1(format)) {
+    const int byte = 8 * half + odd;
+    return {
+        .low = {.word = 2 * u + h, .bit = byte + 3 * pair, .width = 3},
+        .high = {
+            .word = 2 * u + h, .bit = byte + 6 + pair, .width = 1, .at = 3}};
+  }
   if (format.table)
     return {.low = {.word = 2 * u + h,
                     .bit = 16 * half + 4 * pair + odd / 2,
@@ -107,9 +116,10 @@ constexpr FragmentCode findFragmentCode(const BlockFormat &format, int u, int h,
 
 /// Where what scales the codes of a tile lies, in bytes behind these.
 /// Sub-blocks have integers of a byte each, rows d and m of their block;
-/// without integers, spans have d and m. Those of rows g and g + 8, which are
-/// `h` = 0 and 1, lie side by side. Sizes and offsets are here; the order
-/// within what a pair of rows has is what readers take it to be, and
+/// without integers, spans have d and m. Where scales are bytes of E8M0, these
+/// are the integers of spans, and there is no d. Those of rows g and g + 8,
+/// which are `h` = 0 and 1, lie side by side. Sizes and offsets are here; the
+/// order within what a pair of rows has is what readers take it to be, and
 /// FragmentBlocksTest holds it.
 struct FragmentScales {
   /// Integers of a row: one for each span, or for each half of one; 0: d and m
@@ -117,6 +127,7 @@ struct FragmentScales {
   int integers = 0;
   int bits = 8; ///< of an integer that is a scale; above them are its minimum's
   int above = 0; ///< what is added to scales, so that they have no sign
+  bool areExponents = false; ///< integers are E8M0, and all that there is
   /// Of the bits of minimums for which a byte has no room, four for each
   /// integer: those of two spans are a byte, the even one's below; 0: there are
   /// none.
@@ -153,6 +164,8 @@ struct FragmentScales {
 /// What scales the codes of blocks of `format`, however it stores that itself.
 constexpr FragmentScales findFragmentScales(const BlockFormat &format) {
   const bool hasMin = format.minOffset >= 0;
+  if (format.scale == BlockScale::HalvedE8M0)
+    return {.integers = 8, .areExponents = true, .bytes = 128};
   if (format.subScales == SubScales::None)
     return {.minOffset = hasMin ? 256 : 0, .bytes = hasMin ? 512 : 256};
   FragmentScales scales = {.integers = 256 / format.subBlock, // in all columns
@@ -170,28 +183,29 @@ constexpr FragmentScales findFragmentScales(const BlockFormat &format) {
 
 /// Whether readers of tiles know the shape of `format`: a row's columns of a
 /// tile are one block with integers, or eight without; minimums are subtracted
-/// where there are integers, else added; and the rest of minimums is that of 6
-/// bits, for spans.
+/// where there are integers, else added; the rest of minimums is that of 6
+/// bits, for spans; and codes of E2M1 alone go with scales of E8M0.
 constexpr bool hasKnownFragmentShape(const BlockFormat &format) {
   const FragmentScales scales = findFragmentScales(format);
   const bool hasIntegers = format.subScales != SubScales::None;
   return (format.subBlock == 16 || format.subBlock == 32) &&
          format.elements == (hasIntegers ? 256 : 32) &&
          (format.minOffset < 0 || format.minIsNegative == hasIntegers) &&
+         hasE2M1(format) == scales.areExponents &&
          (scales.restOffset == 0 || (scales.integers == 8 && scales.bits == 6));
 }
 static_assert(
     [] {
       for (const BlockFormat &format : kBlockFormats)
-        if (format.scale == BlockScale::Half && !hasKnownFragmentShape(format))
+        if (!hasKnownFragmentShape(format))
           return false;
       return true;
     }(),
     "a block format has a shape that readers of fragment tiles do not know: "
     "teach them in lib/Conversion/KFToGPU first");
 
-/// The tile for elements of `type`; nothing where there is none, as of blocks
-/// whose scales are beyond the range of f16.
+/// The tile for elements of `type`; nothing where there is none, as of
+/// integers.
 constexpr std::optional<FragmentTile> findFragmentTile(DataType type) {
   switch (type) {
   case DataType::F16:
@@ -205,7 +219,7 @@ constexpr std::optional<FragmentTile> findFragmentTile(DataType type) {
     break;
   }
   const BlockFormat *format = findBlockFormat(type);
-  if (!format || format->scale != BlockScale::Half)
+  if (!format)
     return std::nullopt;
   return FragmentTile{.columns = 256,
                       .bytes = 512 * format->codeBits() +

@@ -24,7 +24,7 @@ constexpr int tileColumns = 256, spans = tileColumns / FragmentTile::span;
 /// What a row has of a tile; all zeros where there is no row, or no block.
 struct TileRow {
   alignas(16) uint8_t codes[tileColumns] = {};
-  uint8_t scales[16] = {}, mins[8] = {}; ///< of sub-blocks
+  uint8_t scales[16] = {}, mins[8] = {}; ///< of sub-blocks; E8M0 of blocks
   uint16_t d[spans] = {}, m[spans] = {}; ///< of blocks
 };
 
@@ -45,7 +45,10 @@ void readRow(const std::byte *blocks, int64_t count, TileRow &row) {
     if constexpr (format.isSigned)
       for (int k = 0; k < format.elements; ++k)
         codes[k] ^= 0x80;
-    std::memcpy(&row.d[i], block + format.scaleOffset, 2);
+    if constexpr (format.scale == BlockScale::HalvedE8M0)
+      row.scales[i] = block[format.scaleOffset];
+    else
+      std::memcpy(&row.d[i], block + format.scaleOffset, 2);
     if constexpr (format.minOffset >= 0)
       std::memcpy(&row.m[i], block + format.minOffset, 2);
     if constexpr (format.subScales != SubScales::None) {
@@ -117,6 +120,8 @@ void writeScales(const TileRow &row, int number, std::byte *dst) {
           static_cast<uint8_t>(row.mins[i] >> low |
                                row.mins[i + 1] >> low << 4));
     }
+  if constexpr (scales.areExponents)
+    return;
   for (int u = 0; u < (scales.integers ? 1 : spans); ++u) {
     put(scales.blockAt(g, h, u), row.d[u]);
     if constexpr (scales.minOffset != 0)

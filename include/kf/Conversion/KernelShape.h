@@ -113,14 +113,19 @@ struct StreamShape {
   /// What scales a span of a block-quantized weight, whose codes matrix units
   /// multiply as they are, and what of x goes with it.
   enum class Sums {
-    None,        ///< of plain elements, or where none are used
-    Pairs,       ///< a sum of 32 columns, to subtract what codes are above
-    Halves,      ///< sums of 16 columns, for the same
-    Minimums,    ///< a sum of 32 columns, which minimums are multiplied by
-    HalfMinimums ///< sums of 16 columns, for the same
+    None,         ///< of plain elements, or where none are used
+    Pairs,        ///< a sum of 32 columns, to subtract what codes are above
+    Halves,       ///< sums of 16 columns, for the same
+    Minimums,     ///< a sum of 32 columns, which minimums are multiplied by
+    HalfMinimums, ///< sums of 16 columns, for the same
+    Floats        ///< none: blocks whose codes are floats
   };
   static constexpr bool hasHalves(Sums sums) {
     return sums == Sums::Halves || sums == Sums::HalfMinimums;
+  }
+  /// Whether there are any, of blocks.
+  static constexpr bool hasAny(Sums sums) {
+    return sums != Sums::None && sums != Sums::Floats;
   }
   static constexpr bool hasMinimums(Sums sums) {
     return sums == Sums::Minimums || sums == Sums::HalfMinimums;
@@ -188,6 +193,7 @@ struct StreamShape {
     const int64_t pairs = chunkColumns() / pairColumns;
     switch (sumsOfX) {
     case Sums::None:
+    case Sums::Floats:
       return 0;
     case Sums::Pairs:
       return pairs * sumColumns();
@@ -214,8 +220,10 @@ struct StreamShape {
   }
 };
 
-/// What matrix units multiply of weights of `element`: f16 of codes.
-Type getUnitElement(Type element);
+/// What matrix units multiply of weights of `element`: f16 of codes. Of many
+/// rows, these are scaled before: where scales are beyond the range of f16, in
+/// bf16.
+Type getUnitElement(Type element, bool areManyRows = false);
 
 /// Whether `#kf.stream` can take rows of x as they are, `rows = rounded`: of
 /// what matrix units multiply with the weight, in memory.

@@ -162,10 +162,12 @@ static bool hasTable(Type element) {
 bool mlir::kf::isForCoop(MatmulOp op, Type rows) {
   auto w = cast<RankedTensorType>(op.getW().getType());
   const Type element = w.getElementType();
-  const bool becomesHalf = isa<QuantType, Float8E4M3FNType>(element);
+  // Codes become f16.
+  const bool isCode = isa<QuantType, Float8E4M3FNType>(element);
+  const Type factor = getUnitElement(element, /*areManyRows=*/true);
   return getFragmentTile(element) && ::kf::hasFragments(w.getShape()) &&
          w.getShape().back() % CoopShape::vectorColumns == 0 &&
-         (becomesHalf ? rows.isF16() : rows == element);
+         rows == factor && (!isCode || factor.isF16());
 }
 
 /// Begins the shape of a product on matrix units: `units` is its CoopShape or
@@ -263,14 +265,15 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
         right = batches ? batches.getW() : matmul.getW();
   Type x = elementOf(left), w = elementOf(right);
   const bool isWide = WideFactors::are(left.getType(), right.getType());
-  // Blocks are rounded to f16, which holds all of f8E4M3FN.
-  const bool becomesHalf = isa<QuantType, Float8E4M3FNType>(w);
-  bool fits = becomesHalf
-                  ? x.isF16() && !matmul.getScales()
-                  : isWide || (x == w && multiplies(schedule.getUnit(), x));
+  // Blocks are rounded to f16, which holds all of f8E4M3FN, or to bf16.
+  const bool isCode = isa<QuantType, Float8E4M3FNType>(w);
+  const Type factor = getUnitElement(w, /*areManyRows=*/true);
+  bool fits = isCode ? x == factor && !matmul.getScales()
+                     : isWide || (x == w && multiplies(schedule.getUnit(), x));
   if (!fits)
-    return fail("#kf.mma multiplies f16 by f16, f8E4M3FN or blocks, bf16 by "
-                "bf16, and f32 by f32 without #kf.fragments, found " +
+    return fail("#kf.mma multiplies f16 by f16, f8E4M3FN or blocks with scales "
+                "of f16, bf16 by bf16 or other blocks, and f32 by f32 without "
+                "#kf.fragments, found " +
                 debugString(x) + " and " + debugString(w));
   if (statisticsOf(left.getDefiningOp()) > 0)
     return fail("#kf.mma reads rows from memory; norms are kernels of their "
@@ -283,7 +286,7 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
   mma.isForWarpgroups = schedule.getUnit() == MatrixUnit::Wgmma;
   mma.parts = schedule.getParts();
   const Type weight = right.getType();
-  if (becomesHalf && hasFragments(weight)) {
+  if (isCode && hasFragments(weight)) {
     if (mma.step % ::kf::FragmentTile::span != 0 ||
         MmaShape::tileColumns % mma.step != 0)
       return fail("blocks and f8E4M3FN with #kf.fragments take steps of " +
@@ -348,6 +351,8 @@ static StreamShape::Sums sumsFor(Type element) {
   if (!quant)
     return StreamShape::Sums::None;
   const ::kf::BlockFormat &format = getStorage(quant.getFormat());
+  if (::kf::hasE2M1(format))
+    return StreamShape::Sums::Floats;
   const bool hasHalves = format.subBlock < ::kf::FragmentTile::span;
   if (format.minOffset >= 0)
     return hasHalves ? StreamShape::Sums::HalfMinimums
@@ -355,7 +360,11 @@ static StreamShape::Sums sumsFor(Type element) {
   return hasHalves ? StreamShape::Sums::Halves : StreamShape::Sums::Pairs;
 }
 
-Type mlir::kf::getUnitElement(Type element) {
+Type mlir::kf::getUnitElement(Type element, bool areManyRows) {
+  auto quant = dyn_cast<QuantType>(element);
+  if (areManyRows && quant &&
+      getStorage(quant.getFormat()).scale != ::kf::BlockScale::Half)
+    return BFloat16Type::get(element.getContext());
   return isa<QuantType, Float8E4M3FNType>(element)
              ? Type(Float16Type::get(element.getContext()))
              : element;

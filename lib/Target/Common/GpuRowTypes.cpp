@@ -40,17 +40,12 @@ bool mlir::kf::haveOwnKeys(CacheAttentionInterface op, int64_t rows) {
   return rows <= (hasSequences ? kGpuGeneratingRows : kGpuFewRows);
 }
 
-/// What matrix units multiply with the weight of `op`: its type of 16 bits, or
-/// f16 with blocks and f8E4M3FN; null: they do not.
-static Type getRoundedType(MatmulOp op) {
-  Type weight = op.getW().getType().getElementType();
-  // Elements with scales of f16 are within its range, with others not.
-  if (auto blocks = dyn_cast<QuantType>(weight);
-      blocks && getStorage(blocks.getFormat()).scale != ::kf::BlockScale::Half)
-    return Type();
-  if (isa<QuantType, Float8E4M3FNType>(weight))
-    return Float16Type::get(op.getContext());
-  return weight.isF16() || weight.isBF16() ? weight : Type();
+/// What matrix units multiply with the weight of `op`, up to `rows` rows of x:
+/// its type of 16 bits, or that of codes; null: they do not.
+static Type getRoundedType(MatmulOp op, int64_t rows) {
+  Type type = getUnitElement(op.getW().getType().getElementType(),
+                             /*areManyRows=*/rows > kGpuFewRows);
+  return type.isF16() || type.isBF16() ? type : Type();
 }
 
 /// What matrix units multiply with keys; null: they do not.
@@ -92,7 +87,7 @@ SmallVector<Type> mlir::kf::getGpuRowTypes(Operation *op,
                                            int64_t rows) {
   Type type;
   if (auto matmul = dyn_cast<MatmulOp>(op)) {
-    type = getRoundedType(matmul);
+    type = getRoundedType(matmul, rows);
     if (type && rows <= mostWholeRows(matmul, type, machine))
       type = {};
   } else if (auto attention = dyn_cast<AttentionOp>(op);

@@ -117,6 +117,21 @@ kf.kernel @packed_blocks(%x: tensor<?x320xf16>, %w: tensor<96x320x!kf.quant<q8_0
   kf.yield %0 : tensor<?x96xf32>
 }
 
+// Of floats with scales that f16 does not hold, elements are bf16: a code has
+// its bits where bf16 has them, is multiplied by what exponents differ in, and
+// scaled.
+// CHECK-LABEL: gpu.func @packed_floats(
+// CHECK:         %[[FAR:.*]] = arith.constant dense<8.507050e+37> : vector<2xbf16>
+// CHECK:         scf.for {{.*}} step %c256
+// CHECK:           %[[CODES:.*]] = arith.mulf %{{.*}}, %[[FAR]] : vector<2xbf16>
+// CHECK-NEXT:      arith.mulf %[[CODES]], %{{.*}} : vector<2xbf16>
+// CHECK:           nvvm.mma.sync A[{{.*}}multiplicandAPtxType = #nvvm.mma_type<bf16>
+kf.kernel @packed_floats(%x: tensor<?x320xbf16>, %w: tensor<96x320x!kf.quant<mxfp4>, #kf.fragments>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 2, unit = mma_sync>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x320xbf16>, tensor<96x320x!kf.quant<mxfp4>, #kf.fragments>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
 // The last 16 bytes of a row have columns of the argument that are not the
 // slice's.
 // CHECK-LABEL: gpu.func @sliced(

@@ -160,6 +160,29 @@ kf.kernel @blocks(%x: tensor<1x256xf32>, %w: tensor<16x256x!kf.quant<q4_0>, #kf.
 
 // -----
 
+// Of floats, codes are masked out of their words as f16: nothing is above their
+// values, so that no sums of x are made. Scales are bytes of exponents, of which
+// 255 makes a NaN.
+kf.kernel @floats(%x: tensor<1x256xf32>, %w: tensor<16x256x!kf.quant<mxfp4>, #kf.fragments>) -> tensor<1x16xf32>
+    attributes {schedule = #kf.stream<workgroup = [1, 16], warps = 1, tiles = 1, stages = 2, unit = mma_sync, rows = split, held = shared>} {
+  %0 = kf.matmul %x, %w : tensor<1x256xf32>, tensor<16x256x!kf.quant<mxfp4>, #kf.fragments>
+  kf.yield %0 : tensor<1x16xf32>
+}
+// CHECK-LABEL: gpu.func @floats
+// CHECK-SAME:    memref<272xvector<4xi32>, #gpu.address_space<workgroup>>
+// CHECK-NOT:     nvvm.shfl.sync
+// CHECK:         nvvm.cp.async.wait.group 0
+// CHECK:         nvvm.bar.warp.sync
+// CHECK-DAG:     arith.andi %{{.*}}, %c-1912566272_i32 : i32
+// CHECK-COUNT-2: nvvm.mma.sync {{.*}} : (vector<2xf16>, vector<2xf16>, f32)
+// CHECK:         %[[BITS:.*]] = arith.andi %{{.*}}, %c2139095040_i32 : i32
+// CHECK-NEXT:    %[[MOST:.*]] = arith.maxui %[[BITS]], %c4194304_i32 : i32
+// CHECK-NEXT:    %[[POWER:.*]] = arith.bitcast %[[MOST]] : i32 to f32
+// CHECK-NEXT:    math.fma %[[POWER]], %cst{{.*}}, %[[POWER]] : f32
+// CHECK-COUNT-14: nvvm.mma.sync
+
+// -----
+
 // Rows of 16 bits are held: a lane reads 8 columns at a time, of 16 rows two
 // times as many, and they go through workgroup memory, 8 rows at a time. Both
 // warps multiply two tiles of each row block, and what they have of two of them
@@ -223,6 +246,19 @@ kf.kernel @held_blocks(%x: tensor<?x544xf16>, %w: tensor<2x8x544x!kf.quant<q4_0>
 // CHECK:             memref.store %{{.*}}, %[[TOTALS]]
 // CHECK:         gpu.barrier
 // CHECK-COUNT-2: llvm.load %{{.*}} : !llvm.ptr<3> -> f32
+
+// -----
+
+// Codes that are floats want no sums, and no product more.
+kf.kernel @held_floats(%x: tensor<?x544xf16>, %w: tensor<2x8x544x!kf.quant<mxfp4>, #kf.fragments>) -> tensor<?x8xf32>
+    attributes {schedule = #kf.stream<workgroup = [7, 8], warps = 1, tiles = 1, stages = 2, unit = mma_sync, rows = rounded, held = registers, reduction = 256>} {
+  %0 = kf.matmul %x, %w glu(silu) wide : tensor<?x544xf16>, tensor<2x8x544x!kf.quant<mxfp4>, #kf.fragments>
+  kf.yield %0 : tensor<?x8xf32>
+}
+// CHECK-LABEL: gpu.func @held_floats
+// CHECK-NOT:       nvvm.shfl.sync
+// CHECK-COUNT-16:    nvvm.mma.sync {{.*}} : (vector<2xf16>, vector<2xf16>, f32)
+// CHECK-NOT:         nvvm.mma.sync
 
 // -----
 

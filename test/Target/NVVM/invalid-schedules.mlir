@@ -39,7 +39,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 // -----
 
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
-  // expected-error @below {{schedule cannot run on a GPU: #kf.mma multiplies f16 by f16, f8E4M3FN or blocks, bf16 by bf16, and f32 by f32 without #kf.fragments, found bf16 and f16}}
+  // expected-error @below {{schedule cannot run on a GPU: #kf.mma multiplies f16 by f16, f8E4M3FN or blocks with scales of f16, bf16 by bf16 or other blocks, and f32 by f32 without #kf.fragments, found bf16 and f16}}
   kf.kernel @k(%x: tensor<?x64xbf16>, %w: tensor<96x64xf16>) -> tensor<?x96xf32>
       attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 3, unit = mma_sync>} {
     %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xf16>

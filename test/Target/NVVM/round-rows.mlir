@@ -29,10 +29,15 @@ func.func @blocks(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<q8_0>>) -> te
   return %0 : tensor<?x96xf32>
 }
 
-// Of elements beyond the range of f16, none.
+// Elements beyond the range of f16 are bf16 where rows are many; up to 16 rows
+// are multiplied by codes, which are not scaled yet.
 // CHECK-LABEL: func.func @far_blocks(
-// CHECK-NOT:     kf.round_half
-// CHECK:         kf.matmul %{{.*}}, %{{.*}} : tensor<?x64xf32>, tensor<96x64x!kf.quant<mxfp4>>
+// CHECK:         %[[R:.*]] = arith.truncf %{{.*}} : tensor<?x64xf32> to tensor<?x64xbf16>
+// CHECK:         kf.matmul %[[R]], %{{.*}} wide : tensor<?x64xbf16>, tensor<96x64x!kf.quant<mxfp4>>
+// FEW-LABEL:   func.func @far_blocks(
+// FEW-NEXT:      kf.matmul %{{.*}}, %{{.*}} : tensor<?x64xf32>, tensor<96x64x!kf.quant<mxfp4>>
+// SOME-LABEL:  func.func @far_blocks(
+// SOME:          kf.matmul %{{.*}} outliers(%{{.*}} : tensor<?x64xf32>), %{{.*}} wide : tensor<?x64xf16>, tensor<96x64x!kf.quant<mxfp4>>
 func.func @far_blocks(%x: tensor<?x64xf32>, %w: tensor<96x64x!kf.quant<mxfp4>>) -> tensor<?x96xf32> {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64x!kf.quant<mxfp4>>
   return %0 : tensor<?x96xf32>

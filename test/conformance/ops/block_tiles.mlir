@@ -132,6 +132,12 @@ func.func @iq4_xs(%x: tensor<1x768xf32>) -> tensor<1x77xf32> {
   return %0 : tensor<1x77xf32>
 }
 
+func.func @mxfp4(%x: tensor<1x352xf32>) -> tensor<1x77xf32> {
+  %w = kf.weight ["w"] : tensor<77x352x!kf.quant<mxfp4>>
+  %0 = kf.matmul %x, %w : tensor<1x352xf32>, tensor<77x352x!kf.quant<mxfp4>>
+  return %0 : tensor<1x77xf32>
+}
+
 func.func @iq4_nl_rows(%x: tensor<?x352xf32>, %g: tensor<352xf32>) -> tensor<?x40xf32> attributes {kf.max_tokens = 16 : i64} {
   %w = kf.weight ["gate", "up"] {stacked} : tensor<2x40x352x!kf.quant<iq4_nl>>
   %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x352xf32>, tensor<352xf32>
@@ -146,6 +152,13 @@ func.func @iq4_xs_rows(%x: tensor<?x768xf32>, %g: tensor<768xf32>) -> tensor<?x4
   return %1 : tensor<?x40xf32>
 }
 
+func.func @mxfp4_rows(%x: tensor<?x352xf32>, %g: tensor<352xf32>) -> tensor<?x40xf32> attributes {kf.max_tokens = 16 : i64} {
+  %w = kf.weight ["gate", "up"] {stacked} : tensor<2x40x352x!kf.quant<mxfp4>>
+  %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x352xf32>, tensor<352xf32>
+  %1 = kf.matmul %0, %w glu(silu) : tensor<?x352xf32>, tensor<2x40x352x!kf.quant<mxfp4>>
+  return %1 : tensor<?x40xf32>
+}
+
 func.func @iq4_nl_three_rows(%x: tensor<3x352xf32>, %r: tensor<3x33xf32>) -> tensor<3x33xf32> {
   %w = kf.weight ["w"] : tensor<33x352x!kf.quant<iq4_nl>>
   %0 = kf.matmul %x, %w : tensor<3x352xf32>, tensor<33x352x!kf.quant<iq4_nl>>
@@ -156,6 +169,13 @@ func.func @iq4_nl_three_rows(%x: tensor<3x352xf32>, %r: tensor<3x33xf32>) -> ten
 func.func @iq4_xs_three_rows(%x: tensor<3x768xf32>, %r: tensor<3x33xf32>) -> tensor<3x33xf32> {
   %w = kf.weight ["w"] : tensor<33x768x!kf.quant<iq4_xs>>
   %0 = kf.matmul %x, %w : tensor<3x768xf32>, tensor<33x768x!kf.quant<iq4_xs>>
+  %1 = arith.addf %r, %0 : tensor<3x33xf32>
+  return %1 : tensor<3x33xf32>
+}
+
+func.func @mxfp4_three_rows(%x: tensor<3x352xf32>, %r: tensor<3x33xf32>) -> tensor<3x33xf32> {
+  %w = kf.weight ["w"] : tensor<33x352x!kf.quant<mxfp4>>
+  %0 = kf.matmul %x, %w : tensor<3x352xf32>, tensor<33x352x!kf.quant<mxfp4>>
   %1 = arith.addf %r, %0 : tensor<3x33xf32>
   return %1 : tensor<3x33xf32>
 }
@@ -208,6 +228,12 @@ func.func @fragments_iq4_xs(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attribute
   return %0 : tensor<?x33xf32>
 }
 
+func.func @fragments_mxfp4(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 20 : i64} {
+  %w = kf.weight ["w"] : tensor<33x256x!kf.quant<mxfp4>, #kf.fragments>
+  %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<33x256x!kf.quant<mxfp4>, #kf.fragments>
+  return %0 : tensor<?x33xf32>
+}
+
 func.func @q4_1_plain(%x: tensor<?x288xf32>) -> tensor<?x77xf32> attributes {kf.max_tokens = 16 : i64} {
   %w = kf.weight ["w"] : tensor<77x288x!kf.quant<q4_1>>
   %0 = kf.matmul %x, %w : tensor<?x288xf32>, tensor<77x288x!kf.quant<q4_1>>
@@ -253,5 +279,11 @@ func.func @iq4_nl_plain(%x: tensor<?x352xf32>) -> tensor<?x77xf32> attributes {k
 func.func @iq4_xs_plain(%x: tensor<?x768xf32>) -> tensor<?x77xf32> attributes {kf.max_tokens = 16 : i64} {
   %w = kf.weight ["w"] : tensor<77x768x!kf.quant<iq4_xs>>
   %0 = kf.matmul %x, %w : tensor<?x768xf32>, tensor<77x768x!kf.quant<iq4_xs>>
+  return %0 : tensor<?x77xf32>
+}
+
+func.func @mxfp4_plain(%x: tensor<?x352xf32>) -> tensor<?x77xf32> attributes {kf.max_tokens = 16 : i64} {
+  %w = kf.weight ["w"] : tensor<77x352x!kf.quant<mxfp4>>
+  %0 = kf.matmul %x, %w : tensor<?x352xf32>, tensor<77x352x!kf.quant<mxfp4>>
   return %0 : tensor<?x77xf32>
 }

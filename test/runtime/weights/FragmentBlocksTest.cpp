@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -42,6 +43,8 @@ public:
     }
     const int number = own.integers == 8 ? u : column / 16;
     const int integer = byte(own.integerAt(g, h, number));
+    if (own.areExponents)
+      return (integer == 255 ? NAN : std::ldexp(1.0f, integer - 128)) * value;
     const int64_t d = own.blockAt(g, h, 0);
     if (own.minOffset == 0)
       return half(d) * static_cast<float>(integer - own.above) * value;
@@ -95,11 +98,13 @@ TEST_P(FragmentBlocks, EveryElementIsThatOfItsBlock) {
   std::vector<float> expected(16 * columns);
   for (int64_t row = 0; row < 16; ++row) {
     uint8_t *at = &source[row * blocks * format.bytes + 1];
-    // Scales that are numbers.
+    // Scales that are numbers, or all there are of a byte's borders.
     for (int64_t i = 0; i < blocks; ++i)
       for (int offset : {format.scaleOffset, format.minOffset})
-        if (offset >= 0)
+        if (offset >= 0 && format.scale == BlockScale::Half)
           at[i * format.bytes + offset + 1] &= 0xbb;
+        else if (offset >= 0 && i < 4)
+          at[i * format.bytes + offset] = std::array{0, 1, 254, 255}[i];
     rows[row] =
         row == absent ? nullptr : reinterpret_cast<const std::byte *>(at);
     if (row != absent)
@@ -111,11 +116,15 @@ TEST_P(FragmentBlocks, EveryElementIsThatOfItsBlock) {
                      reinterpret_cast<std::byte *>(packed.data()));
   EXPECT_EQ(packed[bytes], 0xcc) << "nothing behind the tiles is written";
   for (int64_t row = 0; row < 16; ++row)
-    for (int64_t k = 0; k < tile.tilesOf(columns) * 256; ++k)
-      ASSERT_EQ(
-          TileReader(type, &packed[k / 256 * tile.bytes]).at(row, k % 256),
-          k < columns ? expected[row * columns + k] : 0.0f)
-          << "row " << row << ", column " << k;
+    for (int64_t k = 0; k < tile.tilesOf(columns) * 256; ++k) {
+      const float found =
+          TileReader(type, &packed[k / 256 * tile.bytes]).at(row, k % 256);
+      const float value = k < columns ? expected[row * columns + k] : 0.0f;
+      if (std::isnan(value))
+        ASSERT_TRUE(std::isnan(found)) << "row " << row << ", column " << k;
+      else
+        ASSERT_EQ(found, value) << "row " << row << ", column " << k;
+    }
 }
 
 TEST_P(FragmentBlocks, EveryBitOfAWordIsOneOfACode) {
@@ -147,7 +156,8 @@ TEST_P(FragmentBlocks, EveryByteOfScalesIsOneOfARow) {
         ++uses.at(scales.integerAt(g, h, i));
       for (int i = 0; scales.restOffset != 0 && i < scales.integers / 2; ++i)
         ++uses.at(scales.restAt(g, h, i));
-      for (int u = 0; u < (scales.integers ? 1 : 8); ++u)
+      const int blocks = scales.areExponents ? 0 : scales.integers ? 1 : 8;
+      for (int u = 0; u < blocks; ++u)
         for (int part = 0; part <= (scales.minOffset != 0); ++part)
           for (int byte = 0; byte < 2; ++byte)
             ++uses.at(scales.blockAt(g, h, u) + part * scales.minOffset + byte);
@@ -177,7 +187,7 @@ TEST_P(FragmentBlocks, ScalesOfALaneLieTogether) {
         if (scales.integers == 0) {
           EXPECT_EQ(scales.blockAt(g, h, 2 * t), lane + 4 * h);
           EXPECT_EQ(scales.blockAt(g, h, 2 * t + 1), lane + 4 * h + 2);
-        } else {
+        } else if (!scales.areExponents) {
           EXPECT_EQ(scales.blockAt(g, h, 0),
                     scales.blockOffset + scales.blockPairBytes() * g +
                         scales.blockPairBytes() / 2 * h);
@@ -198,6 +208,7 @@ TEST(FragmentScales, OffsetsOfEachClass) {
            Offsets{DataType::Q4_1, 0, 8, 0, 0, 256, 512},
            Offsets{DataType::Q4_K, 8, 6, 128, 192, 2, 256},
            Offsets{DataType::IQ4_XS, 8, 8, 0, 128, 0, 160},
+           Offsets{DataType::MXFP4, 8, 8, 0, 0, 0, 128},
            Offsets{DataType::Q6_K, 16, 8, 0, 256, 0, 288},
            Offsets{DataType::Q2_K, 16, 4, 0, 256, 2, 320},
        }) {
@@ -228,6 +239,10 @@ TEST(FragmentScales, ShapesThatReadersKnow) {
   EXPECT_FALSE(hasKnownFragmentShape(format));
   format = known;
   format.subBlock = 16; // the rest of minimums of half spans
+  EXPECT_FALSE(hasKnownFragmentShape(format));
+  format = *findBlockFormat(DataType::MXFP4);
+  EXPECT_TRUE(hasKnownFragmentShape(format));
+  format.scale = BlockScale::Half;
   EXPECT_FALSE(hasKnownFragmentShape(format));
 }
 

@@ -85,6 +85,8 @@ private:
       return own.minOffset == 0 ? product : e.add(product, minimumOf(own, d));
     }
     Value integer = byteOf(scales, placeOfInteger(own));
+    if (own.areExponents)
+      return e.mul(e.widenHalvedE8M0(integer), value);
     Value min;
     if (own.minOffset != 0 && own.restOffset == 0) {
       min = shifted(integer, e.word(own.bits));

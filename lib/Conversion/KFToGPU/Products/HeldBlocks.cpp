@@ -30,7 +30,7 @@ HeldBlocks::Rows HeldBlocks::hold(ArrayRef<SmallVector<Value>> words) {
   SmallVector<Value> sums; // of 32 columns, or of 16: of this lane's row
   for (ArrayRef<Value> span : words) {
     SmallVector<Value> parts;
-    for (int64_t i = 0; i < 4; ++i) {
+    for (int64_t i = 0; StreamShape::hasAny(sumsOfX) && i < 4; ++i) {
       auto [first, second] = code.unpack(half, span[i]);
       Value sum = e.add(first, second);
       if (i % 2 == 0)
@@ -38,7 +38,7 @@ HeldBlocks::Rows HeldBlocks::hold(ArrayRef<SmallVector<Value>> words) {
       else
         parts.back() = e.add(parts.back(), sum);
     }
-    if (!StreamShape::hasHalves(sumsOfX))
+    if (!parts.empty() && !StreamShape::hasHalves(sumsOfX))
       parts = {e.add(parts[0], parts[1])};
     for (Value part : parts)
       sums.push_back(code.combineLanes(
@@ -100,7 +100,7 @@ void HeldBlocks::multiply(Value pointer, ArrayRef<Rows> rows,
     }
   }
   const bool hasMinimums = StreamShape::hasMinimums(sumsOfX);
-  if (!hasMinimums)
+  if (StreamShape::hasAny(sumsOfX) && !hasMinimums)
     subtract(pointer, rows, ofTile);
   endTile(tile, ofTile, sums);
   if (hasMinimums)
@@ -134,7 +134,7 @@ void HeldBlocks::subtract(Value pointer, ArrayRef<Rows> rows,
     llvm::append_range(operand, SmallVector<Value>(operand));
   }
   const auto zero = static_cast<double>(::kf::PackedBlock(format).zero);
-  Value factor = e.f32(-zero * codeScale / minimumScale);
+  Value factor = e.f32(-zero * codeScale() / minimumScale);
   for (auto [number, row] : llvm::enumerate(rows)) {
     SmallVector<Value> products = zeros();
     for (size_t i = 0; i < count; ++i)

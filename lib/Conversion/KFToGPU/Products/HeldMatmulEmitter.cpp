@@ -381,7 +381,7 @@ private:
   }
 
   Value scaled(Value sum) {
-    return blockTiles ? e.mul(sum, e.f32(1 / HeldBlocks::codeScale)) : sum;
+    return blockTiles ? e.mul(sum, e.f32(1 / blockTiles->codeScale())) : sum;
   }
 
   /// Stores the elements of the row blocks from `first` on.

@@ -162,6 +162,8 @@ LaneTiles::Tile LaneTiles::load(Value from, Value number, Value part) {
     read.scales.push_back(vectorAt(e.add(vectorOf(0, ofPair), e.index(i))));
   if (scaling.restOffset != 0)
     read.minimums.push_back(vectorAt(vectorOf(scaling.restOffset, ofPair / 2)));
+  if (scaling.areExponents)
+    return read;
   read.blocks.push_back(
       vectorAt(vectorOf(scaling.blockOffset, scaling.blockPairBytes() / 4)));
   return read;
@@ -238,13 +240,17 @@ Value LaneTiles::codeBits(const Tile &tile, int64_t unit, int64_t row,
 Value LaneTiles::elementOfCode(const Tile &tile, int64_t unit, int64_t row,
                                int64_t j) {
   if (format->table) {
-    const ::kf::CodeBits code =
-        ::kf::findFragmentCode(*format, static_cast<int>(unit / 2),
-                               static_cast<int>(row),
-                               static_cast<int>(unit % 2 * 4 + j))
-            .low;
-    Value entry = e.masked(e.shifted(wordAt(tile.codes, code.word), code.bit),
-                           (1 << code.width) - 1);
+    const ::kf::FragmentCode code = ::kf::findFragmentCode(
+        *format, static_cast<int>(unit / 2), static_cast<int>(row),
+        static_cast<int>(unit % 2 * 4 + j));
+    Value entry = e.word(0);
+    for (const ::kf::CodeBits &part : {code.low, code.high})
+      if (part.width != 0)
+        entry = arith::OrIOp::create(
+            b, loc, entry,
+            e.masked(
+                e.shifted(wordAt(tile.codes, part.word), part.bit - part.at),
+                ((1 << part.width) - 1) << part.at));
     return memref::LoadOp::create(b, loc, table,
                                   ValueRange(arith::IndexCastOp::create(
                                       b, loc, b.getIndexType(), entry)));
@@ -297,6 +303,8 @@ LaneTiles::Scale LaneTiles::scaleOf(const Tile &tile, int64_t unit,
                      : wordOf(tile.scales[number / 4], number / 2 * 2 % 4, 1,
                               parts(), tile.part);
     const int64_t bit = 8 * (2 * row + number % 2);
+    if (scaling.areExponents)
+      return {e.widenHalvedE8M0(e.masked(e.shifted(word, bit), 255)), Value()};
     Value integer = field(word, bit, (1 << scaling.bits) - 1);
     if (!hasMin) {
       factor =

@@ -216,8 +216,8 @@ public:
   }
 
 private:
-  /// Of both rows, pairs of f16: what codes are multiplied by, and what is
-  /// added to the products, or null.
+  /// Of both rows, pairs of f16, or of bf16 where scales are E8M0: what codes
+  /// are multiplied by, and what is added to the products, or null.
   using Scales = std::array<std::pair<Value, Value>, 2>;
 
   /// What goes with two spans, or with both halves of one, as words: of both
@@ -256,6 +256,10 @@ private:
   Value valuesOf(const Tile &tile, int64_t span, int64_t row, int64_t pair,
                  std::pair<Value, Value> scales) {
     auto [scale, rest] = scales;
+    if (scaling.areExponents) {
+      Value codes = floatsOf(tile, span, row, pair, /*mantissa=*/7);
+      return wordOf(times(times(bfloatsOf(codes), bfloatsOf(0x1p126)), scale));
+    }
     Value numbers = aboveThousand(codesOf(tile, span, row, pair));
     const auto zero = static_cast<double>(::kf::PackedBlock(format).zero);
     if (const double part = scaleOfPair(pair); part != 1)
@@ -273,6 +277,8 @@ private:
 
   /// Those of the halves of span number `span`.
   std::array<Scales, 2> findScales(Value scales, int64_t span) {
+    if (scaling.areExponents)
+      return findExponents(scales, span);
     if (!hasSubScales())
       return findScalesOfSpan(scales, span);
     const bool areOfSpans = scaling.integers == 8;
@@ -308,6 +314,21 @@ private:
     for (int64_t row = 0; row < 2; ++row)
       ofSpan[row] = {twice(d[row], span % 2),
                      hasMin ? twice(m[row], span % 2) : Value()};
+    return {ofSpan, ofSpan};
+  }
+
+  /// The same where spans have powers of two, which are bf16, too.
+  std::array<Scales, 2> findExponents(Value scales, int64_t span) {
+    Value ofGroup =
+        code.advance(scales, e.scaled(lanes.group, scaling.pairBytes()));
+    const int64_t at = scaling.integerAt(0, 0, static_cast<int>(span));
+    Value both = loadWord(code.advance(ofGroup, at / 4 * 4), 4);
+    Scales ofSpan;
+    for (int64_t row = 0; row < 2; ++row) {
+      Value power = exponent(both, 2 * row + at % 4);
+      Value bits = arith::BitcastOp::create(b, loc, b.getI32Type(), power);
+      ofSpan[row] = {bfloatsOf(code.selectBytes(bits, bits, 0x3232)), Value()};
+    }
     return {ofSpan, ofSpan};
   }
 
@@ -365,8 +386,19 @@ private:
     return code.loadRegisters(pointer, bytes).front();
   }
 
-  //===--- Pairs of f16 ---------------------------------------------------===//
+  //===--- Pairs of 16-bit floats -----------------------------------------===//
 
+  /// Two bf16: of a word, and twice the same.
+  Value bfloatsOf(Value word) {
+    return LLVM::BitcastOp::create(b, loc,
+                                   VectorType::get({2}, b.getBF16Type()), word);
+  }
+  Value bfloatsOf(double value) {
+    auto type = VectorType::get({2}, b.getBF16Type());
+    auto number = b.getFloatAttr(type.getElementType(), value);
+    return arith::ConstantOp::create(b, loc,
+                                     DenseElementsAttr::get(type, number));
+  }
   Value times(Value x, Value y) { return arith::MulFOp::create(b, loc, x, y); }
   Value negated(Value pair) { return arith::NegFOp::create(b, loc, pair); }
   /// Half number `number` of a word, twice.

@@ -32,7 +32,8 @@ bool StreamBlocks::isHighTile(int64_t number) const {
 SmallVector<Value> StreamBlocks::firstSums(Value pair, int64_t number,
                                            int64_t tile) {
   Value zero = e.f32(0.0);
-  if (StreamShape::hasMinimums(sumsOfX) || !isHighTile(tile))
+  if (!StreamShape::hasAny(sumsOfX) || StreamShape::hasMinimums(sumsOfX) ||
+      !isHighTile(tile))
     return SmallVector<Value>(4, zero);
   const int64_t ofPair = sumsOfX == Sums::Halves ? 2 : 1;
   const bool isMixed = stream.columnTiles() == 1;
@@ -133,6 +134,8 @@ void StreamBlocks::addMinimums(const Tile &tile, Value pair,
 
 void StreamBlocks::storeSums(Value pair, Value half, Value row,
                              ArrayRef<Value> parts) {
+  if (!StreamShape::hasAny(sumsOfX))
+    return;
   if (StreamShape::hasHalves(sumsOfX)) {
     for (auto [i, part] : llvm::enumerate(parts))
       storeSum(e.add(e.scaled(e.add(pair, e.index(i * pairsApart)), 2), half),
@@ -161,8 +164,9 @@ void StreamBlocks::storeSum(Value number, Value row, Value part) {
     if (!StreamShape::hasMinimums(sumsOfX)) {
       // What codes are above values is subtracted.
       const int64_t zero = ::kf::PackedBlock(format).zero;
-      store(e.mul(sum, e.f32(-static_cast<double>(zero) * xScale * codeScale)),
-            e.add(e.mul(number, e.index(stream.sumColumns())), row), 4);
+      store(
+          e.mul(sum, e.f32(-static_cast<double>(zero) * xScale * codeScale())),
+          e.add(e.mul(number, e.index(stream.sumColumns())), row), 4);
       return;
     }
     Value scaled = e.mul(sum, e.f32(minimumScale));

@@ -60,7 +60,7 @@ void StreamMatmulEmitter::emitProduct() {
     squares = e.workgroupMemory(stream.rows * stream.squares(), b.getF32Type());
     scales = e.workgroupMemory(stream.rows, b.getF32Type());
   }
-  if (quant)
+  if (stream.xSums() > 0)
     sumsOfX = code.workgroupBytes(4 * stream.xSums());
   if (!stream.hasRange)
     return emitTile();
@@ -554,7 +554,7 @@ Value StreamMatmulEmitter::sumOf(Value block, Value row, Value line) {
     return e.add(terms[0], terms[1]);
   return e.mul(
       e.add(terms[0], e.mul(terms[1], e.f32(1 / restScale))),
-      e.f32(1 / (halfScale * (blockTiles ? StreamBlocks::codeScale : 1))));
+      e.f32(1 / (halfScale * (blockTiles ? blockTiles->codeScale() : 1))));
 }
 
 void mlir::kf::emitStreamMatmul(GPUEmitter &emitter) {

@@ -47,6 +47,15 @@ Value BlockTiles::byte(Value x, int64_t number, int64_t mask) {
                e.f32(0x1p23));
 }
 
+Value BlockTiles::exponent(Value x, int64_t number) {
+  Value bits = e.masked(e.shifted(x, 8 * number - 23), 0x7f800000);
+  // 2^-127 is a subnormal number.
+  bits = arith::MaxUIOp::create(b, loc, bits, e.word(0x00400000));
+  // An infinity becomes a NaN: 0 times it is one.
+  Value power = arith::BitcastOp::create(b, loc, b.getF32Type(), bits);
+  return fma(power, e.f32(0.0), power);
+}
+
 Value BlockTiles::fma(Value x, Value y, Value z) {
   return math::FmaOp::create(b, loc, x, y, z);
 }
@@ -136,7 +145,7 @@ void BlockTiles::loadScales(Tile &tile, Value pointer) {
     llvm::append_range(tile.own, code.loadRegisters(at(lanes.lane, ofLane / 2,
                                                        scaling.restOffset),
                                                     ofLane / 2));
-  if (!hasSubScales())
+  if (!hasSubScales() || scaling.areExponents)
     return;
   const int64_t ofBlocks = scaling.blockPairBytes();
   tile.blocks =
@@ -175,6 +184,8 @@ SmallVector<Value> BlockTiles::fragment(const Tile &tile, int64_t span,
 
 Value BlockTiles::codesOf(const Tile &tile, int64_t span, int64_t row,
                           int64_t pair) {
+  if (::kf::hasE2M1(format))
+    return floatsOf(tile, span, row, pair, /*mantissa=*/10);
   const auto bits =
       ::kf::findFragmentCode(format, static_cast<int>(span),
                              static_cast<int>(row), static_cast<int>(2 * pair));
@@ -193,6 +204,23 @@ Value BlockTiles::codesOf(const Tile &tile, int64_t span, int64_t row,
     codes = codes ? joined(codes, part) : part;
   }
   return codes;
+}
+
+Value BlockTiles::floatsOf(const Tile &tile, int64_t span, int64_t row,
+                           int64_t pair, int64_t mantissa) {
+  const auto bits =
+      ::kf::findFragmentCode(format, static_cast<int>(span),
+                             static_cast<int>(row), static_cast<int>(2 * pair));
+  constexpr int64_t both = 0x00010001;
+  auto part = [&](const ::kf::CodeBits &own, int64_t to, int64_t mask) {
+    return e.masked(e.shifted(tile.words[own.word], own.bit - to), mask);
+  };
+  // Of the mantissa, the highest bit.
+  const int64_t to = mantissa - 1, sign = 15;
+  const int64_t ofNumber = both * 7 << to, ofSign = both << sign;
+  if (bits.low.bit - to == bits.high.bit - sign)
+    return part(bits.low, to, ofNumber | ofSign);
+  return joined(part(bits.low, to, ofNumber), part(bits.high, sign, ofSign));
 }
 
 /// The entries, plus 128, of the table that the four codes from bit `first` of
@@ -220,6 +248,8 @@ std::pair<Value, Value> BlockTiles::scalesOf(const Tile &tile, int64_t number) {
             half(tile.scales[number / 2 * 2 + 1], number % 2)};
   auto of = [&](int row) -> Value {
     const int64_t at = scaling.integerAt(0, row, static_cast<int>(number));
+    if (scaling.areExponents)
+      return exponent(tile.scales[at / 4], at % 4);
     Value scale = byte(tile.scales[at / 4], at % 4, (1 << scaling.bits) - 1);
     return scaling.above ? e.sub(scale, e.f32(scaling.above)) : scale;
   };
@@ -263,7 +293,7 @@ Value BlockTiles::packedMinimums(Value scales, Value rest, int64_t row) {
 std::pair<Value, Value> BlockTiles::scalesOfMinimums(const Tile &tile,
                                                      double xScale) {
   if (!hasSubScales()) {
-    Value scale = e.f32(codeScale * xScale / minimumScale);
+    Value scale = e.f32(codeScale() * xScale / minimumScale);
     return {scale, scale};
   }
   auto of = [&](int64_t row) {

@@ -9,7 +9,8 @@
 // What a warp has of a tile of a block-quantized weight (FragmentTile), and the
 // operands of matrix units that it makes of it. A code that is masked out of
 // its word is a subnormal f16, code * 2^-24, which matrix units take as it is:
-// so nothing is converted.
+// so nothing is converted. A code of E2M1 has its bits where f16 has them, and
+// is 2^-14 of its value, as f16's exponents are so much larger.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +29,7 @@ struct BlockLanes {
 class BlockTiles {
 public:
   /// What a sum of products with codes is too small by.
-  static constexpr double codeScale = 0x1p-24;
+  double codeScale() const { return ::kf::hasE2M1(format) ? 0x1p-14 : 0x1p-24; }
 
   /// What values of pair number `i` of a lane's columns, of 4, are scaled by:
   /// codes are multiplied where they lie, some a power of two too large.
@@ -75,6 +76,10 @@ protected:
   /// The two codes of pair number `pair` of row `row` in span `span`, at bit
   /// placeOfPair() of halves of a word; of a table, its entries plus 128.
   Value codesOf(const Tile &tile, int64_t span, int64_t row, int64_t pair);
+  /// The codes of E2M1 of such a pair, as floats of 16 bits whose exponents
+  /// end above `mantissa` bits.
+  Value floatsOf(const Tile &tile, int64_t span, int64_t row, int64_t pair,
+                 int64_t mantissa);
   /// The scales of both rows for sum number `number`: of a span, or half of
   /// one.
   std::pair<Value, Value> scalesOf(const Tile &tile, int64_t number);
@@ -107,6 +112,8 @@ protected:
   Value half(Value x, int64_t number);
   /// The bits `mask` of a byte, in f32.
   Value byte(Value x, int64_t number, int64_t mask);
+  /// What a byte of E8M0 stands for, in f32.
+  Value exponent(Value x, int64_t number);
   Value fma(Value a, Value b, Value c);
   /// Two f16: of a word, and twice the same; and the word of two.
   Value pairOf(Value word);

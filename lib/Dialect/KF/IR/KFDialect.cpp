@@ -241,7 +241,7 @@ LogicalResult FragmentsAttr::verifyEncoding(
     return failure();
   if (!getFragmentTile(elementType))
     return emitError() << "#kf.fragments needs elements of f16, bf16, f32 or "
-                          "f8E4M3FN, or blocks with scales of f16, found "
+                          "f8E4M3FN, or blocks, found "
                        << elementType;
   if (!::kf::hasFragments(shape))
     return emitError() << "#kf.fragments needs a tensor of rank 2, or of rank "

@@ -209,8 +209,7 @@ def KF_FragmentsAttr : KF_Attr<"Fragments", "fragments",
   let summary = "a matmul weight in the order of a GPU's matrix units "
                 "(tensor encoding)";
   let description = [{
-    Encoding of a weight tensor of f16, bf16, f32, f8E4M3FN or blocks with scales
-    of f16, which
+    Encoding of a weight tensor of f16, bf16, f32, f8E4M3FN or blocks, which
     keeps its logical shape, [N, K] or, of a gate and an up matrix, [2, N, K].
     In memory it is [row blocks][tiles of K][bytes]: a tile is what a warp takes
     of it as the left operand of m16n8 products. A row block has 16 rows; of [2,
