@@ -191,7 +191,8 @@ Value BlockTiles::codesOf(const Tile &tile, int64_t span, int64_t row,
                              static_cast<int>(row), static_cast<int>(2 * pair));
   if (format.table) {
     Value entries = lookUp(tile.words[bits.low.word], 16 * (pair / 2));
-    return e.masked(e.shifted(entries, 8 * (pair % 2)), 0x00ff00ff);
+    // Every second byte, as a half.
+    return code.selectBytes(entries, e.word(0), pair % 2 ? 0x4341 : 0x4240);
   }
   const int64_t place = placeOfPair(pair);
   Value codes;
@@ -234,10 +235,11 @@ Value BlockTiles::lookUp(Value word, int64_t first) {
     entries[i] = e.word(bytes);
   }
   // Selectors have the low three bits of four codes, and the fourth ones say
-  // which eight entries are meant.
-  Value codes = e.shifted(word, first);
-  Value low = e.masked(codes, 0x7777);
-  Value which = joined(e.masked(e.shifted(codes, 1), 0x4444), e.word(0x3210));
+  // which eight entries are meant: of the word's eight codes at once.
+  Value low = e.shifted(e.masked(word, 0x77777777), first);
+  Value which = e.shifted(
+      joined(e.masked(e.shifted(word, 1), 0x44444444), e.word(0x32103210)),
+      first);
   return code.selectBytes(code.selectBytes(entries[0], entries[1], low),
                           code.selectBytes(entries[2], entries[3], low), which);
 }
