@@ -8,6 +8,7 @@
 
 #include "kf/Transforms/ArenaBytes.h"
 #include "kf/Transforms/Passes.h"
+#include "runtime/core/ExpertTiles.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -25,7 +26,7 @@ static constexpr int64_t maxBytes = int64_t(1) << 60;
 FailureOr<int64_t> mlir::kf::getArenaBytes(RankedTensorType type,
                                            int64_t rows) {
   if (hasFragments(type)) {
-    std::optional<int64_t> bytes = ::kf::fragmentBytes(
+    std::optional<int64_t> bytes = ::kf::rowBlockBytes(
         *getFragmentTile(type.getElementType()), type.getShape());
     if (!bytes || *bytes > maxBytes)
       return failure();

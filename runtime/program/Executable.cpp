@@ -9,7 +9,7 @@
 #include "runtime/program/Executable.h"
 
 #include "runtime/core/BlockFormat.h"
-#include "runtime/core/FragmentTile.h"
+#include "runtime/core/ExpertTiles.h"
 
 #include <algorithm>
 #include <limits>
@@ -357,9 +357,9 @@ Status checkLayout(const WeightSpec &spec) {
   if (layout.kind == WeightLayout::Kind::Fragments) {
     if (!findFragmentTile(spec.type))
       return Status::error("no fragments of " + std::string(nameOf(spec.type)));
-    if (!hasFragments(spec.shape))
-      return Status::error("fragments need a weight of rank 2, or of rank 3 "
-                           "with two groups");
+    if (!hasRowBlocks(spec.shape))
+      return Status::error("fragments need a weight of rank 2, of rank 3 with "
+                           "two groups, or of rank 4 with one or two");
     return Status();
   }
   if (layout.kind != WeightLayout::Kind::Panels)
@@ -445,7 +445,7 @@ Result<int64_t> WeightSpec::packedBytes() const {
     // Tiles are padded, blocks are not.
     KF_RETURN_IF_ERROR(
         checkedByteCount(type, {&shape.back(), 1}).status().in(where));
-    std::optional<int64_t> size = fragmentBytes(*findFragmentTile(type), shape);
+    std::optional<int64_t> size = rowBlockBytes(*findFragmentTile(type), shape);
     if (!size)
       return Status::error(where + ": its fragments are too large");
     return *size;

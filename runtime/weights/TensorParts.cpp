@@ -33,20 +33,27 @@ std::vector<Run> runsOf(const WeightSpec &spec, int64_t first, int64_t end) {
     return {{first / unit * elements, end / unit * elements}};
   }
   const int64_t rows = spec.shape[spec.shape.size() - 2];
-  int64_t groups = 1;
-  for (size_t i = 0; i + 2 < spec.shape.size(); ++i)
-    groups *= spec.shape[i];
+  const int64_t groups = spec.shape.size() > 2 ? spec.shape[0] : 1;
+  const int64_t experts = spec.shape.size() > 3 ? spec.shape[1] : 1;
   const bool isPanel = spec.layout.kind == WeightLayout::Kind::Panels;
   const int64_t unitRows =
       isPanel ? spec.layout.panel : FragmentTile::rows / groups;
   const int64_t unitsEach = isPanel ? groups : 1; // with the same rows
-  const int64_t begin = first / unit / unitsEach * unitRows;
-  const int64_t behind = std::min(end / unit / unitsEach * unitRows, rows);
+  const int64_t ofExpert = ((rows - 1) / unitRows + 1) * unitsEach;
   std::vector<Run> runs;
-  if (begin < behind)
-    for (int64_t group = 0; group < groups; ++group)
-      runs.push_back({(group * rows + begin) * columns,
-                      (group * rows + behind) * columns});
+  for (int64_t expert = first / unit / ofExpert;
+       expert < experts && expert * ofExpert * unit < end; ++expert) {
+    auto rowsBefore = [&](int64_t byte) {
+      const int64_t units = byte / unit - expert * ofExpert;
+      return std::min(std::max<int64_t>(units, 0) / unitsEach * unitRows, rows);
+    };
+    const int64_t begin = rowsBefore(first), behind = rowsBefore(end);
+    if (begin < behind)
+      for (int64_t group = 0; group < groups; ++group)
+        runs.push_back(
+            {((group * experts + expert) * rows + begin) * columns,
+             ((group * experts + expert) * rows + behind) * columns});
+  }
   return runs;
 }
 

@@ -416,8 +416,6 @@ void packRowBlock(const RowReader<T> &reader, int64_t block, std::byte *dst) {
   const Extents &extents = reader.extents;
   const FragmentTile tile = *findFragmentTile(reader.spec.type);
   const int64_t groupRows = FragmentTile::rows / extents.groups;
-  const int64_t first = block * groupRows;
-  const int64_t valid = std::min(groupRows, extents.rows - first);
   // Columns at a time: whole tiles, and few enough for the rows to stay in the
   // nearest cache where they have to be written first.
   constexpr int64_t step = 512;
@@ -428,10 +426,12 @@ void packRowBlock(const RowReader<T> &reader, int64_t block, std::byte *dst) {
     const bool isWhole = count % tile.columns == 0;
     rows.fill(nullptr);
     for (int64_t r = 0; r < FragmentTile::rows; ++r) {
+      int64_t valid = 0, within = 0;
+      const int64_t row =
+          extents.firstRow(r / groupRows, block, groupRows, valid) +
+          r % groupRows;
       if (r % groupRows >= valid)
         continue;
-      const int64_t row = r / groupRows * extents.rows + first + r % groupRows;
-      int64_t within = 0;
       const Piece &piece = reader.pieceOf(row, within);
       if (isWhole && !reader.spec.transposed &&
           piece.type == reader.spec.type) {
@@ -465,11 +465,12 @@ Status packFragmentBlockTiles(const WeightSpec &spec,
   return part.forUnits(options, packedUnit(spec), [&](const Unit &unit) {
     std::array<const std::byte *, FragmentTile::rows> rows = {};
     for (int64_t r = 0; r < FragmentTile::rows; ++r) {
-      const int64_t inGroup = unit.number * groupRows + r % groupRows;
-      if (inGroup >= extents.rows)
-        continue;
-      const int64_t row = r / groupRows * extents.rows + inGroup;
-      rows[r] = storedRow(pieces, row, extents.columns);
+      int64_t valid = 0;
+      const int64_t row =
+          extents.firstRow(r / groupRows, unit.number, groupRows, valid) +
+          r % groupRows;
+      if (r % groupRows < valid)
+        rows[r] = storedRow(pieces, row, extents.columns);
     }
     packFragmentBlocks(spec.type, rows,
                        extents.columns / elementsPerBlock(spec.type), unit.dst);

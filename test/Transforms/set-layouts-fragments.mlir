@@ -77,3 +77,20 @@ kf.kernel @view(%x: tensor<?x64xf32>, %w: tensor<96x64xbf16>) -> tensor<?x32xf32
   %0 = kf.matmul %x, %v : tensor<?x64xf32>, tensor<32x64xbf16>
   kf.yield %0 : tensor<?x32xf32>
 }
+
+// -----
+
+// Weights of experts: one after the other in the order of matrix units.
+// CHECK-LABEL: kf.kernel @experts(
+// CHECK-SAME:    tensor<2x4x48x256x!kf.quant<q4_k>, #kf.fragments>)
+// CHECK-LABEL: kf.program @experts_at_load(
+// CHECK:         kf.weight ["g0", "g1", "g2", "g3", "u0", "u1", "u2", "u3"] {stacked} : tensor<2x4x48x256x!kf.quant<q4_k>, #kf.fragments>
+kf.kernel @experts(%x: tensor<?x256xf32>, %e: tensor<?x2xi32>, %w: tensor<2x4x48x256x!kf.quant<q4_k>>) -> tensor<?x2x48xf32> {
+  %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<?x256xf32>, tensor<?x2xi32>, tensor<2x4x48x256x!kf.quant<q4_k>>
+  kf.yield %0 : tensor<?x2x48xf32>
+}
+kf.program @experts_at_load(%x: tensor<?x256xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x48xf32> attributes {max_tokens = 8 : i64} {
+  %w = kf.weight ["g0", "g1", "g2", "g3", "u0", "u1", "u2", "u3"] {stacked} : tensor<2x4x48x256x!kf.quant<q4_k>>
+  %0 = kf.dispatch @experts(%x, %e, %w) : (tensor<?x256xf32>, tensor<?x2xi32>, tensor<2x4x48x256x!kf.quant<q4_k>>) -> tensor<?x2x48xf32>
+  kf.yield %0 : tensor<?x2x48xf32>
+}

@@ -136,6 +136,7 @@ struct StreamShape {
   int64_t tileColumns = 16, tileBytes = 512; ///< of FragmentTile
   Sums sumsOfX = Sums::None;
   int64_t rows = 1;         ///< of x, at most
+  int64_t terms = 2;        ///< that an element of x is; 1: it is rounded
   int64_t blocks = 1;       ///< row blocks of the workgroup
   int64_t blockColumns = 1; ///< columns of the product in one of them
   int64_t warpBlocks = 1;   ///< row blocks of a warp at a time
@@ -145,13 +146,17 @@ struct StreamShape {
   int64_t slices = 1;     ///< chunks of a share
   bool hasSquares = false; ///< of rows of x, which a norm scales
   bool hasRange = false;   ///< rows become f16, which may be too narrow
+  /// Of experts: tokens among which those are found that have the same one, a
+  /// multiple of `rows`; 0: rows have no experts.
+  int64_t window = 0;
 
   int64_t threads() const { return warps * lanes; }
   /// K is divided into shares, one for each warp, which sum by themselves.
   /// Where warps divide row blocks, those with the same have some shares at a
-  /// time.
+  /// time. Of experts, it is not where each warp has row blocks of its own.
   int64_t sharesAtOnce() const { return warps / rowWarps; }
-  int64_t rounds() const { return rowWarps; }
+  int64_t shares() const { return window && rowWarps == warps ? 1 : warps; }
+  int64_t rounds() const { return shares() / sharesAtOnce(); }
   /// Steps of a share.
   int64_t steps() const { return slices * chunkSteps; }
   /// Parts of x that are in workgroup memory one after the other.
@@ -164,29 +169,37 @@ struct StreamShape {
   int64_t stepColumns() const { return tiles * tileColumns; }
   int64_t roundColumns() const { return sharesAtOnce() * stepColumns(); }
   int64_t chunkColumns() const { return chunkSteps * roundColumns(); }
-  int64_t paddedColumns() const { return steps() * warps * stepColumns(); }
+  int64_t paddedColumns() const { return steps() * shares() * stepColumns(); }
   /// K of a sum of squares.
   int64_t lineColumns() const {
     int64_t columns = stepColumns() & -stepColumns();
     return columns < 256 ? columns : 256;
   }
-  /// Tiles of 8 columns that a row's two terms go to: of 4 rows and both terms,
-  /// or of 8 rows and one term.
+  /// Tiles of 8 columns that a row's terms go to: of 4 rows and both terms, or
+  /// of 8 rows and one term.
   int64_t columnTiles() const {
-    return rows <= mostSplitRows ? 1 : rows <= 8 ? 2 : 4;
+    if (terms == 1)
+      return (rows + 7) / 8;
+    return isMixed() ? 1 : rows <= 8 ? 2 : 4;
   }
+  /// Whether one tile has both terms, and tiles that have the first term alone,
+  /// or with the other; they come first.
+  bool isMixed() const { return terms == 2 && rows <= mostSplitRows; }
+  int64_t highTiles() const { return isMixed() ? 1 : columnTiles() / terms; }
   /// Sums of squares of a row: one for each line.
   int64_t squares() const { return paddedColumns() / lineColumns(); }
 
   // Elements of workgroup memory: vectors of 16 bytes, and f32.
-  int64_t xVectors() const { return chunkColumns() / pairColumns * rows * 8; }
+  int64_t xVectors() const {
+    return chunkColumns() / pairColumns * terms * rows * 4;
+  }
   int64_t ringVectors() const {
     return warps * stages * warpBlocks * tiles * tileBytes / 16;
   }
   /// Columns that sums of x have for each pair: of all rows and some more,
   /// which fill up a tile's.
   int64_t sumColumns() const {
-    return rows <= mostSplitRows ? mostSplitRows : rows <= 8 ? 8 : 16;
+    return isMixed() ? mostSplitRows : 8 * highTiles();
   }
   /// Words of 32 bits that sums of x take.
   int64_t xSums() const {
@@ -207,13 +220,22 @@ struct StreamShape {
     return 0;
   }
   /// A warp that has all shares of its row blocks adds them itself.
-  int64_t sumsOfBlock() const { return sharesAtOnce() == 1 ? 1 : warps; }
-  int64_t sums() const { return blocks * sumsOfBlock() * 2 * rows * 16; }
-  /// All of it: each part begins at a multiple of 16 bytes.
+  int64_t sumsOfBlock() const { return sharesAtOnce() == 1 ? 1 : shares(); }
+  int64_t sums() const { return blocks * sumsOfBlock() * terms * rows * 16; }
+  /// Words of 32 bits that say which rows of x are multiplied together: of each
+  /// place of the workgroup's, how many, and their numbers. One is alone.
+  int64_t placeWords() const {
+    return window && rows > 1 ? rows * (rows + 1) : 0;
+  }
+  /// And of the experts of all places of the window, `top` of a token.
+  int64_t expertWords(int64_t top) const {
+    return placeWords() > 0 ? (window * top + 3) / 4 * 4 : 0;
+  }
+  /// All of it but expertWords(): each part begins at a multiple of 16 bytes.
   int64_t bytes() const {
     auto vectors = [](int64_t words) { return (words + 3) / 4; };
-    int64_t all =
-        xVectors() + ringVectors() + vectors(sums()) + vectors(xSums());
+    int64_t all = xVectors() + ringVectors() + vectors(sums()) +
+                  vectors(xSums()) + vectors(placeWords());
     if (hasSquares)
       all += vectors(rows * squares()) + vectors(rows);
     return 16 * all + (hasRange ? rowRangeBytes(rows) : 0);
@@ -224,6 +246,10 @@ struct StreamShape {
 /// rows, these are scaled before: where scales are beyond the range of f16, in
 /// bf16.
 Type getUnitElement(Type element, bool areManyRows = false);
+
+/// The kf.expert_matmul of a kernel that `#kf.stream` has code for, which has
+/// no other loop; null: there is none.
+ExpertMatmulOp findExpertProduct(KernelOp kernel);
 
 /// Whether `#kf.stream` can take rows of x as they are, `rows = rounded`: of
 /// what matrix units multiply with the weight, in memory.

@@ -46,7 +46,7 @@ LogicalResult GPUEmitter::emit() {
                      [&](Value part) { return isLoadable(part); }))
       defineCombine(op);
 
-  if (find<MatmulOp>() || shape.mma)
+  if (find<MatmulOp>() || shape.mma || shape.stream)
     emitGPUMatmul(*this);
   else if (find<CacheAttentionInterface>())
     emitGPUAttention(*this);

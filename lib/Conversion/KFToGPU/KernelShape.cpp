@@ -16,6 +16,7 @@
 #include "Products/LaneTiles.h"
 #include "Products/MmaSums.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Support/DebugStringHelper.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -68,9 +69,9 @@ static bool isReadByElements(Value value) {
 
 /// The kernel's op with a loop, beside elementwise ops, if it is an OpTy and
 /// elements of the result are made of one of its own; null: it is not.
-template <typename OpTy> static OpTy findOnlyLoop(KernelOp kernel) {
+template <typename OpTy> static OpTy findOnlyLoop(Operation *kernel) {
   OpTy found;
-  WalkResult walk = kernel.walk([&](LoopOpInterface op) {
+  WalkResult walk = kernel->walk([&](LoopOpInterface op) {
     if (isElementwise(op) || isView(op))
       return WalkResult::advance();
     auto own = dyn_cast<OpTy>(op.getOperation());
@@ -89,6 +90,13 @@ BatchMatmulOp mlir::kf::findBatchProduct(KernelOp kernel) {
   return op && cast<RankedTensorType>(op.getType()).getRank() == 3
              ? op
              : BatchMatmulOp();
+}
+
+ExpertMatmulOp mlir::kf::findExpertProduct(KernelOp kernel) {
+  // Around a tile, the whole product may be left over, for its number of rows.
+  auto tiles = kernel.getBody().getOps<scf::ForallOp>();
+  return findOnlyLoop<ExpertMatmulOp>(
+      tiles.empty() ? kernel.getOperation() : (*tiles.begin()).getOperation());
 }
 
 ReduceOp mlir::kf::findSharedReduction(KernelOp kernel) {
@@ -342,8 +350,9 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
   return shape;
 }
 
-/// The most rows that `#kf.stream` multiplies.
-static constexpr int64_t mostStreamRows = 16;
+/// The most rows that `#kf.stream` multiplies, and of an expert where they are
+/// rounded.
+static constexpr int64_t mostStreamRows = 16, mostRoundedRows = 64;
 
 /// What of x goes with a weight of `element`s that has #kf.fragments.
 static StreamShape::Sums sumsFor(Type element) {
@@ -454,12 +463,27 @@ static FailureOr<KernelShape> getHeldShape(MatmulOp op,
   return shape;
 }
 
+/// Numbers of experts that a workgroup looks at for each row that goes with
+/// others, about.
+static constexpr int64_t windowOfRow = 128;
+
 /// The shape of a product of few rows.
 static FailureOr<KernelShape>
 getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
-  auto op = findOp<MatmulOp>(kernel);
+  auto matmul = findOp<MatmulOp>(kernel);
+  auto experts = matmul ? ExpertMatmulOp() : findExpertProduct(kernel);
+  ProductOpInterface op;
+  if (matmul)
+    op = matmul;
+  else if (experts)
+    op = experts;
   if (!op || op.getScales())
-    return fail("#kf.stream is for matmul of rows of floats");
+    return fail("#kf.stream is for matmul of rows of floats, and for "
+                "expert_matmul, alone but for elementwise ops");
+  ArrayRef<int64_t> workgroup = schedule.getWorkgroup();
+  if (workgroup.size() != (experts ? 3 : 2) || (experts && workgroup[1] != 1))
+    return fail("workgroup is [rows, columns] of matmul, and [rows, 1, "
+                "columns] of expert_matmul");
   auto w = cast<RankedTensorType>(op.getW().getType());
   if (!hasFragments(w))
     return fail("#kf.stream needs a weight with #kf.fragments, found " +
@@ -474,19 +498,32 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
                      : " is for weights of 16 bits or less") +
                 ", found " + debugString(w.getElementType()));
   stream.sumsOfX = sums;
-  stream.rows = schedule.getWorkgroup()[0];
-  if (stream.rows > mostStreamRows)
-    return fail("#kf.stream multiplies at most " + Twine(mostStreamRows) +
+  stream.rows = workgroup[0];
+  stream.terms = schedule.getRows() == RowForm::Rounded ? 1 : 2;
+  const int64_t mostRows =
+      experts && stream.terms == 1 ? mostRoundedRows : mostStreamRows;
+  if (stream.rows > mostRows)
+    return fail("#kf.stream multiplies at most " + Twine(mostRows) +
                 " rows, found " + Twine(stream.rows));
   auto x = cast<RankedTensorType>(op.getX().getType());
-  if (!x.isDynamicDim(0))
+  // Experts of a token; a tile of their product has one of its places.
+  const int64_t top =
+      experts ? cast<RankedTensorType>(kernel.getResultTypes()[0]).getDimSize(1)
+              : 0;
+  if (experts) { // of which one may have all rows
+    stream.window = llvm::alignTo(
+        std::max<int64_t>(windowOfRow * stream.rows / std::max<int64_t>(top, 1),
+                          1),
+        stream.rows);
+  } else if (!x.isDynamicDim(0)) {
     stream.rows = std::clamp<int64_t>(x.getDimSize(0), 1, stream.rows);
+  }
   stream.warps = schedule.getWarps();
   stream.tiles = schedule.getTiles();
   stream.stages = schedule.getStages();
   stream.blockColumns =
       ::kf::FragmentTile::rows / (op.getGlu() ? w.getDimSize(0) : 1);
-  int64_t columns = schedule.getWorkgroup()[1];
+  const int64_t columns = workgroup.back();
   if (columns % stream.blockColumns != 0)
     return fail("columns (" + Twine(columns) + ") must be a multiple of " +
                 Twine(stream.blockColumns) + ", those of a row block");
@@ -500,13 +537,15 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
                 " where they have " + Twine(tile.columns) + " columns of K");
   stream.tilesOfRow = tile.tilesOf(w.getShape().back());
   if (schedule.getHeld() == OperandPlace::Registers) {
-    if (!canHoldRows(op))
+    if (experts)
+      return fail("held = registers is for matmul");
+    if (!canHoldRows(matmul))
       return fail(
           "rows = rounded is for rows in memory of the 16-bit floats "
           "that go with the weight, found " +
           debugString(x.getElementType()) +
           (statisticsOf(op.getX().getDefiningOp()) > 0 ? " of a norm" : ""));
-    return getHeldShape(op, schedule, stream, fail);
+    return getHeldShape(matmul, schedule, stream, fail);
   }
   stream.rowWarps = schedule.getBlockWarps();
   stream.warpBlocks = schedule.getBlocks();
@@ -517,7 +556,7 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
     return fail("blocks (" + Twine(stream.warpBlocks) + ") are more than the " +
                 Twine(stream.blocks) + " of the workgroup");
   const int64_t steps =
-      llvm::divideCeil(stream.tilesOfRow, stream.warps * stream.tiles);
+      llvm::divideCeil(stream.tilesOfRow, stream.shares() * stream.tiles);
   stream.chunkSteps =
       schedule.getReduction() == 0
           ? steps
@@ -543,7 +582,7 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
   } else {
     shape.workgroupBytes = 0; // that of sums which other norms have
   }
-  shape.workgroupBytes += stream.bytes();
+  shape.workgroupBytes += stream.bytes() + 4 * stream.expertWords(top);
   shape.stream = stream;
   return shape;
 }

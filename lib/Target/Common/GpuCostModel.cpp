@@ -116,14 +116,30 @@ double groupsOf(MatmulOp op, const KernelShape &shape, int64_t tokens) {
          parts;
 }
 
+/// Those of a product of experts that have rows, if each has as many: of all
+/// places, as many as rows go together, and for each expert another one.
+double groupsOf(ExpertMatmulOp op, const KernelShape &shape, int64_t tokens) {
+  auto type = cast<RankedTensorType>(op.getType());
+  const int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
+  const int64_t places = rows * type.getDimSize(1);
+  const int64_t groups =
+      std::min(places, op.countExperts() + places / shape.rows);
+  return static_cast<double>(
+      groups * int64_t(llvm::divideCeil(type.getDimSize(2), shape.columns)));
+}
+
 /// Of a product of few rows on matrix units: what a workgroup has on its way is
 /// what memory can be kept busy with.
-double secondsOfStream(KernelOp kernel, MatmulOp op, const KernelShape &shape,
-                       const Gpu &gpu, int64_t tokens) {
+double secondsOfStream(KernelOp kernel, ProductOpInterface op,
+                       const KernelShape &shape, const Gpu &gpu,
+                       int64_t tokens) {
   const StreamShape &stream = *shape.stream;
-  const double groups = groupsOf(op, shape, tokens);
+  auto experts = dyn_cast<ExpertMatmulOp>(op.getOperation());
+  const double groups =
+      experts ? groupsOf(experts, shape, tokens)
+              : groupsOf(cast<MatmulOp>(op.getOperation()), shape, tokens);
   const double extent =
-      cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
+      cast<RankedTensorType>(op.getX().getType()).getShape().back();
   const double steps =
       stream.passes() * stream.rounds() * stream.steps() * stream.warpBlocks;
   // In parts, x is staged for all row blocks that warps take at a time.
@@ -136,7 +152,7 @@ double secondsOfStream(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   // masked out of words, and sums are scaled; f32 is split, as is its x.
   const double ofTile = stream.sumsOfX != StreamShape::Sums::None
                             ? 130 + 70 * stream.columnTiles()
-                        : op.getW().getType().getElementType().isF32()
+                        : getElementTypeOrSelf(op.getW().getType()).isF32()
                             ? 24 + 8 * stream.columnTiles()
                             : 4 + 3 * stream.columnTiles();
   group.cycles =
@@ -484,6 +500,8 @@ double mlir::kf::predictGpuSeconds(KernelOp kernel,
              : shape->lanes
                  ? secondsOfLanes(kernel, matmul, *shape, gpu, rows)
                  : secondsOfMatmul(kernel, matmul, *shape, gpu, rows);
+    if (auto experts = dyn_cast<ExpertMatmulOp>(op); experts && shape->stream)
+      return secondsOfStream(kernel, experts, *shape, gpu, rows);
     if (auto attention = dyn_cast<CacheAttentionInterface>(op))
       return secondsOfFlash(attention, *shape, schedule.getWorkgroup(), gpu,
                             rows);

@@ -62,6 +62,8 @@ public:
         addLanes(lanes);
       addShared(matmul);
       addStaged(matmul);
+    } else if (auto stream = dyn_cast<StreamScheduleAttr>(chosen)) {
+      addStream(stream);
     } else if (auto simt = dyn_cast<SimtScheduleAttr>(chosen)) {
       addRows(simt);
     }
@@ -78,7 +80,7 @@ private:
   /// among more workgroups than there can be.
   void add(ScheduleAttrInterface schedule) {
     if (columnsOfProduct &&
-        llvm::divideCeil(columnsOfProduct, schedule.getWorkgroup()[1]) >
+        llvm::divideCeil(columnsOfProduct, schedule.getWorkgroup().back()) >
             mostGroups)
       return;
     if (succeeded(verifyGpuSchedule(kernel, schedule, machine, nullptr)))
@@ -191,23 +193,33 @@ private:
 
   /// Other numbers of row blocks, warps, tiles and stages.
   void addStream(StreamScheduleAttr first) {
-    const int64_t rows = first.getWorkgroup()[0];
-    const int64_t columns = first.getWorkgroup()[1];
-    const int64_t ofBlock = find<MatmulOp>().getGlu() ? 8 : 16;
+    SmallVector<int64_t> workgroup(first.getWorkgroup());
+    const int64_t columns = workgroup.back();
+    auto op = find<ProductOpInterface>();
+    const int64_t ofBlock = op.getGlu() ? 8 : 16;
     std::set<int64_t> widths;
     for (int64_t width : {columns / 2, columns, 2 * columns, 4 * columns})
       if (width >= ofBlock)
         widths.insert(llvm::alignTo(width, ofBlock));
+    std::set<int64_t> heights = {workgroup[0]};
+    if (isa<ExpertMatmulOp>(op.getOperation())) // rows that go together
+      for (int64_t height = 1; height <= std::min<int64_t>(tokens, 16);
+           height *= 2)
+        heights.insert(height);
     auto shape = getKernelShape(kernel, first, nullptr);
     if (first.getHeld() == OperandPlace::Registers && succeeded(shape))
       return addHeld(*shape->held, first, widths);
-    for (int64_t width : widths)
-      for (int64_t warps : {4, 8, 12, 16})
-        for (int64_t tiles : {1, 2, 4, 8})
-          for (int64_t stages : {2, 3, 4, 6})
-            for (int64_t reduction : {int64_t(0), first.getReduction()})
-              add(getSharedStreamSchedule(find<MatmulOp>(), {rows, width},
-                                          warps, tiles, stages, reduction));
+    for (int64_t height : heights)
+      for (int64_t width : widths)
+        for (int64_t warps : {4, 8, 12, 16})
+          for (int64_t tiles : {1, 2, 4, 8})
+            for (int64_t stages : {2, 3, 4, 6})
+              for (int64_t reduction : {int64_t(0), first.getReduction()}) {
+                workgroup.front() = height;
+                workgroup.back() = width;
+                add(getSharedStreamSchedule(op, workgroup, warps, tiles, stages,
+                                            reduction));
+              }
   }
 
   /// Other numbers of row blocks, warps and tiles, with x whole or in the parts

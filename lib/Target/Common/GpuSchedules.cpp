@@ -136,6 +136,9 @@ public:
       if (MmaScheduleAttr coop = selectCoop(matmul, rows))
         return coop;
     }
+    if (ExpertMatmulOp experts = findExpertProduct(kernel))
+      if (auto stream = selectStreamSchedule(kernel, experts, machine, rows))
+        return stream;
     if (BatchMatmulOp batches = findBatchProduct(kernel))
       if (MmaScheduleAttr mma = selectMma(batches))
         return mma;

@@ -21,13 +21,20 @@ namespace {
 constexpr int64_t heldColumns = 256;
 /// Warps of a workgroup that holds rows.
 constexpr int64_t mostHeldWarps = 16;
+/// Rows of an expert at a time, at most, where they are split and rounded; how
+/// many there are for each that it has if all have as many; and row blocks of a
+/// workgroup, at most, of a few rows and of more.
+constexpr int64_t mostSplitRows = 16, mostRoundedRows = 32, spareOfExpert = 2,
+                  mostFewBlocks = 8, mostExpertBlocks = 16;
+/// Workgroups for each multiprocessor where rows are few.
+constexpr int64_t expertGroups = 3;
 /// Workgroup memory that #kf.stream does with where it can have as much.
 constexpr int64_t streamMemory = 48 * 1024;
 
 class StreamPolicy {
 public:
-  StreamPolicy(KernelOp kernel, MatmulOp op, const MachineDescription &machine,
-               int64_t rows)
+  StreamPolicy(KernelOp kernel, ProductOpInterface op,
+               const MachineDescription &machine, int64_t rows)
       : kernel(kernel), op(op), machine(machine), rows(rows) {
     auto w = cast<RankedTensorType>(op.getW().getType());
     tile = *getFragmentTile(w.getElementType());
@@ -35,24 +42,73 @@ public:
     hasBlocks = isa<QuantType>(w.getElementType());
     ofBlock = ::kf::FragmentTile::rows / (op.getGlu() ? 2 : 1);
     blocks = llvm::divideCeil(
-        cast<RankedTensorType>(op.getType()).getDimSize(1), ofBlock);
+        cast<RankedTensorType>(op.getResult().getType()).getShape().back(),
+        ofBlock);
+    if (auto product = dyn_cast<ExpertMatmulOp>(op.getOperation()))
+      setExperts(product);
   }
 
   StreamScheduleAttr select() {
-    if (rows > StreamShape::mostSplitRows && canHoldRows(op))
+    auto matmul = dyn_cast<MatmulOp>(op.getOperation());
+    if (matmul && rows > StreamShape::mostSplitRows && canHoldRows(matmul))
       return selectHeld();
-    if (rows > 8 && machine.memory <= streamMemory)
+    if (rows > 8 && machine.memory <= streamMemory && !isOfExperts)
       rows = llvm::divideCeil(rows, 2);
     if (rows <= StreamShape::mostSplitRows)
       if (StreamScheduleAttr whole = selectWhole())
         return whole;
-    return selectParts();
+    return isOfExperts ? selectExpertParts() : selectParts();
   }
 
 private:
+  //===--- Rows with experts ----------------------------------------------===//
+
+  /// Rows of an expert at a time: as many as an expert has where all have as
+  /// many, and some more, for some have. Fewer warps where K has too few tiles
+  /// for all of them.
+  void setExperts(ExpertMatmulOp product) {
+    const int64_t top =
+        cast<RankedTensorType>(product.getExperts().getType()).getDimSize(1);
+    const int64_t tokens = rows, places = tokens * top;
+    const int64_t all = std::max<int64_t>(product.countExperts(), 1);
+    isOfExperts = true;
+    // As rows of other products are that have codes.
+    isRounded = hasBlocks && tokens > kGpuFewRows;
+    const int64_t most = isRounded ? mostRoundedRows : mostSplitRows;
+    rows = StreamShape::mostSplitRows;
+    while (rows < most && rows * all < spareOfExpert * places)
+      rows *= 2;
+    rows = std::clamp<int64_t>(llvm::bit_ceil<uint64_t>(tokens), 1, rows);
+    copies = std::min(places, all + places / rows);
+    const int64_t units = llvm::divideCeil(extent, tiles() * tile.columns);
+    auto costOf = [&](int64_t count) {
+      return static_cast<double>(llvm::alignTo(units, count)) *
+             (1 + 0.03 * static_cast<double>(mostWarps - count));
+    };
+    for (int64_t count = mostWarps; count > 0; --count)
+      if (costOf(count) < costOf(warps))
+        warps = count;
+  }
+
+  /// Of more rows, warps have row blocks of their own, and all of K: as many
+  /// warps as there is memory for, and of x as much at a time as there is.
+  StreamScheduleAttr selectExpertParts() {
+    const int64_t ofWarp = hasBlocks ? 1 : 2, unit = tiles() * tile.columns;
+    for (int64_t width = std::min(blocks, mostExpertBlocks); width > 0;
+         width = width == 1 ? 0 : llvm::divideCeil(width, 2)) {
+      warps = llvm::divideCeil(width, ofWarp);
+      for (int64_t stages : {3, 2})
+        for (int64_t columns : {512, 256, 128, 64, 32})
+          if (auto schedule = get(width, stages, llvm::alignTo(columns, unit));
+              fits(schedule, machine.memory))
+            return schedule;
+    }
+    return {};
+  }
+
   //===--- Rows that are split --------------------------------------------===//
 
-  static constexpr int64_t warps = 8;
+  static constexpr int64_t mostWarps = 8;
 
   /// Tiles of a step. Sums depend on them, so that they are the same for all
   /// rows that are multiplied as two numbers.
@@ -64,19 +120,37 @@ private:
   }
 
   StreamScheduleAttr get(int64_t width, int64_t stages, int64_t reduction) {
-    return getSharedStreamSchedule(op, {rows, width * ofBlock}, warps, tiles(),
-                                   stages, reduction);
+    SmallVector<int64_t> workgroup = {rows, width * ofBlock};
+    if (isOfExperts)
+      workgroup.insert(workgroup.begin() + 1, 1);
+    StreamScheduleAttr schedule = getSharedStreamSchedule(
+        op, workgroup, warps, tiles(), stages, reduction);
+    if (!isRounded)
+      return schedule;
+    return StreamScheduleAttr::get(
+        op->getContext(), workgroup, warps, tiles(), stages, schedule.getUnit(),
+        RowForm::Rounded, OperandPlace::Shared, schedule.getBlockWarps(),
+        schedule.getBlocks(), reduction, /*parts=*/1);
   }
   FailureOr<KernelShape> shapeOf(StreamScheduleAttr schedule) {
     return getKernelShape(kernel, schedule, nullptr);
   }
   bool fits(StreamScheduleAttr schedule, int64_t budget) {
     auto shape = shapeOf(schedule);
-    return succeeded(shape) && shape->workgroupBytes <= budget;
+    return succeeded(shape) && shape->workgroupBytes <= budget &&
+           (!isOfExperts ||
+            shape->stream->blocks * groupsPerDimension >= blocks);
   }
 
   int64_t groupsOf(int64_t width) const {
-    return llvm::divideCeil(blocks, width);
+    return llvm::divideCeil(blocks, width) * copies;
+  }
+
+  /// Row blocks of each of `groups` workgroups; of experts, whose rows are not
+  /// known, no more than leave others something.
+  int64_t widthFor(int64_t groups) const {
+    const int64_t width = llvm::divideCeil(blocks * copies, groups);
+    return isOfExperts ? std::min({width, blocks, mostFewBlocks}) : width;
   }
 
   /// Row blocks of a workgroup where multiprocessors have several, one after
@@ -85,10 +159,10 @@ private:
     SmallVector<int64_t> widths;
     for (int64_t each : {1, 2, 3, 4, 6, 8, 12, 16})
       widths.push_back(
-          llvm::divideCeil(blocks, each * machine.multiprocessors));
+          widthFor(static_cast<int64_t>(each) * machine.multiprocessors));
     widths.push_back(1);
     llvm::erase_if(widths, [&](int64_t width) {
-      return groupsOf(width) > groupsPerDimension;
+      return int64_t(llvm::divideCeil(blocks, width)) > groupsPerDimension;
     });
     return widths;
   }
@@ -118,6 +192,14 @@ private:
   StreamScheduleAttr selectWhole() {
     const int64_t memory = machine.memory;
     const int64_t half = memory > streamMemory ? memory / 2 - 512 : memory;
+    if (isOfExperts) { // by measurement: a ring of three stages
+      for (int64_t width :
+           {widthFor(expertGroups * machine.multiprocessors), int64_t(1)})
+        for (int64_t stages : {3, 2})
+          if (auto schedule = get(width, stages, 0); fits(schedule, memory))
+            return schedule;
+      return {};
+    }
     for (int64_t width : findResidentWidths())
       if (groupsOf(width) > machine.multiprocessors) {
         for (int64_t stages : {4, 3, 2})
@@ -244,7 +326,7 @@ private:
   }
 
   KernelOp kernel;
-  MatmulOp op;
+  ProductOpInterface op;
   const MachineDescription &machine;
   const GpuCosts costs = getGpuCosts(machine);
   int64_t rows;
@@ -253,6 +335,9 @@ private:
   bool hasBlocks = false;  // the weight
   int64_t ofBlock = 0;     // columns of a row block
   int64_t blocks = 0;      // row blocks
+  int64_t warps = mostWarps;
+  bool isOfExperts = false, isRounded = false;
+  int64_t copies = 1; // workgroups that have the same columns
 };
 
 } // namespace
@@ -267,13 +352,12 @@ static MatrixUnit unitFor(Type element) {
   return *unit;
 }
 
-StreamScheduleAttr
-mlir::kf::getSharedStreamSchedule(MatmulOp op, ArrayRef<int64_t> workgroup,
-                                  int64_t warps, int64_t tiles, int64_t stages,
-                                  int64_t reduction) {
-  const Type w = op.getW().getType().getElementType();
+StreamScheduleAttr mlir::kf::getSharedStreamSchedule(
+    ProductOpInterface op, ArrayRef<int64_t> workgroup, int64_t warps,
+    int64_t tiles, int64_t stages, int64_t reduction) {
+  const Type w = getElementTypeOrSelf(op.getW().getType());
   const int64_t ofBlock = ::kf::FragmentTile::rows / (op.getGlu() ? 2 : 1);
-  const int64_t all = workgroup[1] / ofBlock;
+  const int64_t all = workgroup.back() / ofBlock;
   int64_t blocks = 1, blockWarps = 1;
   if (workgroup[0] > StreamShape::mostSplitRows || reduction != 0) {
     if (!isa<QuantType>(w))
@@ -285,20 +369,23 @@ mlir::kf::getSharedStreamSchedule(MatmulOp op, ArrayRef<int64_t> workgroup,
   }
   const MatrixUnit unit = unitFor(w);
   return StreamScheduleAttr::get(
-      op.getContext(), workgroup, warps, tiles, stages, unit,
+      op->getContext(), workgroup, warps, tiles, stages, unit,
       takesRows(unit, RowForm::F32) ? RowForm::F32 : RowForm::Split,
       OperandPlace::Shared, blockWarps, blocks, reduction, /*parts=*/1);
 }
 
 StreamScheduleAttr
-mlir::kf::selectStreamSchedule(KernelOp kernel, MatmulOp op,
+mlir::kf::selectStreamSchedule(KernelOp kernel, ProductOpInterface op,
                                const MachineDescription &machine,
                                int64_t tokens) {
-  auto type = cast<RankedTensorType>(op.getType());
+  auto type = cast<RankedTensorType>(op.getResult().getType());
   auto w = cast<RankedTensorType>(op.getW().getType());
   const int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
+  const bool isOfExperts = isa<ExpertMatmulOp>(op.getOperation());
+  if (isOfExperts && type.getDimSize(1) > groupsPerDimension)
+    return {};
   if (!machine.has(MatrixUnit::MmaSync) || !hasFragments(w) ||
-      rows > kGpuFewRows || op.getScales())
+      (rows > kGpuFewRows && !isOfExperts) || op.getScales())
     return {};
   return StreamPolicy(kernel, op, machine, rows).select();
 }

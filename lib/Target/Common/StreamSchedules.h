@@ -18,7 +18,7 @@ inline constexpr int64_t groupsPerDimension = 32768;
 
 /// The `#kf.stream` for `kernel`, whose product `op` has up to `tokens` rows;
 /// null where another schedule is better or has to do.
-StreamScheduleAttr selectStreamSchedule(KernelOp kernel, MatmulOp op,
+StreamScheduleAttr selectStreamSchedule(KernelOp kernel, ProductOpInterface op,
                                         const MachineDescription &machine,
                                         int64_t tokens);
 
@@ -28,9 +28,10 @@ LanesScheduleAttr selectLanesSchedule(KernelOp kernel, MatmulOp op,
                                       int64_t tokens);
 
 /// The schedule of `op` whose rows are in workgroup memory, of `workgroup` =
-/// [rows, columns]: they are taken as its weight has it, and with more rows, or
-/// `reduction` columns at a time, warps have row blocks of their own.
-StreamScheduleAttr getSharedStreamSchedule(MatmulOp op,
+/// [rows, columns], or [rows, 1, columns] of experts: they are taken as its
+/// weight has it, and with more rows, or `reduction` columns at a time, warps
+/// have row blocks of their own.
+StreamScheduleAttr getSharedStreamSchedule(ProductOpInterface op,
                                            ArrayRef<int64_t> workgroup,
                                            int64_t warps, int64_t tiles,
                                            int64_t stages, int64_t reduction);

@@ -60,12 +60,12 @@ func.func private @f(tensor<8xf32, #kf.layout<panel = 4>>)
 
 // -----
 
-// expected-error @+1 {{#kf.fragments needs a tensor of rank 2, or of rank 3 with two matrices}}
+// expected-error @+1 {{#kf.fragments needs a tensor of rank 2, of rank 3 with two matrices, or of rank 4 with one or two of each expert}}
 func.func private @f(tensor<8xf32, #kf.fragments>)
 
 // -----
 
-// expected-error @+1 {{#kf.fragments needs a tensor of rank 2, or of rank 3 with two matrices}}
+// expected-error @+1 {{#kf.fragments needs a tensor of rank 2, of rank 3 with two matrices, or of rank 4 with one or two of each expert}}
 func.func private @f(tensor<3x8x4xf32, #kf.fragments>)
 
 // -----
@@ -250,6 +250,11 @@ func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interlea
 
 // expected-error @+1 {{schedule: workgroup is [rows, columns]}}
 "test.op"() {a = #kf.stream<workgroup = [16], warps = 8, tiles = 4, stages = 3, unit = mma_sync, rows = split, held = shared>} : () -> ()
+
+// -----
+
+// expected-error @+1 {{schedule: workgroup is [rows, columns], or [rows, 1, columns] of experts}}
+"test.op"() {a = #kf.stream<workgroup = [4, 2, 16], warps = 8, tiles = 4, stages = 3, unit = mma_sync, rows = split, held = shared>} : () -> ()
 
 // -----
 

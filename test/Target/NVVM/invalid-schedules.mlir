@@ -541,3 +541,25 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
     kf.yield %0 : tensor<64xf32>
   }
 }
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", memory = 232448>} {
+  // expected-error @below {{schedule cannot run on a GPU: workgroup is [rows, columns] of matmul, and [rows, 1, columns] of expert_matmul}}
+  kf.kernel @k(%x: tensor<?x64xf32>, %e: tensor<?x2xi32>, %w: tensor<1x4x48x64xbf16, #kf.fragments>) -> tensor<?x2x48xf32>
+      attributes {schedule = #kf.stream<workgroup = [4, 16], warps = 2, tiles = 2, stages = 2, unit = mma_sync, rows = split, held = shared>} {
+    %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x64xf32>, tensor<?x2xi32>, tensor<1x4x48x64xbf16, #kf.fragments>
+    kf.yield %0 : tensor<?x2x48xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", memory = 232448>} {
+  // expected-error @below {{schedule cannot run on a GPU: #kf.stream multiplies at most 64 rows, found 65}}
+  kf.kernel @k(%x: tensor<?x64xf32>, %e: tensor<?x2xi32>, %w: tensor<1x4x48x64xbf16, #kf.fragments>) -> tensor<?x2x48xf32>
+      attributes {schedule = #kf.stream<workgroup = [65, 1, 16], warps = 1, tiles = 2, stages = 2, unit = mma_sync, rows = rounded, held = shared>} {
+    %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x64xf32>, tensor<?x2xi32>, tensor<1x4x48x64xbf16, #kf.fragments>
+    kf.yield %0 : tensor<?x2x48xf32>
+  }
+}

@@ -1,4 +1,4 @@
-// RUN: kf-opt %s --kf-select-schedules | FileCheck %s
+// RUN: kf-opt %s -split-input-file --kf-select-schedules | FileCheck %s
 
 // A workgroup's part of the heads divides them.
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors = 132, memory = 232448>} {
@@ -20,5 +20,44 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
   kf.kernel @wide(%x: tensor<?x12x64xf32>, %e: tensor<?x12xi32>, %w: tensor<1x12x1536x64xbf16>) -> tensor<?x12x1536xf32> {
     %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x12x64xf32>, tensor<?x12xi32>, tensor<1x12x1536x64xbf16>
     kf.yield %0 : tensor<?x12x1536xf32>
+  }
+}
+
+// -----
+
+// Weights in the order of matrix units are multiplied by these: a place of a
+// token at a time, with fewer warps where K has three tiles; or rows of the same
+// expert together, with all of K to a warp.
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors = 132, memory = 232448>} {
+  // CHECK-LABEL: kf.kernel @one
+  // CHECK-SAME:    #kf.stream<workgroup = [1, 1, 16], warps = 8, tiles = 1, stages = 3, unit = mma_sync, rows = split, held = shared>
+  kf.kernel @one(%x: tensor<1x2048xf32>, %e: tensor<1x8xi32>, %w: tensor<2x128x768x2048x!kf.quant<q4_k>, #kf.fragments>) -> tensor<1x8x768xf32> {
+    %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<1x2048xf32>, tensor<1x8xi32>, tensor<2x128x768x2048x!kf.quant<q4_k>, #kf.fragments>
+    kf.yield %0 : tensor<1x8x768xf32>
+  }
+  // CHECK-LABEL: kf.kernel @one_down
+  // CHECK-SAME:    #kf.stream<workgroup = [1, 1, 48], warps = 3, tiles = 1, stages = 3, unit = mma_sync, rows = split, held = shared>
+  kf.kernel @one_down(%x: tensor<1x8x768xf32>, %e: tensor<1x8xi32>, %w: tensor<1x128x2048x768x!kf.quant<q4_k>, #kf.fragments>) -> tensor<1x8x2048xf32> {
+    %0 = kf.expert_matmul %x experts(%e), %w : tensor<1x8x768xf32>, tensor<1x8xi32>, tensor<1x128x2048x768x!kf.quant<q4_k>, #kf.fragments>
+    kf.yield %0 : tensor<1x8x2048xf32>
+  }
+  // CHECK-LABEL: kf.kernel @few
+  // CHECK-SAME:    #kf.stream<workgroup = [4, 1, 64], warps = 8, tiles = 1, stages = 3, unit = mma_sync, rows = split, held = shared>
+  kf.kernel @few(%x: tensor<16x2048xf32>, %e: tensor<16x8xi32>, %w: tensor<2x128x768x2048x!kf.quant<q4_k>, #kf.fragments>) -> tensor<16x8x768xf32> {
+    %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<16x2048xf32>, tensor<16x8xi32>, tensor<2x128x768x2048x!kf.quant<q4_k>, #kf.fragments>
+    kf.yield %0 : tensor<16x8x768xf32>
+  }
+  // Beside codes they are rounded, as rows of other products; beside floats not.
+  // CHECK-LABEL: kf.kernel @many
+  // CHECK-SAME:    #kf.stream<workgroup = [32, 1, 128], warps = 16, tiles = 1, stages = {{[23]}}, unit = mma_sync, rows = rounded, held = shared, block_warps = 16, reduction = {{[0-9]+}}>
+  kf.kernel @many(%x: tensor<2048x2048xf32>, %e: tensor<2048x8xi32>, %w: tensor<2x128x768x2048x!kf.quant<q4_k>, #kf.fragments>) -> tensor<2048x8x768xf32> {
+    %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<2048x2048xf32>, tensor<2048x8xi32>, tensor<2x128x768x2048x!kf.quant<q4_k>, #kf.fragments>
+    kf.yield %0 : tensor<2048x8x768xf32>
+  }
+  // CHECK-LABEL: kf.kernel @many_bf16
+  // CHECK-SAME:    #kf.stream<workgroup = [16, 1, 128], warps = 8, tiles = 4, stages = {{[23]}}, unit = mma_sync, rows = split, held = shared, block_warps = 8, blocks = 2, reduction = {{[0-9]+}}>
+  kf.kernel @many_bf16(%x: tensor<2048x2048xf32>, %e: tensor<2048x8xi32>, %w: tensor<2x128x768x2048xbf16, #kf.fragments>) -> tensor<2048x8x768xf32> {
+    %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<2048x2048xf32>, tensor<2048x8xi32>, tensor<2x128x768x2048xbf16, #kf.fragments>
+    kf.yield %0 : tensor<2048x8x768xf32>
   }
 }

@@ -317,3 +317,37 @@ func.func @clamped_row_bf16(%x: tensor<1x64xbf16>, %e: tensor<1x4xi32>, %w: tens
   %0 = kf.expert_matmul %x experts(%e), %w glu(silu) clamped<limit = 0.25, alpha = 1.0> : tensor<1x64xbf16>, tensor<1x4xi32>, tensor<2x6x45x64xbf16>
   return %0 : tensor<1x4x45xbf16>
 }
+
+// More rows than go together, of few experts and of many, which K and N do not
+// fill: some have none, and some have more than a workgroup takes at a time.
+func.func @many_rows_bf16(%x: tensor<?x100xf32>, %l: tensor<?x9xf32>) -> tensor<?x3x50xf32> attributes {kf.max_tokens = 300 : i64} {
+  %e, %p = kf.route %l top(3) : tensor<?x9xf32>
+  %b = kf.weight ["b0", "b1", "b2", "b3", "b4", "b5", "b6", "b7", "b8", "c0", "c1", "c2", "c3", "c4", "c5", "c6", "c7", "c8"] {stacked} : tensor<2x9x50xf32>
+  %w = kf.weight ["g0", "g1", "g2", "g3", "g4", "g5", "g6", "g7", "g8", "u0", "u1", "u2", "u3", "u4", "u5", "u6", "u7", "u8"] {stacked} : tensor<2x9x50x100xbf16>
+  %0 = kf.expert_matmul %x experts(%e), %w bias(%b) glu(silu) : tensor<?x100xf32>, tensor<?x3xi32>, tensor<2x9x50x100xbf16>, tensor<2x9x50xf32>
+  return %0 : tensor<?x3x50xf32>
+}
+
+func.func @many_rows_q4_k(%x: tensor<?x2x256xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x50xf32> attributes {kf.max_tokens = 301 : i64} {
+  %w = kf.weight ["w0", "w1", "w2", "w3", "w4"] {stacked} : tensor<1x5x50x256x!kf.quant<q4_k>>
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x2x256xf32>, tensor<?x2xi32>, tensor<1x5x50x256x!kf.quant<q4_k>>
+  return %0 : tensor<?x2x50xf32>
+}
+
+// One expert has all rows, and each token all places of its own.
+func.func @all_of_one_f16(%x: tensor<?x64xf32>) -> tensor<?x8x40xf32> attributes {kf.max_tokens = 90 : i64} {
+  %w = kf.weight ["w0", "w1", "w2"] {stacked} : tensor<1x3x40x64xf16>
+  %c = arith.constant dense<1> : tensor<1xi32>
+  %cb = kf.broadcast %c : tensor<1xi32> to tensor<?x8xi32>
+  %e = kf.copy %cb : tensor<?x8xi32>
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x64xf32>, tensor<?x8xi32>, tensor<1x3x40x64xf16>
+  return %0 : tensor<?x8x40xf32>
+}
+
+// What is made of the product before it is stored, by place.
+func.func @weighed_q8_0(%x: tensor<?x2x256xf32>, %e: tensor<?x2xi32>, %p: tensor<?x2x40xf32>) -> tensor<?x2x40xf32> attributes {kf.max_tokens = 33 : i64} {
+  %w = kf.weight ["w0", "w1", "w2", "w3"] {stacked} : tensor<1x4x40x256x!kf.quant<q8_0>>
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x2x256xf32>, tensor<?x2xi32>, tensor<1x4x40x256x!kf.quant<q8_0>>
+  %1 = arith.mulf %0, %p : tensor<?x2x40xf32>
+  return %1 : tensor<?x2x40xf32>
+}

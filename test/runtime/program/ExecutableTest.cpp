@@ -233,8 +233,8 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
          e.weights[1].type = DataType::Q8_0;
          e.weights[1].shape.back() = 40;
        }},
-      {"weight 'norm': fragments need a weight of rank 2, or of rank 3 with "
-       "two groups",
+      {"weight 'norm': fragments need a weight of rank 2, of rank 3 with two "
+       "groups, or of rank 4 with one or two",
        [](Executable &e) {
          e.weights[0].layout = {WeightLayout::Kind::Fragments};
        }},

@@ -115,6 +115,28 @@ TEST_F(TensorParts, OfStackedTensors) {
     EXPECT_EQ(check(spec, units), all);
 }
 
+/// Rows of an expert, of gate and of up, before those of the next one.
+TEST_F(TensorParts, OfExperts) {
+  const std::vector<std::string> names = {"g0", "g1", "g2", "u0", "u1", "u2"};
+  std::map<std::string, uint64_t> all;
+  for (const std::string &name : names) {
+    add(name, {40, 64});
+    all[name] = 40 * 64 * 4;
+  }
+  for (WeightLayout layout :
+       {WeightLayout{WeightLayout::Kind::Panels, 8, 0},
+        WeightLayout{WeightLayout::Kind::Fragments, 0, 0}}) {
+    WeightSpec spec = specOf(names, {2, 3, 40, 64}, DataType::BF16, layout);
+    spec.stacked = true;
+    for (int64_t units : {1, 2, 3, 4, 7, 1000})
+      EXPECT_EQ(check(spec, units), all);
+    const int64_t bytes = *spec.packedBytes() / 3;
+    EXPECT_EQ(tensorPartsOf(spec, source, bytes, bytes),
+              (std::vector<TensorPart>{{"g1", 0, 40 * 64 * 4},
+                                       {"u1", 0, 40 * 64 * 4}}));
+  }
+}
+
 TEST_F(TensorParts, OfTransposedTensors) {
   add("w", {64, 40});
   WeightSpec spec = specOf({"w"}, {40, 64}, DataType::F32);

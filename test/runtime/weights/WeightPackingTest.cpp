@@ -111,26 +111,27 @@ std::vector<float> logicalWeight(const WeightSpec &spec,
 std::vector<float> fragmentsByDefinition(const WeightSpec &spec,
                                          const std::vector<float> &logical) {
   int64_t K = spec.shape.back(), N = spec.shape[spec.shape.size() - 2];
-  int64_t G = spec.shape.size() == 3 ? 2 : 1, blockRows = 16 / G;
+  int64_t G = spec.shape.size() > 2 ? spec.shape[0] : 1, blockRows = 16 / G;
+  int64_t E = spec.shape.size() == 4 ? spec.shape[1] : 1;
   int64_t perWord = 4 / static_cast<int64_t>(sizeOf(spec.type));
   int64_t tileColumns = 8 * perWord,
           tiles = (K + tileColumns - 1) / tileColumns;
   int64_t blocks = (N + blockRows - 1) / blockRows;
   std::vector<float> packed;
-  for (int64_t block = 0; block < blocks; ++block)
+  for (int64_t number = 0; number < E * blocks; ++number)
     for (int64_t tile = 0; tile < tiles; ++tile)
       for (int64_t lane = 0; lane < 32; ++lane)
         for (int64_t word = 0; word < 4; ++word)
           for (int64_t i = 0; i < perWord; ++i) {
             int64_t line = lane / 4 + word % 2 * 8;
-            int64_t row = block * blockRows + line % blockRows;
+            int64_t row = number % blocks * blockRows + line % blockRows;
+            int64_t matrix = line / blockRows * E + number / blocks;
             int64_t k = (lane % 4 + word / 2 * 4) * perWord + i;
             if (perWord == 4) // neighbours of two, with others 8 columns behind
               k = word / 2 * 16 + i / 2 * 8 + lane % 4 * 2 + i % 2;
             k += tile * tileColumns;
-            packed.push_back(row < N && k < K
-                                 ? logical[(line / blockRows * N + row) * K + k]
-                                 : 0.0f);
+            packed.push_back(
+                row < N && k < K ? logical[(matrix * N + row) * K + k] : 0.0f);
           }
   return packed;
 }
@@ -243,7 +244,10 @@ TEST(WeightPacking, EveryLayoutTypeAndJoin) {
             }
 }
 
-TEST(WeightPacking, PanelsOfExpertsFollowOneAnother) {
+/// In either layout, those of the weight of one expert after those of
+/// another's.
+void checkExperts(WeightLayout::Kind kind) {
+  const bool isPanel = kind == WeightLayout::Kind::Panels;
   std::unique_ptr<ThreadPool> pool = ThreadPool::create(3).take();
   for (DataType type : {DataType::F32, DataType::BF16, DataType::Q8_0})
     for (int64_t groups : {1, 2})
@@ -254,8 +258,9 @@ TEST(WeightPacking, PanelsOfExpertsFollowOneAnother) {
           RandomSource source;
           WeightSpec spec;
           spec.type = type;
-          spec.layout = {WeightLayout::Kind::Panels, 16,
-                         type == DataType::BF16 ? 8 : 0};
+          spec.layout = {kind};
+          if (isPanel)
+            spec.layout = {kind, 16, type == DataType::BF16 ? 8 : 0};
           spec.transposed = transposed;
           spec.stacked = true;
           spec.shape = {groups, 3, rows, 64};
@@ -280,6 +285,10 @@ TEST(WeightPacking, PanelsOfExpertsFollowOneAnother) {
           for (size_t e = 0; e < 3; ++e) {
             WeightSpec one = spec;
             one.shape = {groups, rows, 64};
+            if (groups == 1 && !isPanel) {
+              one.shape = {rows, 64};
+              one.stacked = false;
+            }
             one.names = {spec.names[e]};
             if (groups == 2)
               one.names.push_back(spec.names[3 + e]);
@@ -290,6 +299,14 @@ TEST(WeightPacking, PanelsOfExpertsFollowOneAnother) {
                 << label << ", expert " << e;
           }
         }
+}
+
+TEST(WeightPacking, PanelsOfExpertsFollowOneAnother) {
+  checkExperts(WeightLayout::Kind::Panels);
+}
+
+TEST(WeightPacking, FragmentsOfExpertsFollowOneAnother) {
+  checkExperts(WeightLayout::Kind::Fragments);
 }
 
 TEST(WeightPacking, FragmentsOfEveryTypeAndJoin) {

@@ -12,6 +12,7 @@
 #include "kf/Target/Common/GpuCostModel.h"
 #include "kf/Target/Common/GpuCosts.h"
 #include "kf/Target/Common/GpuSchedules.h"
+#include "runtime/core/ExpertTiles.h"
 
 namespace mlir::kf {
 
@@ -23,11 +24,14 @@ struct GpuTargetModel : TargetAttrInterface::ExternalModel<Model, TargetAttr> {
     return Model::describe(cast<TargetAttr>(target));
   }
   FusionRules getFusionRules(Attribute) const { return getGpuFusionRules(); }
-  /// The order in which lanes of matrix units, or threads like them, read it.
+  /// The order in which lanes of matrix units, or threads like them, read it;
+  /// of experts, whose products are those of single elements without units.
   Attribute getWeightLayout(Attribute target, RankedTensorType weight) const {
     Type element = weight.getElementType();
+    const bool isOfExperts = weight.getRank() == 4;
     bool isPacked =
-        getFragmentTile(element) && ::kf::hasFragments(weight.getShape());
+        getFragmentTile(element) && ::kf::hasRowBlocks(weight.getShape()) &&
+        (!isOfExperts || getMachine(target).has(MatrixUnit::MmaSync));
     return isPacked ? FragmentsAttr::get(target.getContext()) : Attribute();
   }
   StringRef getMeasuredMachine(Attribute target) const {

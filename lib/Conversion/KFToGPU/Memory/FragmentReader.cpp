@@ -30,9 +30,14 @@ public:
         type(cast<RankedTensorType>(argument.getType())),
         tile(*getFragmentTile(type.getElementType())) {
     constexpr int64_t half = ::kf::FragmentTile::rows / 2;
-    const bool isPair = type.getRank() == 3;
+    const bool isOfExperts = type.getRank() == 4;
+    const bool isPair = type.getRank() > 2 && type.getDimSize(0) == 2;
     Value line = indices.drop_back().back(), column = indices.back();
     Value block = e.div(line, isPair ? half : 2 * half);
+    if (isOfExperts)
+      block = e.add(
+          block, e.scaled(indices[1], ::kf::FragmentTile::rowBlocks(
+                                          isPair ? 2 : 1, type.getDimSize(2))));
     g = e.rem(line, half);
     row = isPair ? indices.front() : e.div(e.rem(line, 2 * half), half);
     k = e.rem(column, tile.columns);

@@ -23,10 +23,10 @@ using namespace mlir;
 using namespace mlir::kf;
 
 void GPUMatmulEmitter::emit() {
-  extent = cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
-  SmallVector<Value> sizes = e.sizesOf(op.getResult());
-  rows = sizes[0];
-  columns = sizes[1];
+  extent = cast<RankedTensorType>(product.getX().getType()).getShape().back();
+  SmallVector<Value> sizes = e.sizesOf(product.getResult());
+  rows = sizes.front();
+  columns = sizes.back();
   prepareInput();
   emitProduct();
 }
@@ -82,7 +82,8 @@ void GPUMatmulEmitter::storeElement(Value row, Value column, ValueRange sums) {
   Value inside = arith::AndIOp::create(b, loc, e.isLess(row, rows),
                                        e.isLess(column, columns));
   e.ifThen(inside, [&] {
-    e.storeResult(finishElement(row, column, sums), {row, column});
+    Value value = finishElement(row, column, sums);
+    e.storeResult(value, resultIndices(row, column));
   });
 }
 
@@ -102,7 +103,7 @@ SmallVector<Value> mlir::kf::tileIndices(GPUEmitter &e, Value row,
   return indices;
 }
 
-WeightRows mlir::kf::findWeightRows(GPUEmitter &e, MatmulOp op) {
+WeightRows mlir::kf::findWeightRows(GPUEmitter &e, ProductOpInterface op) {
   Value weight = op.getW(), first = e.index(0);
   while (auto slice = weight.getDefiningOp<tensor::ExtractSliceOp>()) {
     first = e.add(first, e.index(slice.getMixedOffsets().end()[-2]));

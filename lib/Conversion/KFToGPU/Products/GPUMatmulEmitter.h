@@ -18,18 +18,20 @@
 
 namespace mlir::kf {
 
-/// Where an argument has the rows of a matmul's packed weight: from number
-/// `first` on.
+/// Where an argument has the rows of a product's packed weight: from number
+/// `first` on, of each expert's where there are several.
 struct WeightRows {
   BlockArgument argument;
   Value first;
 };
-WeightRows findWeightRows(GPUEmitter &e, MatmulOp op);
+WeightRows findWeightRows(GPUEmitter &e, ProductOpInterface op);
 
 class GPUMatmulEmitter {
 public:
   explicit GPUMatmulEmitter(GPUEmitter &e)
-      : e(e), b(e.b), loc(e.loc), shape(e.shape), op(e.find<MatmulOp>()) {}
+      : e(e), b(e.b), loc(e.loc), shape(e.shape),
+        product(e.find<ProductOpInterface>()),
+        op(dyn_cast_if_present<MatmulOp>(product.getOperation())) {}
   virtual ~GPUMatmulEmitter() = default;
 
   void emit();
@@ -39,20 +41,25 @@ protected:
   virtual void emitProduct() = 0;
 
   /// The element of x; a code times its scale where rows are in 8 bits.
-  Value loadX(Value row, Value k);
+  virtual Value loadX(Value row, Value k);
   /// Indices into the weight: with those of gate or up where there are both.
   SmallVector<Value> groupIndices(int64_t group, ValueRange indices);
   /// Bias, gate, elementwise consumers, and the store of the element of the
   /// product with these sums, one a group, if it is inside of the tile.
   void storeElement(Value row, Value column, ValueRange sums);
-  /// What is stored of that element, which is inside.
-  Value finishElement(Value row, Value column, ValueRange sums);
+  /// What is stored of that element, which is inside, and its place in the
+  /// tile.
+  virtual Value finishElement(Value row, Value column, ValueRange sums);
+  virtual SmallVector<Value> resultIndices(Value row, Value column) {
+    return {row, column};
+  }
 
   GPUEmitter &e;
   OpBuilder &b;
   Location loc;
   const KernelShape &shape;
-  MatmulOp op;
+  ProductOpInterface product;
+  MatmulOp op;         // the same; null: it is no matmul
   int64_t extent = 0;  // K
   Value rows, columns; // of this workgroup's tile, at its edges less than whole
 

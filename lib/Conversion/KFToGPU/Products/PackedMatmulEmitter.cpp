@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace mlir::kf;
 
 void PackedMatmulEmitter::findWeight() {
-  weight = findWeightRows(e, op);
+  weight = findWeightRows(e, product);
   element = cast<RankedTensorType>(weight.argument.getType()).getElementType();
   quant = dyn_cast<QuantType>(element);
   if (quant || isa<Float8E4M3FNType>(element))

@@ -25,7 +25,7 @@ StreamBlocks::StreamBlocks(GPUEmitter &emitter, const StreamOperands &operands,
 
 /// Whether a column tile has what rounding leaves of no row.
 bool StreamBlocks::isHighTile(int64_t number) const {
-  return number < std::max<int64_t>(stream.columnTiles() / 2, 1);
+  return number < stream.highTiles();
 }
 
 /// What the sums of a span, or half of one, begin with in column tile `tile`.
@@ -36,7 +36,7 @@ SmallVector<Value> StreamBlocks::firstSums(Value pair, int64_t number,
       !isHighTile(tile))
     return SmallVector<Value>(4, zero);
   const int64_t ofPair = sumsOfX == Sums::Halves ? 2 : 1;
-  const bool isMixed = stream.columnTiles() == 1;
+  const bool isMixed = stream.isMixed();
   Value column = operands.inGroup;
   if (isMixed)
     column = e.rem(column, 2);
@@ -67,7 +67,7 @@ void StreamBlocks::multiply(const Tile &tile, Value pair,
     Value here = e.add(pair, e.index(span));
     const SmallVector<Value> left[2] = {fragment(tile, span, 0),
                                         fragment(tile, span, 1)};
-    Value place = e.mul(here, e.index(2 * stream.rows * 4));
+    Value place = e.mul(here, e.index(stream.terms * stream.rows * 4));
     for (auto [number, column] : llvm::enumerate(operands.xOfLane)) {
       Value vector =
           memref::LoadOp::create(b, loc, operands.x, e.add(place, column));
@@ -102,7 +102,7 @@ void StreamBlocks::addMinimums(const Tile &tile, Value pair,
                                MutableArrayRef<Value> sums) {
   const SmallVector<SmallVector<Value>> left = minimums(tile);
   auto [upper, lower] = scalesOfMinimums(tile, xScale);
-  const bool isMixed = stream.columnTiles() == 1;
+  const bool isMixed = stream.isMixed();
   const int64_t wordsOfRow = spans * int64_t(left.size());
   for (int64_t number = 0; number < stream.columnTiles(); ++number) {
     if (!isHighTile(number))

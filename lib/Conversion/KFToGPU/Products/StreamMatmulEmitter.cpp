@@ -38,6 +38,9 @@ using namespace mlir::kf;
 using Tile = ::kf::FragmentTile;
 
 void StreamMatmulEmitter::prepareInput() {
+  experts = dyn_cast<ExpertMatmulOp>(product.getOperation());
+  if (experts)
+    return;
   if (stream.hasSquares) {
     norm = op.getX().getDefiningOp<RmsNormOp>();
     return;
@@ -62,9 +65,25 @@ void StreamMatmulEmitter::emitProduct() {
   }
   if (stream.xSums() > 0)
     sumsOfX = code.workgroupBytes(4 * stream.xSums());
-  if (!stream.hasRange)
+  if (stream.hasRange)
+    range.emplace(e, stream.rows);
+  return experts ? emitExperts() : emitRows();
+}
+
+Value StreamMatmulEmitter::loadX(Value row, Value k) {
+  if (!experts)
+    return GPUMatmulEmitter::loadX(row, k);
+  const Place place = placeOfRow(row);
+  SmallVector<Value> indices = {place[0], place[1]};
+  indices.resize(experts.hasRowForEach() ? 2 : 1);
+  indices.push_back(k);
+  return e.load(experts.getX(), indices, 0);
+}
+
+/// Multiplies rows, once more where they are to be scaled.
+void StreamMatmulEmitter::emitRows() {
+  if (!range)
     return emitTile();
-  range.emplace(e, stream.rows);
   range->reset();
   emitTile();
   range->unlessNoted({}, [&] {
@@ -92,6 +111,12 @@ void StreamMatmulEmitter::emitTile() {
 
   // What this lane copies and reads: of the warp's first tile.
   Value block = e.add(e.div(weight.first, stream.blockColumns), ownBlock);
+  if (experts) {
+    auto w = cast<RankedTensorType>(weight.argument.getType());
+    block =
+        e.add(block, e.scaled(expert, Tile::rowBlocks(shape.groups,
+                                                      w.getShape().end()[-2])));
+  }
   startCopiesAt(
       e.add(e.scaled(block, stream.tilesOfRow), e.scaled(share, stream.tiles)),
       tileBytes);
@@ -134,7 +159,7 @@ void StreamMatmulEmitter::emitTile() {
 //===----------------------------------------------------------------------===//
 
 StreamMatmulEmitter::Cursor StreamMatmulEmitter::after(const Cursor &cursor) {
-  const int64_t stepBytes = stream.warps * stream.tiles * tileBytes;
+  const int64_t stepBytes = stream.shares() * stream.tiles * tileBytes;
   // From the last step of a share to the first of the next round, and from
   // the last round's to those of other row blocks.
   const int64_t roundBytes = stream.sharesAtOnce() * stream.tiles * tileBytes -
@@ -178,9 +203,10 @@ void StreamMatmulEmitter::startCopies(const Cursor &cursor, Value slot) {
       Value offset = e.add(
           cursor.offset, e.index((number * stream.tilesOfRow + i) * tileBytes));
       Value bytes = e.word(vectorBytes);
-      if (stream.steps() * stream.warps * stream.tiles != stream.tilesOfRow) {
+      if (stream.steps() * stream.shares() * stream.tiles !=
+          stream.tilesOfRow) {
         Value step =
-            e.add(e.scaled(cursor.step, stream.warps),
+            e.add(e.scaled(cursor.step, stream.shares()),
                   e.add(e.scaled(cursor.round, stream.sharesAtOnce()), share));
         Value isInside =
             e.isLess(e.add(e.scaled(step, stream.tiles), e.index(i)),
@@ -426,7 +452,7 @@ void StreamMatmulEmitter::multiplySingle(ArrayRef<Value> tiles, Value firstPair,
 void StreamMatmulEmitter::multiplyPair(
     function_ref<SmallVector<Value>(int64_t, int64_t)> leftOf, Value pair,
     MutableArrayRef<Value> sums) {
-  Value place = e.scaled(pair, 2 * stream.rows * 4);
+  Value place = e.scaled(pair, stream.terms * stream.rows * 4);
   for (auto [number, column] : llvm::enumerate(xOfLane)) {
     SmallVector<Value> x =
         wordsOf(memref::LoadOp::create(b, loc, xMemory, e.add(place, column)));
@@ -449,11 +475,11 @@ Value StreamMatmulEmitter::columnOf(int64_t number) {
   auto clamped = [&](Value row) {
     return e.select(e.isLess(row, e.index(stream.rows)), row, e.index(0));
   };
-  if (stream.columnTiles() == 1)
+  if (stream.isMixed())
     return e.add(e.scaled(e.div(group, 4), ofPart), clamped(e.rem(group, 4)));
-  const int64_t half = stream.columnTiles() / 2;
-  return e.add(clamped(e.add(group, e.index(number % half * 8))),
-               e.index(number / half * ofPart));
+  const int64_t ofTerm = stream.highTiles();
+  return e.add(clamped(e.add(group, e.index(number % ofTerm * 8))),
+               e.index(number / ofTerm * ofPart));
 }
 
 SmallVector<Value> StreamMatmulEmitter::wordsOf(Value vector) {
@@ -472,7 +498,7 @@ SmallVector<Value> StreamMatmulEmitter::wordsOf(Value vector) {
 Value StreamMatmulEmitter::sumPlace(Value block, Value ofShare, Value term,
                                     Value row, Value line) {
   Value place = e.add(e.scaled(block, stream.sumsOfBlock()), ofShare);
-  place = e.add(e.scaled(place, 2), term);
+  place = e.add(e.scaled(place, stream.terms), term);
   place = e.add(e.scaled(place, stream.rows), row);
   return e.add(e.scaled(place, Tile::rows), line);
 }
@@ -486,11 +512,11 @@ void StreamMatmulEmitter::forSums(
     for (int64_t i = 0; i < 4; ++i) {
       Value column = e.add(e.scaled(inGroup, 2), e.index(i % 2));
       Value line = e.add(group, e.index(i / 2 * 8));
-      if (tiles == 1)
+      if (stream.isMixed())
         body(i, e.div(column, 4), e.rem(column, 4), line);
       else
-        body(4 * number + i, e.index(number / (tiles / 2)),
-             e.add(column, e.index(number % (tiles / 2) * 8)), line);
+        body(4 * number + i, e.index(number / stream.highTiles()),
+             e.add(column, e.index(number % stream.highTiles() * 8)), line);
     }
 }
 
@@ -543,18 +569,21 @@ void StreamMatmulEmitter::storeElements() {
 /// The sum of an element: of all shares, each term by itself.
 Value StreamMatmulEmitter::sumOf(Value block, Value row, Value line) {
   Value terms[2];
-  for (int64_t term = 0; term < 2; ++term)
+  for (int64_t term = 0; term < stream.terms; ++term)
     for (int64_t i = 0; i < stream.sumsOfBlock(); ++i) {
       Value sum = memref::LoadOp::create(
           b, loc, sumMemory,
           sumPlace(block, e.index(i), e.index(term), row, line));
       terms[term] = i == 0 ? sum : e.add(terms[term], sum);
     }
+  Value sum = terms[0];
+  if (Value rest = terms[1])
+    sum =
+        e.add(sum, element.isF16() ? e.mul(rest, e.f32(1 / restScale)) : rest);
   if (!element.isF16())
-    return e.add(terms[0], terms[1]);
+    return sum;
   return e.mul(
-      e.add(terms[0], e.mul(terms[1], e.f32(1 / restScale))),
-      e.f32(1 / (halfScale * (blockTiles ? blockTiles->codeScale() : 1))));
+      sum, e.f32(1 / (halfScale * (blockTiles ? blockTiles->codeScale() : 1))));
 }
 
 void mlir::kf::emitStreamMatmul(GPUEmitter &emitter) {

@@ -84,7 +84,7 @@ StreamMatmulEmitter::XRun StreamMatmulEmitter::loadRun(Value number,
     Value ofShare = e.add(e.scaled(round, stream.roundColumns()),
                           e.rem(inChunk, stream.roundColumns()));
     column =
-        e.add(e.scaled(step, stream.warps * stream.stepColumns()), ofShare);
+        e.add(e.scaled(step, stream.shares() * stream.stepColumns()), ofShare);
   }
   run.line = e.div(column, stream.lineColumns());
   column = e.add(column, e.scaled(run.inPair, isSingle()   ? 1
@@ -163,16 +163,17 @@ void StreamMatmulEmitter::storeBlockRun(const XRun &run) {
       high.push_back(rounded);
       low.push_back(rest);
     }
-    Value place =
-        e.add(e.scaled(e.add(e.scaled(pair, 2 * stream.rows), run.row), 4),
-              run.inPair);
+    Value place = e.add(
+        e.scaled(e.add(e.scaled(pair, stream.terms * stream.rows), run.row), 4),
+        run.inPair);
     Value to = code.advance(
         code.pointerTo(xMemory),
         e.add(e.scaled(place, vectorBytes), e.scaled(run.half, ofVector)));
     for (auto [term, words] : {std::pair(0, &high), {1, &low}})
-      LLVM::StoreOp::create(
-          b, loc, vector::FromElementsOp::create(b, loc, type, *words),
-          code.advance(to, term * stream.rows * 4 * vectorBytes), ofVector);
+      if (term < stream.terms)
+        LLVM::StoreOp::create(
+            b, loc, vector::FromElementsOp::create(b, loc, type, *words),
+            code.advance(to, term * stream.rows * 4 * vectorBytes), ofVector);
   }
   blockTiles->storeSums(run.pair, run.half, run.row, parts);
 }
@@ -192,11 +193,13 @@ void StreamMatmulEmitter::storePairRun(const XRun &run) {
     for (SmallVector<Value> *words : {&high, &low})
       for (int64_t half = 0; half < 2; ++half)
         orderWords(MutableArrayRef(*words).slice(2 * half, 2));
-  Value place =
-      e.add(e.scaled(e.add(e.scaled(run.pair, 2 * stream.rows), run.row), 4),
-            run.inPair);
+  Value place = e.add(
+      e.scaled(e.add(e.scaled(run.pair, stream.terms * stream.rows), run.row),
+               4),
+      run.inPair);
   storeWords(high, place);
-  storeWords(low, e.add(place, e.index(stream.rows * 4)));
+  if (stream.terms == 2)
+    storeWords(low, e.add(place, e.index(stream.rows * 4)));
 }
 
 /// From words of columns 4 t and 4 t + 2 of lane t, of a group of 4, those of 2

@@ -8,6 +8,7 @@
 
 #include "OpChecks.h"
 
+#include "runtime/core/ExpertTiles.h"
 #include "runtime/model/ConfigLimits.h"
 #include "runtime/program/Executable.h"
 
@@ -243,9 +244,10 @@ LogicalResult FragmentsAttr::verifyEncoding(
     return emitError() << "#kf.fragments needs elements of f16, bf16, f32 or "
                           "f8E4M3FN, or blocks, found "
                        << elementType;
-  if (!::kf::hasFragments(shape))
-    return emitError() << "#kf.fragments needs a tensor of rank 2, or of rank "
-                          "3 with two matrices";
+  if (!::kf::hasRowBlocks(shape))
+    return emitError() << "#kf.fragments needs a tensor of rank 2, of rank 3 "
+                          "with two matrices, or of rank 4 with one or two of "
+                          "each expert";
   return success();
 }
 

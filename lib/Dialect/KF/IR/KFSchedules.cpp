@@ -192,7 +192,9 @@ StreamScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                            RowForm rows, OperandPlace held, int64_t blockWarps,
                            int64_t blocks, int64_t reduction, int64_t parts) {
   FieldChecks checks(emitError);
-  checks.check(workgroup.size() == 2, "workgroup is [rows, columns]");
+  checks.check(
+      workgroup.size() == 2 || (workgroup.size() == 3 && workgroup[1] == 1),
+      "workgroup is [rows, columns], or [rows, 1, columns] of experts");
   checks.inRange("workgroup", workgroup, 1, maxTile);
   checks.inRange("warps", warps, 1, 32);
   checks.inRange("tiles", tiles, 1, 32);
@@ -209,8 +211,9 @@ StreamScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   checks.check(takesRows(unit, rows),
                Twine("unit = ") + stringifyMatrixUnit(unit) + " takes rows = " +
                    forms + ", found rows = " + stringifyRowForm(rows));
-  const OperandPlace place =
-      rows == RowForm::Rounded ? OperandPlace::Registers : OperandPlace::Shared;
+  const OperandPlace place = rows == RowForm::Rounded && workgroup.size() == 2
+                                 ? OperandPlace::Registers
+                                 : OperandPlace::Shared;
   checks.check(held == place,
                Twine("rows = ") + stringifyRowForm(rows) +
                    " are held = " + stringifyOperandPlace(place) +

@@ -214,7 +214,9 @@ def KF_FragmentsAttr : KF_Attr<"Fragments", "fragments",
     In memory it is [row blocks][tiles of K][bytes]: a tile is what a warp takes
     of it as the left operand of m16n8 products. A row block has 16 rows; of [2,
     N, K], 8 rows of the first matrix and the same 8 of the second. What is past
-    N or K is zero. `runtime/core/FragmentTile.h` says where an element lies.
+    N or K is zero. Of the weights of experts, [1, E, N, K] or [2, E, N, K],
+    the row blocks of one follow those of another.
+    `runtime/core/FragmentTile.h` says where an element lies.
 
     It is made when weights are loaded: no kernel packs so.
 

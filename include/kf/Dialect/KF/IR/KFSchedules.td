@@ -249,7 +249,13 @@ def KF_StreamScheduleAttr : KF_ScheduleAttr<"Stream", "stream"> {
     infinity in a row makes NaNs where the weight has blocks, and one in a weight
     where x is split.
 
-    - `workgroup`: [rows, columns]; a row block has 16 columns, or 8 with glu.
+    Of an expert_matmul, with as many tokens as there may be, `rows` are those
+    that have the same expert and are multiplied together, of as many tokens as
+    they are taken from, the window. A workgroup has that many tokens, with the
+    same place among their experts, and multiplies the rows that these lead.
+
+    - `workgroup`: [rows, columns], or [rows, 1, columns] of an expert_matmul; a
+      row block has 16 columns, or 8 with glu.
     - `warps`: of a workgroup. Along K, warps take tiles in turn.
     - `tiles`: of the weight that a warp takes at a time; of 16-bit floats a
       multiple of 2, and of f32 of 4.
@@ -262,7 +268,7 @@ def KF_StreamScheduleAttr : KF_ScheduleAttr<"Stream", "stream"> {
       `f32`, by `tf32_pairs`.
     - `held`: where x is while the weight goes past. In `registers` of each warp,
       which has a part of K, where x is rounded; `shared`, in workgroup memory,
-      otherwise.
+      otherwise, and of an expert_matmul, which rounds x itself, up to 64 rows.
     - `block_warps`: warps that divide the row blocks, a divisor of all, where x
       is shared: so many have the same part of K, and take turns in all of it.
       That is for more rows, or parts of x: reading x costs as much as the weight
@@ -281,6 +287,7 @@ def KF_StreamScheduleAttr : KF_ScheduleAttr<"Stream", "stream"> {
 
     ```mlir
     #kf.stream<workgroup = [1, 32], warps = 8, tiles = 4, stages = 3, unit = mma_sync, rows = split, held = shared>
+    #kf.stream<workgroup = [4, 1, 64], warps = 8, tiles = 1, stages = 4, unit = mma_sync, rows = split, held = shared>
     #kf.stream<workgroup = [16, 128], warps = 14, tiles = 1, stages = 4, unit = mma_sync, rows = rounded, held = registers, reduction = 3584, parts = 4>
     ```
   }];
