@@ -63,8 +63,11 @@ const std::string schedulesFile = "schedules.mlir";
 /// The file of programs whose schedules are of Vulkan devices with cooperative
 /// matrices.
 const std::string coopFile = "coop_schedules.mlir";
-/// Bytes of workgroup memory that are enough for any of them.
-constexpr int64_t coopMemory = 48 * 1024;
+/// The same whose subgroups divide K.
+const std::string coopSharesFile = "coop_shares.mlir";
+/// Bytes of workgroup memory that are enough for any of them, and for those of
+/// the latter.
+constexpr int64_t coopMemory = 48 * 1024, coopSharesMemory = 32 * 1024;
 /// The file of programs whose schedules are for Vulkan devices.
 const std::string roundsFile = "rounds.mlir";
 /// Products of blocks whose code is as other devices' of other formats.
@@ -195,9 +198,11 @@ public:
     return parsed && parsed->getMachine().hasClusters();
   }
 
-  /// A part of the error of compiling the program of the file of cooperative
-  /// matrices for `target`; empty where that has what its schedules need.
-  std::string missingOf(const std::string &name, const std::string &target) {
+  /// A part of the error of compiling the program of a file of cooperative
+  /// matrices for `target`; empty where that has what its schedules need, and
+  /// `memory` bytes for workgroups.
+  std::string missingOf(const std::string &name, const std::string &target,
+                        int64_t memory) {
     auto parsed = mlir::kf::parseTarget(target, &context);
     EXPECT_TRUE(bool(parsed)) << llvm::toString(parsed.takeError());
     if (!parsed)
@@ -209,7 +214,7 @@ public:
               kernel.getScheduleAttr());
           mma && !machine.has(mma.getUnit()))
         return "is of Vulkan devices whose subgroups multiply matrices";
-    return machine.memory < coopMemory ? "bytes of workgroup memory" : "";
+    return machine.memory < memory ? "bytes of workgroup memory" : "";
   }
 
   /// With `divided`, what the passes of that target make of the function, which
@@ -579,7 +584,9 @@ TEST_P(OpConformance, MatchesReference) {
       test.file == schedulesFile && !file.hasClusters(target)
           ? "parts are a cluster of workgroups"
       : test.file == coopFile
-          ? file.missingOf(test.function, target)
+          ? file.missingOf(test.function, target, coopMemory)
+      : test.file == coopSharesFile
+          ? file.missingOf(test.function, target, coopSharesMemory)
           : test::missingKernel(test.device, test.file, test.function);
   const bool isSkipped = !skip.empty();
   EXPECT_EQ(bool(program), !isSkipped);
@@ -739,7 +746,8 @@ std::vector<Case> cases() {
         list.push_back({path.filename(), function, "cuda"});
         continue;
       }
-      if (path.filename() == coopFile || path.filename() == roundsFile) {
+      if (path.filename() == coopFile || path.filename() == coopSharesFile ||
+          path.filename() == roundsFile) {
         list.push_back({path.filename(), function, "vulkan"});
         continue;
       }

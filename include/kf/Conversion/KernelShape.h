@@ -402,8 +402,12 @@ struct CoopShape {
   /// at a time: with more, tiles of 256 lines would not go into 48 KiB.
   static constexpr int64_t sumPadding = 4;
 
+  /// Lines of the weight that 32 threads have a tile of.
+  static constexpr int64_t blockLines = 16;
+
   int64_t unit = 16; ///< rows, lines and columns of K of a unit
   int64_t rowWarps = 1, lineWarps = 1; ///< subgroups that divide each
+  int64_t shares = 1;                  ///< of K: more are a subgroup's each
   int64_t subgroup = 32;               ///< threads
   int64_t rows = 0, lines = 0;         ///< of the workgroup's tile
   int64_t blockColumns = 0;            ///< columns of the product in 16 lines
@@ -413,7 +417,8 @@ struct CoopShape {
   bool hasTable = false;    ///< of codes of blocks
   bool hasOutliers = false; ///< of rows: see RowRange.h
 
-  int64_t threads() const { return rowWarps * lineWarps * subgroup; }
+  int64_t shareThreads() const { return rowWarps * lineWarps * subgroup; }
+  int64_t threads() const { return shares * shareThreads(); }
   /// Units of a subgroup.
   int64_t rowTiles() const { return rows / rowWarps / unit; }
   int64_t lineTiles() const { return lines / lineWarps / unit; }
@@ -421,10 +426,18 @@ struct CoopShape {
   int64_t sums() const {
     return rowTiles() * lineTiles() * unit * unit / subgroup;
   }
-  int64_t sumStride() const { return lines + sumPadding; }
-  int64_t sharedSums() const { return unit * sumStride(); }
+  /// Lines of a step in workgroup memory: where K is divided, those that a
+  /// subgroup's threads have of one tile each, in several passes.
+  int64_t linesAtOnce() const {
+    return shares == 1 ? lines
+                       : std::max(blockLines, blockLines * subgroup / 32);
+  }
+  int64_t passes() const { return lines / linesAtOnce(); }
+  int64_t sumStride() const { return linesAtOnce() + sumPadding; }
+  /// Those of shares go where their lines were, which are as long.
+  int64_t sharedSums() const { return shares == 1 ? unit * sumStride() : 0; }
   int64_t bytes() const {
-    return 4 * (lineWords * (rows + lines) + sharedSums()) +
+    return 4 * (shares * lineWords * (rows + linesAtOnce()) + sharedSums()) +
            (hasTable ? 4 * LanesShape::tableEntries : 0) +
            (hasOutliers ? 4 * (rows + 1) : 0);
   }

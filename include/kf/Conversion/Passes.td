@@ -54,7 +54,9 @@ def ConvertKFToGPU : Pass<"convert-kf-to-gpu", "::mlir::ModuleOp"> {
     and the step of the reduction are those of the kernel's `#kf.simt`, or, of
     attention, `#kf.flash`. By `#kf.flash_mma`, `#kf.mma` and `#kf.stream`, ops
     of the NVVM dialect copy and multiply, on the pointers that NVVM's lowering
-    makes of the memrefs. Where the module's target can, a kernel waits itself
+    makes of the memrefs. By `#kf.mma` on cooperative matrices, subgroups of
+    Vulkan devices wait for their own threads alone by an op of the SPIR-V
+    dialect. Where the module's target can, a kernel waits itself
     for those before it, behind what only reads weights. Programs are left as
     they are.
     ```mlir
@@ -80,7 +82,7 @@ def ConvertKFToGPU : Pass<"convert-kf-to-gpu", "::mlir::ModuleOp"> {
     "::mlir::gpu::GPUDialect", "::mlir::LLVM::LLVMDialect",
     "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect",
     "::mlir::NVVM::NVVMDialect", "::mlir::scf::SCFDialect",
-    "::mlir::vector::VectorDialect"];
+    "::mlir::spirv::SPIRVDialect", "::mlir::vector::VectorDialect"];
 }
 
 #endif // KF_CONVERSION_PASSES_TD

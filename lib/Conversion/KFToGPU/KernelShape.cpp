@@ -223,6 +223,7 @@ getCoopShape(MatmulOp op, MmaScheduleAttr schedule, FailFn fail) {
   KernelShape shape =
       beginMmaShape(op.getGlu() ? 2 : 1, schedule, &KernelShape::coop);
   CoopShape &coop = *shape.coop;
+  coop.shares = schedule.getShares();
   coop.subgroup = subgroup;
   coop.blockColumns = ::kf::FragmentTile::rows / shape.groups;
   if (coop.rows % (coop.rowWarps * coop.unit) != 0 ||
@@ -235,10 +236,10 @@ getCoopShape(MatmulOp op, MmaScheduleAttr schedule, FailFn fail) {
   if (coop.sums() > mmaSums)
     return fail("a thread has " + Twine(coop.sums()) +
                 " sums, and registers for " + Twine(mmaSums));
-  if (coop.rows * CoopShape::step / CoopShape::vectorColumns % coop.threads() !=
-          0 ||
-      coop.lines * 2 % coop.threads() != 0)
-    return fail(Twine(coop.threads()) + " threads share a step of [" +
+  const int64_t threads = coop.shareThreads();
+  if (coop.rows * CoopShape::step / CoopShape::vectorColumns % threads != 0 ||
+      coop.lines * 2 % threads != 0)
+    return fail(Twine(threads) + " threads share a step of [" +
                 Twine(coop.rows) + ", " + Twine(coop.lines) +
                 "], which has 4 vectors in each row and 2 in each line of the "
                 "weight");

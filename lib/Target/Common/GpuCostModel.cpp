@@ -372,22 +372,24 @@ double secondsOfCoop(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   const CoopShape &coop = *shape.coop;
   const double extent =
       cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
-  const double steps = std::ceil(extent / CoopShape::step);
-  const double subgroups = coop.rowWarps * coop.lineWarps;
+  const auto shares = static_cast<double>(coop.shares);
+  const double steps = std::ceil(extent / (CoopShape::step * shares));
+  const double subgroups = coop.rowWarps * coop.lineWarps * coop.shares;
   const double ofSubgroup = (coop.rowTiles() + coop.lineTiles()) * coop.unit;
   const double read =
-      2.0 * CoopShape::step * (subgroups * ofSubgroup + coop.rows + coop.lines);
+      2.0 * CoopShape::step *
+      (subgroups * ofSubgroup + shares * (coop.rows + coop.lines));
   const auto sharedRate =
       static_cast<double>(gpu.machine.ofEach.memoryBytesPerCycle);
-  const double products =
-      static_cast<double>(coop.rows) * coop.lines * CoopShape::step;
+  const double products = shares * coop.rows * coop.lines * CoopShape::step;
   GroupCost group;
   group.cycles = steps * (std::max(products / gpu.products(MatrixUnit::CoopF16),
                                    read / sharedRate) +
-                          2 * kBarrier);
+                          (coop.shares == 1 ? 2 * kBarrier : 0));
   group.latency = steps * (kMemoryLatency / 2 + 2 * kSharedLatency);
-  group.bytes = 2.0 * steps * CoopShape::step * (coop.rows + coop.lines) +
-                4.0 * shape.rows * shape.columns;
+  group.bytes =
+      2.0 * steps * shares * CoopShape::step * (coop.rows + coop.lines) +
+      4.0 * shape.rows * shape.columns;
   group.registers += coop.sums() + 4 * (coop.lineTiles() + coop.rowTiles());
   return gpu.seconds(shape, group, groupsOf(op, shape, tokens),
                      countBytes(kernel, tokens));

@@ -79,7 +79,8 @@ static int64_t mostWholeRows(MatmulOp op, Type type,
       type.isF16() ? MatrixUnit::CoopF16 : MatrixUnit::CoopBF16;
   const bool isMultiplied =
       machine.has(unit) && willBePacked(op.getW()) && isForCoop(op, type);
-  return isMultiplied ? kGpuFewRows : std::numeric_limits<int64_t>::max();
+  return isMultiplied ? StreamShape::mostSplitRows
+                      : std::numeric_limits<int64_t>::max();
 }
 
 SmallVector<Type> mlir::kf::getGpuRowTypes(Operation *op,

@@ -174,8 +174,16 @@ private:
              {std::pair{1, 2}, {1, 4}, {2, 1}, {2, 2}, {2, 4}, {4, 2}})
           add(MmaScheduleAttr::get(context, {height, lines / groups}, {y, x},
                                    first.getReduction(), first.getStages(),
-                                   first.getUnit(), /*parts=*/1));
+                                   first.getUnit(), /*parts=*/1, /*shares=*/1));
       }
+    if (first.getShares() == 1)
+      return;
+    for (int64_t lines : {16, 32, 64})
+      for (int64_t shares : {4, 8, 16})
+        add(MmaScheduleAttr::get(
+            context, {first.getWorkgroup()[0], lines / groups}, {1, 1},
+            first.getReduction(), first.getStages(), first.getUnit(),
+            /*parts=*/1, shares));
   }
 
   /// Tiles whose K is divided where there are few of them, and whole ones.
@@ -188,7 +196,7 @@ private:
          parts <= std::max<int64_t>(machine.clusterWorkgroups, 1); parts *= 2)
       if (parts == 1 || tiles * parts <= 4 * machine.multiprocessors)
         add(MmaScheduleAttr::get(context, workgroup, warps, step, stages, unit,
-                                 parts));
+                                 parts, /*shares=*/1));
   }
 
   /// Other numbers of row blocks, warps, tiles and stages.

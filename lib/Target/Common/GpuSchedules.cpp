@@ -79,12 +79,17 @@ constexpr int64_t dividedWarps = 8, loneWarps = 4;
 /// one of 128 x 128 is 1 (260 TFLOP/s of f16; 142 and 130 for the next two):
 /// comparable with one another, and with the first three by guess.
 struct CoopTile {
-  int64_t rows, lines, rowWarps, lineWarps;
+  int64_t rows, lines, rowWarps, lineWarps, shares;
   double slowness;
 };
-constexpr CoopTile coopTiles[] = {{128, 256, 2, 4, 1},  {256, 128, 4, 2, 1.04},
-                                  {64, 128, 2, 2, 1.6}, {64, 64, 2, 2, 1.8},
-                                  {32, 128, 1, 4, 2},   {32, 64, 1, 2, 2.4}};
+constexpr CoopTile coopTiles[] = {
+    {128, 256, 2, 4, 1, 1}, {256, 128, 4, 2, 1, 1.04}, {64, 128, 2, 2, 1, 1.6},
+    {64, 64, 2, 2, 1, 1.8}, {32, 128, 1, 4, 1, 2},     {32, 64, 1, 2, 1, 2.4}};
+
+/// Subgroups that divide K for few rows, of codes, which each takes longer to
+/// take apart, and of others, and lines of the weight that each has: what was
+/// fastest for llama-3-8b in q4_k and bf16 on an H200.
+constexpr int64_t codeShares = 16, coopShares = 8, shareLines = 32;
 
 /// Query rows of a workgroup of attention on cooperative matrices, and keys of
 /// its blocks: as many as go into 48 KiB with heads of 128 columns.
@@ -129,6 +134,8 @@ public:
     for (auto matmul : kernel.getBody().getOps<MatmulOp>()) {
       if (auto stream = selectStreamSchedule(kernel, matmul, machine, rows))
         return stream;
+      if (MmaScheduleAttr coop = selectFewCoop(matmul, rows))
+        return coop;
       if (auto lanes = selectLanesSchedule(kernel, matmul, machine, rows))
         return lanes;
       if (MmaScheduleAttr mma = selectMma(matmul, rows))
@@ -263,7 +270,7 @@ private:
       for (int64_t parts = 1; parts <= most; parts *= 2) {
         auto schedule = MmaScheduleAttr::get(
             context, workgroup, {tile.rowWarps, tile.lineWarps}, tile.step,
-            tile.stages, tile.unit, parts);
+            tile.stages, tile.unit, parts, /*shares=*/1);
         if (failed(verifyGpuSchedule(kernel, schedule, machine, nullptr)) ||
             (parts > 1 && !fitAtOnce(costs, schedule, tiles)))
           continue;
@@ -295,7 +302,7 @@ private:
                                   : MatrixUnit::CoopF16;
       auto schedule = MmaScheduleAttr::get(
           context, {tile.rows, columns}, {tile.rowWarps, tile.lineWarps},
-          CoopShape::step, /*stages=*/2, unit, /*parts=*/1);
+          CoopShape::step, /*stages=*/2, unit, /*parts=*/1, tile.shares);
       if (failed(verifyGpuSchedule(kernel, schedule, machine, nullptr)))
         continue;
       const int64_t tiles = llvm::divideCeil(rows, tile.rows) *
@@ -310,6 +317,40 @@ private:
       }
     }
     return best;
+  }
+
+  /// The same of few rows, for which subgroups divide K: as many as have some
+  /// steps each, of as many lines as leave no multiprocessor without tiles.
+  MmaScheduleAttr selectFewCoop(MatmulOp op, int64_t tokens) {
+    auto type = cast<RankedTensorType>(op.getType());
+    const int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
+    if (rows <= StreamShape::mostSplitRows || rows > kGpuFewRows)
+      return {};
+    const int64_t groups = op.getGlu() ? 2 : 1;
+    const int64_t extent = op.getX().getType().getShape().back();
+    const bool hasCodes =
+        isa<QuantType, Float8E4M3FNType>(op.getW().getType().getElementType());
+    const MatrixUnit unit = op.getX().getType().getElementType().isBF16()
+                                ? MatrixUnit::CoopBF16
+                                : MatrixUnit::CoopF16;
+    const int64_t unitRows = getUnitShape(unit).rows;
+    int64_t lines = shareLines;
+    while (lines > unitRows &&
+           static_cast<int64_t>(llvm::divideCeil(
+               type.getDimSize(1), lines / groups)) < machine.multiprocessors)
+      lines /= 2;
+    for (int64_t shares = hasCodes ? codeShares : coopShares; shares > 1;
+         shares /= 2) {
+      auto schedule = MmaScheduleAttr::get(
+          context, {unitRows, lines / groups}, {1, 1}, CoopShape::step,
+          /*stages=*/2, unit, /*parts=*/1, shares);
+      if (failed(verifyGpuSchedule(kernel, schedule, machine, nullptr)))
+        continue;
+      auto shape = getKernelShape(kernel, schedule, nullptr);
+      if (2 * shares * shape->coop->roundColumns <= extent)
+        return schedule;
+    }
+    return {};
   }
 
   /// The most parts of `tiles` tiles: such that each multiprocessor has some

@@ -93,3 +93,13 @@ kf.kernel @k(%q: tensor<?x4x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, 
   %0:3 = kf.attention_partial %q, %c, %p, %s, %t splits(2) {layer = 0 : i64, scale = 1.0 : f32} : tensor<?x4x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = f16, page = 64>, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0#0, %0#1, %0#2 : tensor<?x4x2xf32>, tensor<?x4x2xf32>, tensor<?x4x2x64xf32>
 }
+
+// -----
+
+// Each of those that divide K has rows and lines of its own.
+// expected-error @below {{schedule cannot run on this device: it needs 81920 bytes of workgroup memory, the device has 65536}}
+kf.kernel @k(%x: tensor<?x64xf16>, %w: tensor<96x64xf16, #kf.fragments>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.mma<workgroup = [32, 32], warps = [1, 1], reduction = 32, stages = 2, unit = coop_f16, shares = 16>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x64xf16>, tensor<96x64xf16, #kf.fragments>
+  kf.yield %0 : tensor<?x96xf32>
+}

@@ -1,6 +1,6 @@
 // RUN: kf-opt %s --pass-pipeline='builtin.module(kf-set-target{target=vulkan:h200},kf-select-rows,func.func(kf-round-rows))' | FileCheck %s
 // RUN: kf-opt %s --pass-pipeline='builtin.module(kf-set-target{target=vulkan:rdna3},kf-select-rows,func.func(kf-round-rows))' | FileCheck %s --check-prefix=HALF
-// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-set-target{target=vulkan:h200},kf-select-rows{max-tokens=16},func.func(kf-round-rows))' | FileCheck %s --check-prefix=FEW
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-set-target{target=vulkan:h200},kf-select-rows{max-tokens=4},func.func(kf-round-rows))' | FileCheck %s --check-prefix=FEW
 // RUN: kf-opt %s --pass-pipeline='builtin.module(kf-set-target{target=vulkan},kf-select-rows,func.func(kf-round-rows))' | FileCheck %s --check-prefix=NONE
 
 // FEW-NOT:  kf.round_half
@@ -49,12 +49,23 @@ func.func @odd(%x: tensor<?x60xf32>) -> tensor<?x96xf32> {
   return %0 : tensor<?x96xf32>
 }
 
-// Sixteen rows are multiplied by threads.
+// Four rows are multiplied by threads.
 // CHECK-LABEL: func.func @rows(
 // CHECK-NOT:     kf.round_half
 // CHECK:         return
-func.func @rows(%x: tensor<16x64xf32>) -> tensor<16x96xf32> {
+func.func @rows(%x: tensor<4x64xf32>) -> tensor<4x96xf32> {
   %w = kf.weight ["w"] : tensor<96x64xf16>
-  %0 = kf.matmul %x, %w : tensor<16x64xf32>, tensor<96x64xf16>
-  return %0 : tensor<16x96xf32>
+  %0 = kf.matmul %x, %w : tensor<4x64xf32>, tensor<96x64xf16>
+  return %0 : tensor<4x96xf32>
+}
+
+// Five are not.
+// CHECK-LABEL: func.func @few(
+// CHECK:         kf.round_half
+// FEW-LABEL: func.func @few(
+// FEW:         kf.round_half
+func.func @few(%x: tensor<5x64xf32>) -> tensor<5x96xf32> {
+  %w = kf.weight ["w"] : tensor<96x64xf16>
+  %0 = kf.matmul %x, %w : tensor<5x64xf32>, tensor<96x64xf16>
+  return %0 : tensor<5x96xf32>
 }

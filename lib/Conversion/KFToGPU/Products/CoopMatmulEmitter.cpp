@@ -18,8 +18,16 @@
 // loop goes around everything for that, so that there is no second copy of the
 // code.
 //
-// Workgroup memory: rows [rows][lineWords / 4] vectors of 16 bytes; lines
-// [lines][lineWords] words; sums [16][sumStride] f32.
+// Of few rows, subgroups divide K (`shares`): each goes along columns of its
+// own, with rows and lines of its own in workgroup memory, so that none waits
+// for another before the end. What limits how many there are is that memory,
+// which therefore has as many lines at a time as the subgroup's threads have of
+// one tile each: a step takes the others in further passes. Sums of all shares
+// are added up, in their order, where their lines were.
+//
+// Workgroup memory: rows [shares][rows][lineWords / 4] vectors of 16 bytes;
+// lines [shares][linesAtOnce][lineWords] words; sums [16][sumStride] f32, which
+// those of shares have instead of lines.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,6 +41,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/SPIRV/IR/SPIRVOps.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 #include <numeric>
@@ -72,19 +81,27 @@ private:
       firstRow = e.add(firstRow, e.index(offset));
     allocate();
     // Subgroups are whole, and as wide as the target says (VulkanProgram.cpp).
-    Value warp = e.div(e.thread, coop.subgroup);
+    const bool isDivided = coop.shares > 1;
+    share = isDivided ? e.div(e.thread, coop.shareThreads()) : e.index(0);
+    shareThread = isDivided ? e.rem(e.thread, coop.shareThreads()) : e.thread;
+    Value warp = e.div(shareThread, coop.subgroup);
     warpRow = e.div(warp, coop.lineWarps);
     warpLine = e.rem(warp, coop.lineWarps);
+    firstVector = e.scaled(share, coop.rows * lineVectors);
+    firstWord = e.scaled(share, ofShare());
     if (!coop.hasOutliers)
       return multiplyTile();
     untilFinite();
   }
 
   void allocate() {
-    xs = e.workgroupMemory(coop.rows * lineVectors, vectorType);
-    ws = e.workgroupMemory(coop.lines * CoopShape::lineWords, b.getI32Type());
-    sharedSums = e.workgroupMemory(coop.sharedSums(), b.getF32Type());
+    xs = e.workgroupMemory(coop.shares * coop.rows * lineVectors, vectorType);
+    ws = e.workgroupMemory(coop.shares * ofShare(), b.getI32Type());
+    if (coop.shares == 1)
+      sharedSums = e.workgroupMemory(coop.sharedSums(), b.getF32Type());
     table = LaneTiles::makeTable(e, weightElement);
+    if (table && coop.shares > 1) // whose steps have barriers of subgroups
+      e.barrier();
     if (coop.hasOutliers) {
       range.emplace(e, coop.rows);
       range->reset();
@@ -126,20 +143,22 @@ private:
 
   void multiplyTile() {
     const int64_t spans = coop.roundColumns / CoopShape::step;
-    const int64_t padded = llvm::alignTo(extent, coop.roundColumns);
+    const int64_t stride = coop.shares * coop.roundColumns;
+    const int64_t padded = llvm::alignTo(extent, stride);
+    Value begin = e.scaled(share, coop.roundColumns);
     SmallVector<Value> state = zeros();
     const size_t sums = state.size();
-    llvm::append_range(state, loadRows(e.index(0)));
+    llvm::append_range(state, loadRows(begin));
     const size_t ofRows = state.size() - sums;
-    Read first = loadTiles(e.index(0));
+    Read first = loadTiles(begin);
     forVectors(first, [&](Value &each) { state.push_back(each); });
     auto steps =
-        e.loop(e.index(0), e.index(padded), e.index(coop.roundColumns), state,
+        e.loop(begin, e.index(padded), e.index(stride), state,
                [&](Value k, ValueRange before) {
                  SmallVector<Value> after(before.take_front(sums));
                  SmallVector<Value> vectors(
                      before.drop_front(sums).take_front(ofRows));
-                 Value next = e.add(k, e.index(coop.roundColumns));
+                 Value next = e.add(k, e.index(stride));
                  Read tiles = first;
                  size_t at = sums + ofRows;
                  forVectors(tiles, [&](Value &each) { each = before[at++]; });
@@ -151,17 +170,25 @@ private:
                  }
                  Read later;
                  for (int64_t span = 0; span < spans; ++span) {
-                   Value own = e.add(k, e.index(span * CoopShape::step));
-                   e.barrier();
-                   storeRows(vectors, own, padded);
-                   for (auto [number, read] : llvm::enumerate(tiles))
-                     storeLines(read, number, span);
-                   scaleRows(own);
-                   e.barrier();
-                   vectors = loadRows(e.add(own, e.index(CoopShape::step)));
-                   if (span + 1 == spans)
+                   Value at = e.add(k, e.index(span * CoopShape::step));
+                   stepBarrier();
+                   storeRows(vectors, at, padded);
+                   storePass(tiles, 0, span);
+                   scaleRows(at);
+                   stepBarrier();
+                   const bool isLast = span + 1 == spans;
+                   vectors = loadRows(
+                       isLast ? next : e.add(at, e.index(CoopShape::step)));
+                   if (isLast)
                      later = loadTiles(next);
-                   multiplyAdd(after);
+                   Operands left;
+                   multiplyPass(after, 0, left);
+                   for (int64_t pass = 1; pass < coop.passes(); ++pass) {
+                     stepBarrier();
+                     storePass(tiles, pass, span);
+                     stepBarrier();
+                     multiplyPass(after, pass, left);
+                   }
                  }
                  llvm::append_range(after, vectors);
                  forVectors(later, [&](Value &each) { after.push_back(each); });
@@ -170,7 +197,32 @@ private:
     storeTile(steps.getResults().take_front(sums));
   }
 
+  /// Before operands of a step are replaced, and before they are multiplied.
+  /// A share's are a subgroup's alone.
+  void stepBarrier() {
+    if (coop.shares == 1)
+      return e.barrier();
+    spirv::ControlBarrierOp::create(
+        b, loc, spirv::Scope::Subgroup, spirv::Scope::Subgroup,
+        spirv::MemorySemantics::AcquireRelease |
+            spirv::MemorySemantics::WorkgroupMemory);
+  }
+
   //===--- Rows of x ------------------------------------------------------===//
+
+  /// Divides `size` steps of a loop among the threads of the share.
+  void forShare(Value size, function_ref<void(Value)> body) {
+    e.loop(shareThread, size, e.index(coop.shareThreads()), {},
+           [&](Value number, ValueRange) {
+             body(number);
+             return SmallVector<Value>();
+           });
+  }
+
+  /// Where the share has the vector number `part` of row `row` of a step.
+  Value stagedAt(Value row, Value part) {
+    return e.add(firstVector, e.add(e.scaled(row, lineVectors), part));
+  }
 
   /// The vector number `part` of row `row`, in the argument's memory.
   Value placeOf(Value row, Value part) {
@@ -181,8 +233,8 @@ private:
   /// Calls `body` with the row and the vector of a step, of each that this
   /// thread copies.
   void forVectorsOfRows(function_ref<void(Value row, Value part)> body) {
-    for (int64_t i = 0; i < coop.rows * stepVectors; i += coop.threads()) {
-      Value number = e.add(e.thread, e.index(i));
+    for (int64_t i = 0; i < coop.rows * stepVectors; i += coop.shareThreads()) {
+      Value number = e.add(shareThread, e.index(i));
       body(e.div(number, stepVectors), e.rem(number, stepVectors));
     }
   }
@@ -194,11 +246,11 @@ private:
     Value last = e.sub(rows, e.index(1));
     Value lastPart = e.index(extent / vectorColumns - 1);
     forVectorsOfRows([&](Value row, Value part) {
-      Value own = e.add(e.div(k, vectorColumns), part);
-      own = e.select(e.isLess(own, lastPart), own, lastPart);
+      Value at = e.add(e.div(k, vectorColumns), part);
+      at = e.select(e.isLess(at, lastPart), at, lastPart);
       row = e.select(e.isLess(row, last), row, last);
       vectors.push_back(memref::LoadOp::create(
-          b, loc, e.bufferOf(source.argument), placeOf(row, own)));
+          b, loc, e.bufferOf(source.argument), placeOf(row, at)));
     });
     return vectors;
   }
@@ -214,8 +266,7 @@ private:
         Value column = e.add(k, e.scaled(part, vectorColumns));
         value = e.select(e.isLess(column, e.index(extent)), value, none);
       }
-      memref::StoreOp::create(b, loc, value, xs,
-                              e.add(e.scaled(row, lineVectors), part));
+      memref::StoreOp::create(b, loc, value, xs, stagedAt(row, part));
     });
   }
 
@@ -241,14 +292,15 @@ private:
     if (!coop.hasOutliers)
       return;
     e.ifThen(isScaled, [&] {
-      e.forThreads(e.index(coop.rows * stepVectors), [&](Value number) {
+      Value all = e.index(coop.rows * stepVectors);
+      forShare(all, [&](Value number) {
         Value row = e.div(number, stepVectors);
         Value part = e.rem(number, stepVectors);
         Value column = e.add(k, e.scaled(part, vectorColumns));
         Value isInside = arith::AndIOp::create(
             b, loc, e.isLess(row, rows), e.isLess(column, e.index(extent)));
         e.ifThen(isInside, [&] {
-          Value place = e.add(e.scaled(row, lineVectors), part);
+          Value place = stagedAt(row, part);
           Value read = memref::LoadOp::create(b, loc, xs, place);
           Value scale = range->scaleOf(row);
           SmallVector<Value> elements = elementsOf(read, row, column);
@@ -276,15 +328,18 @@ private:
   }
 
   int64_t countTiles() const {
-    return coop.lines / Tile::rows * Tile::lanes / coop.threads();
+    return coop.lines / Tile::rows * Tile::lanes / coop.shareThreads();
   }
   Value blockOf(int64_t number) {
-    return e.div(e.add(e.thread, e.index(number * coop.threads())),
+    return e.div(e.add(shareThread, e.index(number * coop.shareThreads())),
+                 Tile::lanes);
+  }
+  Value laneOf(int64_t number) {
+    return e.rem(e.add(shareThread, e.index(number * coop.shareThreads())),
                  Tile::lanes);
   }
   LaneTiles lanesOf(int64_t number) {
-    Value lane =
-        e.rem(e.add(e.thread, e.index(number * coop.threads())), Tile::lanes);
+    Value lane = laneOf(number);
     return LaneTiles(e, weightElement, e.div(lane, LanesShape::sharers),
                      e.rem(lane, LanesShape::sharers), table);
   }
@@ -331,18 +386,29 @@ private:
         [&](Value &each) { each = e.select(condition, each, none); });
   }
 
+  /// Words of lines in workgroup memory that a share has.
+  int64_t ofShare() const { return coop.linesAtOnce() * CoopShape::lineWords; }
+
+  /// Stores span `span` of the lines of pass `pass`.
+  void storePass(ArrayRef<SmallVector<LaneTiles::Tile, 0>> tiles, int64_t pass,
+                 int64_t span) {
+    const int64_t ofPass = countTiles() / coop.passes();
+    for (int64_t number = pass * ofPass; number < (pass + 1) * ofPass; ++number)
+      storeLines(tiles[number], number, span);
+  }
+
   /// Stores what this thread has of span `span` of lines number `number`: of
   /// its rows g and g + 8, four elements of each 16 columns.
   void storeLines(ArrayRef<LaneTiles::Tile> tiles, int64_t number,
                   int64_t span) {
     constexpr int64_t units = Tile::span / LanesShape::unitColumns;
     LaneTiles lanes = lanesOf(number);
-    Value lane =
-        e.rem(e.add(e.thread, e.index(number * coop.threads())), Tile::lanes);
-    Value line = e.add(e.scaled(blockOf(number), Tile::rows),
+    Value lane = laneOf(number);
+    const int64_t ofPass = countTiles() / coop.passes();
+    Value line = e.add(e.scaled(blockOf(number % ofPass), Tile::rows),
                        e.div(lane, LanesShape::sharers));
-    Value own = e.add(e.scaled(line, CoopShape::lineWords),
-                      e.rem(lane, LanesShape::sharers));
+    Value first = e.add(firstWord, e.scaled(line, CoopShape::lineWords));
+    first = e.add(first, e.rem(lane, LanesShape::sharers));
     for (int64_t row = 0; row < 2; ++row)
       for (int64_t i = 0; i < units; ++i) {
         std::pair<Value, Value> words =
@@ -350,9 +416,9 @@ private:
         const int64_t at = row * Tile::rows / 2 * CoopShape::lineWords +
                            i * LanesShape::unitColumns / 2;
         memref::StoreOp::create(b, loc, words.first, ws,
-                                e.add(own, e.index(at)));
+                                e.add(first, e.index(at)));
         memref::StoreOp::create(b, loc, words.second, ws,
-                                e.add(own, e.index(at + 4)));
+                                e.add(first, e.index(at + 4)));
       }
   }
 
@@ -396,32 +462,38 @@ private:
     return SmallVector<Value>(coop.rowTiles() * coop.lineTiles(), zero);
   }
 
-  /// Adds the products of a step to `sums` [rowTiles][lineTiles].
-  void multiplyAdd(MutableArrayRef<Value> sums) {
+  /// The matrices of rows of a step: of each of its units, and rowTiles.
+  using Operands = SmallVector<SmallVector<Value>>;
+
+  /// Adds the products of a step with the lines of pass `pass` to `sums`
+  /// [rowTiles][lineTiles]. The first pass loads `left`.
+  void multiplyPass(MutableArrayRef<Value> sums, int64_t pass, Operands &left) {
     Value row = e.scaled(warpRow, coop.rowTiles() * coop.unit);
     Value line = e.scaled(warpLine, coop.lineTiles() * coop.unit);
+    const int64_t tiles = coop.lineTiles() / coop.passes();
     for (int64_t k = 0; k < CoopShape::step; k += coop.unit) {
-      SmallVector<Value> left;
-      for (int64_t i = 0; i < coop.rowTiles(); ++i) {
+      if (pass == 0)
+        left.emplace_back();
+      for (int64_t i = 0; pass == 0 && i < coop.rowTiles(); ++i) {
         Value first = e.add(row, e.index(i * coop.unit));
-        Value place =
-            e.add(e.scaled(first, lineVectors), e.index(k / vectorColumns));
-        left.push_back(gpu::SubgroupMmaLoadMatrixOp::create(
+        Value place = stagedAt(first, e.index(k / vectorColumns));
+        left.back().push_back(gpu::SubgroupMmaLoadMatrixOp::create(
             b, loc, matrixOf("AOp"), xs, place, b.getIndexAttr(lineVectors),
             /*transpose=*/UnitAttr()));
       }
-      for (int64_t j = 0; j < coop.lineTiles(); ++j) {
+      for (int64_t j = 0; j < tiles; ++j) {
         Value first = e.add(line, e.index(j * coop.unit));
         Value place =
-            e.add(e.scaled(first, CoopShape::lineWords), e.index(k / 2));
+            e.add(firstWord,
+                  e.add(e.scaled(first, CoopShape::lineWords), e.index(k / 2)));
         Value right = gpu::SubgroupMmaLoadMatrixOp::create(
             b, loc, matrixOf("BOp"), ws, place,
             b.getIndexAttr(CoopShape::lineWords),
             /*transpose=*/b.getUnitAttr());
         for (int64_t i = 0; i < coop.rowTiles(); ++i) {
-          Value &sum = sums[i * coop.lineTiles() + j];
+          Value &sum = sums[i * coop.lineTiles() + pass * tiles + j];
           sum = gpu::SubgroupMmaComputeOp::create(
-              b, loc, matrixOf("COp"), left[i], right, sum,
+              b, loc, matrixOf("COp"), left[k / coop.unit][i], right, sum,
               /*a_transpose=*/UnitAttr(), /*b_transpose=*/UnitAttr());
         }
       }
@@ -430,38 +502,49 @@ private:
 
   //===--- Sums -----------------------------------------------------------===//
 
-  /// Brings 16 rows of the workgroup's tile to workgroup memory at a time, from
-  /// which threads store elements that are neighbours.
+  /// Brings 16 rows of the workgroup's tile to workgroup memory at a time, of
+  /// as many lines as a pass has, from which threads store elements that are
+  /// neighbours.
   void storeTile(ValueRange sums) {
-    const int64_t all = coop.unit * shape.columns;
+    for (int64_t i = 0; i < coop.rowTiles(); ++i)
+      for (int64_t pass = 0; pass < coop.passes(); ++pass)
+        e.loop(e.index(coop.rowWarps),
+               [&](Value number) { storeStrip(sums, i, pass, number); });
+  }
+
+  /// Columns of the product that a pass has.
+  int64_t passColumns() const { return shape.columns / coop.passes(); }
+
+  /// The lines of pass `pass` of unit `i` of the subgroups' row `number`.
+  void storeStrip(ValueRange sums, int64_t i, int64_t pass, Value number) {
+    const int64_t all = coop.unit * passColumns();
     const int64_t atOnce =
         all % coop.threads() == 0
             ? std::gcd(mostStoredAtOnce, all / coop.threads())
             : 1;
-    Value own = e.scaled(warpLine, coop.lineTiles() * coop.unit);
-    for (int64_t i = 0; i < coop.rowTiles(); ++i)
-      e.loop(e.index(coop.rowWarps), [&](Value number) {
-        e.barrier();
-        Value isOwn = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
-                                            number, warpRow);
-        e.ifThen(isOwn, [&] {
-          for (int64_t j = 0; j < coop.lineTiles(); ++j)
-            gpu::SubgroupMmaStoreMatrixOp::create(
-                b, loc, sums[i * coop.lineTiles() + j], sharedSums,
-                e.add(own, e.index(j * coop.unit)),
-                b.getIndexAttr(coop.sumStride()), /*transpose=*/UnitAttr());
-        });
-        e.barrier();
-        Value first = e.add(e.scaled(number, coop.rowTiles() * coop.unit),
-                            e.index(i * coop.unit));
-        e.forThreads(e.index(all / atOnce), [&](Value thread) {
-          SmallVector<Element> elements;
-          for (int64_t part = 0; part < atOnce; ++part)
-            elements.push_back(
-                elementAt(first, e.add(thread, e.index(all / atOnce * part))));
-          storeElements(elements);
-        });
-      });
+    const int64_t tiles = coop.lineTiles() / coop.passes();
+    Value line = e.scaled(warpLine, coop.lineTiles() * coop.unit);
+    Value place = coop.shares == 1 ? line : e.add(firstWord, line);
+    e.barrier();
+    Value isOwn = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                        number, warpRow);
+    e.ifThen(isOwn, [&] {
+      for (int64_t j = 0; j < tiles; ++j)
+        gpu::SubgroupMmaStoreMatrixOp::create(
+            b, loc, sums[i * coop.lineTiles() + pass * tiles + j],
+            memoryOfSums(), e.add(place, e.index(j * coop.unit)),
+            b.getIndexAttr(coop.sumStride()), /*transpose=*/UnitAttr());
+    });
+    e.barrier();
+    Value first = e.add(e.scaled(number, coop.rowTiles() * coop.unit),
+                        e.index(i * coop.unit));
+    e.forThreads(e.index(all / atOnce), [&](Value thread) {
+      SmallVector<Element> elements;
+      for (int64_t part = 0; part < atOnce; ++part)
+        elements.push_back(elementAt(
+            first, pass, e.add(thread, e.index(all / atOnce * part))));
+      storeElements(elements);
+    });
   }
 
   /// An element of the workgroup's tile, and its sums.
@@ -470,22 +553,40 @@ private:
     SmallVector<Value, 2> sums;
   };
 
-  /// Element `number` of the 16 rows from row `first` on, whose sums are in
-  /// workgroup memory.
-  Element elementAt(Value first, Value number) {
-    Value inStrip = e.div(number, shape.columns);
+  /// Element `number` of pass `pass` of the 16 rows from row `first` on, whose
+  /// sums are in workgroup memory.
+  Element elementAt(Value first, int64_t pass, Value number) {
+    Value inStrip = e.div(number, passColumns());
+    Value line = e.rem(number, passColumns());
     Element element;
     element.row = e.add(first, inStrip);
-    element.column = e.rem(number, shape.columns);
-    Value line = element.column;
+    element.column = e.add(line, e.index(pass * passColumns()));
     if (shape.groups == 2)
       line = e.add(e.scaled(e.div(line, coop.blockColumns), Tile::rows),
                    e.rem(line, coop.blockColumns));
     Value begin = e.add(e.scaled(inStrip, coop.sumStride()), line);
     for (int64_t i = 0; i < shape.groups; ++i)
-      element.sums.push_back(memref::LoadOp::create(
-          b, loc, sharedSums, e.add(begin, e.index(i * coop.blockColumns))));
+      element.sums.push_back(
+          sumAt(e.add(begin, e.index(i * coop.blockColumns))));
     return element;
+  }
+
+  /// Where sums are in workgroup memory: where K is divided, in each share's
+  /// lines of the weight, which have room for them.
+  Value memoryOfSums() { return coop.shares == 1 ? sharedSums : ws; }
+
+  /// What all shares have at `place`, added up in their order.
+  Value sumAt(Value place) {
+    if (coop.shares == 1)
+      return memref::LoadOp::create(b, loc, sharedSums, place);
+    Value sum;
+    for (int64_t number = 0; number < coop.shares; ++number) {
+      Value word = memref::LoadOp::create(
+          b, loc, ws, e.add(place, e.index(number * ofShare())));
+      Value of = arith::BitcastOp::create(b, loc, b.getF32Type(), word);
+      sum = sum ? e.add(sum, of) : of;
+    }
+    return sum;
   }
 
   /// Finishes elements, of which those behind the last row or column are the
@@ -529,8 +630,10 @@ private:
   WeightRows weight;
   Tile tile;
   int64_t tilesOfRow = 0;
-  Value firstRow, lastBlock; // of the argument, and of the weight's
-  Value warpRow, warpLine;   // of this subgroup
+  Value firstRow, lastBlock;    // of the argument, and of the weight's
+  Value share, shareThread;     // of K, and this thread's number in it
+  Value firstVector, firstWord; // of the share's rows and lines
+  Value warpRow, warpLine;      // of this subgroup
   Value xs, ws, sharedSums, table;
   std::optional<RowRange> range;
   Value isScaled; // i1: whether rows are

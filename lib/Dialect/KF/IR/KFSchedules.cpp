@@ -147,7 +147,7 @@ LogicalResult
 MmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                         ArrayRef<int64_t> workgroup, ArrayRef<int64_t> warps,
                         int64_t reduction, int64_t stages, MatrixUnit unit,
-                        int64_t parts) {
+                        int64_t parts, int64_t shares) {
   FieldChecks checks(emitError);
   checks.check((workgroup.size() == 2 ||
                 (workgroup.size() == 3 && workgroup.front() == 1)) &&
@@ -169,6 +169,13 @@ MmaScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                    "reduction = " +
                    Twine(reduction) + ", stages = " + Twine(stages) +
                    " and parts = " + Twine(parts));
+  checks.inRange("shares", shares, 1, 32);
+  if (shares > 1 && !checks.hasFailed())
+    checks.check(isOfSubgroups && warps[0] == 1 && warps[1] == 1,
+                 "shares are of unit = coop_f16 or coop_bf16, with warps = "
+                 "[1, 1], found unit = " +
+                     stringifyMatrixUnit(unit) + " and warps = [" +
+                     Twine(warps[0]) + ", " + Twine(warps[1]) + "]");
   if (unit != MatrixUnit::Wgmma || checks.hasFailed())
     return checks.result();
   const int64_t most = getUnitShape(unit).mostRows;

@@ -221,18 +221,24 @@ def KF_MmaScheduleAttr : KF_ScheduleAttr<"Mma", "mma"> {
       where there are fewer tiles than multiprocessors; of codes, each has whole
       tiles of 256 columns. They are a cluster (sm_90), and each adds up a part of the tile from their workgroup memory,
       in their order.
+    - `shares`: of cooperative matrices, up to 32 subgroups of a workgroup that
+      divide K, for few rows: each takes every so many steps (of blocks, parts
+      of their tiles) by itself, with operands and sums of the whole tile, so
+      that `warps` is [1, 1]. Their sums are added up at the end, in their order.
 
     ```mlir
     #kf.mma<workgroup = [128, 128], warps = [2, 2], reduction = 32, stages = 3, unit = mma_sync>
     #kf.mma<workgroup = [256, 128], warps = [1, 8], reduction = 64, stages = 4, unit = wgmma>
     #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 4, unit = wgmma, parts = 4>
     #kf.mma<workgroup = [128, 128], warps = [2, 2], reduction = 32, stages = 2, unit = coop_f16>
+    #kf.mma<workgroup = [16, 32], warps = [1, 1], reduction = 32, stages = 2, unit = coop_f16, shares = 8>
     ```
   }];
   let parameters = (ins KF_Sizes:$workgroup, KF_Sizes:$warps,
       "int64_t":$reduction, "int64_t":$stages,
       "::mlir::kf::MatrixUnit":$unit,
-      DefaultValuedParameter<"int64_t", "1">:$parts);
+      DefaultValuedParameter<"int64_t", "1">:$parts,
+      DefaultValuedParameter<"int64_t", "1">:$shares);
   let assemblyFormat = "`<` struct(params) `>`";
   let extraClassDeclaration = [{
     ::llvm::ArrayRef<int64_t> getThreads() const { return {}; }
