@@ -8,6 +8,7 @@
 
 #include "Decoder.h"
 #include "LinearAttention.h"
+#include "SharedContext.h"
 
 #include "kf/Dialect/KF/IR/KF.h"
 #include "kf/Import/Import.h"
@@ -109,7 +110,15 @@ private:
     if (config.adapters.count > 0)
       adapters = arguments[::kf::numberOf(::kf::kStepAdapters, config)];
     caches = arguments.take_back(cachePlaces.specs().size());
-    return decode(arguments[::kf::kStepIds], arguments[::kf::kStepPositions]);
+    Value ids = arguments[::kf::kStepIds];
+    places = lastPlaces = arguments[::kf::kStepPositions];
+    if (config.contextRanks > 1) {
+      setRows(ids);
+      shared.emplace(static_cast<ModelOps &>(*this), places);
+      places = shared->places();
+      lastPlaces = shared->lastPlaces();
+    }
+    return decode(ids, arguments[::kf::kStepPositions]);
   }
 
   /// Hidden rows [T, D] -> logits [L, V].
@@ -139,7 +148,7 @@ private:
 
   void append(Value k, Value v, int64_t layer) override {
     const ::kf::LayerCaches::Place place = cachePlaces.of(layer);
-    KVAppendOp::create(b, loc, caches[place.cache], k, v, positions, sequences,
+    KVAppendOp::create(b, loc, caches[place.cache], k, v, places, sequences,
                        pageTables[place.table], /*kv_head=*/Value(),
                        b.getI64IntegerAttr(place.layer));
   }
@@ -147,16 +156,27 @@ private:
   Value attend(Value q, Value sinks, int64_t layer) override {
     const ::kf::LayerConfig own = config.layer(layer);
     const ::kf::LayerCaches::Place place = cachePlaces.of(layer);
+    const FloatAttr cap =
+        config.attentionCap
+            ? b.getF32FloatAttr(static_cast<float>(config.attentionCap))
+            : FloatAttr();
+    if (shared)
+      return rounded(shared->combine(
+          AttentionPartialOp::create(
+              b, loc, q, caches[place.cache], lastPlaces, sequences,
+              pageTables[place.table], /*tile=*/ValueRange(),
+              /*splits=*/b.getI64IntegerAttr(1),
+              b.getI64IntegerAttr(place.layer),
+              attentionScale(own, own.headDim), /*window=*/IntegerAttr(),
+              /*chunked=*/UnitAttr(), cap),
+          sinks));
     return AttentionOp::create(
-        b, loc, q, caches[place.cache], positions, sequences,
+        b, loc, q, caches[place.cache], lastPlaces, sequences,
         pageTables[place.table], sinks,
         /*kv_head=*/Value(), b.getI64IntegerAttr(place.layer),
         attentionScale(own, own.headDim),
         own.window ? b.getI64IntegerAttr(own.window) : IntegerAttr(),
-        own.chunked ? b.getUnitAttr() : UnitAttr(),
-        config.attentionCap
-            ? b.getF32FloatAttr(static_cast<float>(config.attentionCap))
-            : FloatAttr());
+        own.chunked ? b.getUnitAttr() : UnitAttr(), cap);
   }
 
   Value attendToState(Value x, const std::string &at, int64_t layer) override {
@@ -269,6 +289,9 @@ private:
   ::kf::LayerCaches cachePlaces;
   Type cacheElement;
   Value sequences; ///< [T] of i32
+  /// Of rows' keys in the caches, and the last that rows see: [T] of i32.
+  Value places, lastPlaces;
+  std::optional<SharedContext> shared; ///< of several ranks
   /// [S, P] of i32 each, by LayerCaches::Place::table.
   SmallVector<Value> pageTables;
   Value states;   ///< [S] of i32; null where no layer has any

@@ -142,7 +142,8 @@ Engine::create(Model &model, const EngineOptions &wanted) try {
   KF_ASSIGN_OR_RETURN(std::unique_ptr<PagePool> pool,
                       PagePool::create(options.pages, slots,
                                        model.config().adapters.count + 1,
-                                       cacheWindowsOf(model.config())));
+                                       cacheWindowsOf(model.config()),
+                                       pagePositionsOf(model.config())));
   return std::unique_ptr<Engine>(new Engine(model, options, std::move(pool)));
 } catch (...) {
   return statusOfException();

@@ -78,7 +78,8 @@ Status Engine::planAhead(Ahead &next, StepExecutor::Source &source) {
     const int64_t position = sequence.position();
     // Pages that others have are not copied here, where nobody asks yet.
     if (position >= options.contextLength ||
-        (position % kCachePage != 0 && sequence.pages.pagesFor(1) > 0))
+        (position % sequence.pages.pagePositions() != 0 &&
+         sequence.pages.pagesFor(1) > 0))
       return Status::cancelled();
     next.choosesLater |=
         sampler.dependsOnTokens() || sequence.reading->constraint;

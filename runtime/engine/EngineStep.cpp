@@ -479,13 +479,14 @@ Status Engine::copyPages() {
     return status;
   for (const Piece &piece : plan.pieces) {
     Sequence &sequence = *piece.sequence;
-    const int64_t index = sequence.position() / kCachePage;
+    const int64_t size = sequence.pages.pagePositions();
+    const int64_t index = sequence.position() / size;
     const int32_t page = sequence.pages.pages()[static_cast<size_t>(index)];
     if (std::ranges::find(plan.batch.copies, page, &PageCopy::to) ==
         plan.batch.copies.end())
       continue;
     sequence.pages.forget();
-    sequence.before = std::min(sequence.before, index * kCachePage);
+    sequence.before = std::min(sequence.before, index * size);
   }
   return status;
 }

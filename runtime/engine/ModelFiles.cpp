@@ -282,6 +282,8 @@ std::string kf::signatureOf(const ModelFiles &model) {
   text += isShort ? "\nshort" : "";
   if (model.config.ranks > 1)
     text += "\nranks " + std::to_string(model.config.ranks);
+  if (model.config.contextRanks > 1)
+    text += "\ncontext ranks " + std::to_string(model.config.contextRanks);
   if (const StageConfig &stage = model.config.stage; stage.count > 1)
     text += "\nstage " + std::to_string(stage.number) + " of " +
             std::to_string(stage.count);

@@ -17,30 +17,34 @@
 
 using namespace kf;
 
-Result<std::unique_ptr<PagePool>>
-PagePool::create(int64_t pages, int64_t slots, int64_t kinds,
-                 const CacheWindows &windows) {
+Result<std::unique_ptr<PagePool>> PagePool::create(int64_t pages, int64_t slots,
+                                                   int64_t kinds,
+                                                   const CacheWindows &windows,
+                                                   int64_t pagePositions) {
   assert(kinds >= 1 && kinds <= kMostPages && "sequences are of some kind");
   assert((slots == 0 || windows.tables == 0) && "windows beside states");
+  assert((pagePositions == kCachePage || windows.tables == 0) &&
+         "windows are counted in pages of one rank");
   if (pages < 1 || pages > kMostPages - kinds)
     return Status::error("a KV cache of " + std::to_string(pages) +
                          " pages; it has from 1 to " +
                          std::to_string(kMostPages));
   return catchExceptions([&]() -> Result<std::unique_ptr<PagePool>> {
     return std::unique_ptr<PagePool>(
-        new PagePool(pages, slots, kinds, windows));
+        new PagePool(pages, slots, kinds, windows, pagePositions));
   });
 }
 
 PagePool::PagePool(int64_t count, int64_t slots, int64_t kinds,
-                   const CacheWindows &windows)
-    : pages(count + kinds), count(static_cast<int32_t>(count)),
-      kinds(static_cast<int32_t>(kinds)), allSlots(static_cast<size_t>(slots)),
-      ofWindows(windows) {
+                   const CacheWindows &windows, int64_t pagePositions)
+    : pages(count + kinds), positions(pagePositions),
+      ids(pages.size() * static_cast<size_t>(positions)),
+      count(static_cast<int32_t>(count)), kinds(static_cast<int32_t>(kinds)),
+      allSlots(static_cast<size_t>(slots)), ofWindows(windows) {
   for (int32_t page = this->count; page-- > 0;)
     makeFree(page);
   for (int32_t kind = 0; kind < kinds; ++kind) {
-    pages[rootOf(kind)].filled = kCachePage;
+    pages[rootOf(kind)].filled = static_cast<int32_t>(positions);
     pages[rootOf(kind)].listed = true;
   }
 }
@@ -60,7 +64,7 @@ PagePool::Match PagePool::find(int32_t root, std::span<const int32_t> ids) {
     return ofWindows.tables == 0 ||
            page.seen > index - ofWindows.firstSeen(tokens);
   };
-  for (int64_t done = 0; parents != kNone; done += kCachePage) {
+  for (int64_t done = 0; parents != kNone; done += positions) {
     const auto rest = ids.subspan(done);
     int32_t whole = kNone;
     for (int32_t parent = parents; parent != kNone;
@@ -69,15 +73,15 @@ PagePool::Match PagePool::find(int32_t root, std::span<const int32_t> ids) {
            number = pages[number].sibling) {
         Page &page = pages[number];
         const size_t most = std::min<size_t>(page.filled, rest.size());
-        const int64_t equal =
-            std::mismatch(rest.begin(), rest.begin() + most, page.ids.begin())
-                .first -
-            rest.begin();
+        const int64_t equal = std::mismatch(rest.begin(), rest.begin() + most,
+                                            idsOf(number).begin())
+                                  .first -
+                              rest.begin();
         page.seen = hasWindows(number) ? pages[parent].seen + 1 : 0;
         if (done + equal > best.tokens &&
-            isSeen(page, done / kCachePage, done + equal))
+            isSeen(page, done / positions, done + equal))
           best = {number, done + equal};
-        if (equal == kCachePage) {
+        if (equal == positions) {
           page.another = whole;
           whole = number;
         }
@@ -112,6 +116,7 @@ void PagePool::makeRoom(size_t wanted) {
   const size_t first = pages.size(), added = wanted - freeOutside;
   if (added > static_cast<size_t>(kMostPages) - first)
     throw std::length_error("numbers of pages are of 32 bits");
+  ids.resize((first + added) * static_cast<size_t>(positions));
   pages.resize(first + added);
   for (size_t number = pages.size(); number-- > first;)
     makeFree(static_cast<int32_t>(number));
@@ -208,7 +213,7 @@ void PagePool::freeWindows(int32_t number) {
 void PagePool::list(int32_t number, int32_t parent) {
   Page &page = pages[number];
   assert(!page.listed && pages[parent].listed &&
-         pages[parent].filled == kCachePage && "nothing follows that page");
+         pages[parent].filled == positions && "nothing follows that page");
   page.listed = true;
   page.parent = parent;
   page.sibling = pages[parent].child;
@@ -314,10 +319,10 @@ Status PagePool::check(std::span<const PagedSequence *const> living) const {
       const Page &page = pages[number];
       ++users[number];
       const int64_t own =
-          std::clamp<int64_t>(length - i * kCachePage, 0, kCachePage);
+          std::clamp<int64_t>(length - i * positions, 0, positions);
       if (page.filled < own ||
-          !std::equal(page.ids.begin(), page.ids.begin() + own,
-                      sequence->tokens.begin() + i * kCachePage))
+          !std::equal(idsOf(number).begin(), idsOf(number).begin() + own,
+                      sequence->tokens.begin() + i * positions))
         return wrong(number, "does not hold a sequence's tokens");
       if (own == 0 && (page.filled != 0 || page.users != 1))
         return wrong(number, "reserved, but not empty or not alone");
@@ -387,7 +392,7 @@ Status PagePool::check(std::span<const PagedSequence *const> living) const {
     int32_t previous = kNone;
     for (int32_t child = page.child; child != kNone;
          previous = child, child = pages[child].sibling) {
-      if (!page.listed || page.filled != kCachePage)
+      if (!page.listed || page.filled != positions)
         return wrong(number, "others follow what is not whole or not listed");
       if (!pages[child].listed || pages[child].parent != number ||
           pages[child].previousSibling != previous)

@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // The host's side of a paged KV cache. A page holds kCachePage positions of one
-// sequence, in every layer; a pool has a number of them, and sequences whose
-// tokens begin alike share those of the common beginning. No device is known
+// sequence, in every layer, or as many on each of the ranks that share them; a
+// pool has a number of them, and sequences whose tokens begin alike share those
+// of the common beginning. No device is known
 // here: what has to be copied is said, and whoever runs the steps does it.
 //
 // Where layers with windows have pages of their own (CacheWindows), kCachePage
@@ -51,7 +52,6 @@
 #include "runtime/model/LayerCaches.h"
 #include "runtime/model/Step.h"
 
-#include <array>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -83,10 +83,11 @@ public:
   /// 64 positions of texts where all layers have windows.
   /// With `slots` for states, each sequence needs one (PagedSequence).
   /// Sequences are of `kinds` kinds, and share nothing with those of another.
-  /// With `windows`, there are no slots.
+  /// With `windows`, there are no slots. A page has `pagePositions` positions:
+  /// kCachePage where there are windows.
   static Result<std::unique_ptr<PagePool>>
   create(int64_t pages, int64_t slots = 0, int64_t kinds = 1,
-         const CacheWindows &windows = {});
+         const CacheWindows &windows = {}, int64_t pagePositions = kCachePage);
   ~PagePool();
   PagePool(const PagePool &) = delete;
   PagePool &operator=(const PagePool &) = delete;
@@ -106,6 +107,8 @@ public:
   /// Slots for states, those in use included; 0: sequences have none.
   int64_t slots() const { return static_cast<int64_t>(allSlots.size()); }
   const CacheWindows &windows() const { return ofWindows; }
+  /// Positions of a page.
+  int64_t pagePositions() const { return positions; }
   /// Whether `page`, which a sequence has, is one of the cache's.
   bool isInCache(int32_t page) const { return page < count; }
   /// What stands for positions and is not in the cache, of texts that live or
@@ -136,15 +139,14 @@ private:
   /// What is known of a page. Listed pages form a tree for each kind of
   /// sequences, in which a page follows the one with the positions before its
   /// own: the tokens from the root to a page are those that its keys and values
-  /// come from. What follows a page follows all of its kCachePage tokens.
+  /// come from. What follows a page follows all of its tokens.
   struct Page {
-    std::array<int32_t, kCachePage> ids; ///< the tokens, `filled` of them
-    int32_t filled = 0;                  ///< positions that hold something
-    int64_t users = 0;                   ///< living sequences that have it
-    bool listed = false;                 ///< can be found
-    int32_t parent = kNone;              ///< if listed
-    int32_t child = kNone;               ///< the first of those that follow
-    int32_t sibling = kNone;             ///< the next one with this parent
+    int32_t filled = 0;      ///< positions that hold something
+    int64_t users = 0;       ///< living sequences that have it
+    bool listed = false;     ///< can be found
+    int32_t parent = kNone;  ///< if listed
+    int32_t child = kNone;   ///< the first of those that follow
+    int32_t sibling = kNone; ///< the next one with this parent
     int32_t previousSibling = kNone;
     /// Cached: the next one to be used again or evicted. Free: the next one of
     /// those in the cache, or of the others.
@@ -171,11 +173,19 @@ private:
   };
 
   PagePool(int64_t count, int64_t slots, int64_t kinds,
-           const CacheWindows &windows);
+           const CacheWindows &windows, int64_t pagePositions);
 
   int32_t rootOf(int32_t kind) const { return count + kind; }
   bool isRoot(int32_t page) const {
     return page >= count && page < count + kinds;
+  }
+  /// The tokens of `page`, `filled` of them: [positions].
+  std::span<int32_t> idsOf(int32_t page) {
+    return std::span(ids).subspan(static_cast<size_t>(page * positions),
+                                  static_cast<size_t>(positions));
+  }
+  std::span<const int32_t> idsOf(int32_t page) const {
+    return const_cast<PagePool *>(this)->idsOf(page);
   }
   /// The longest run of the beginning of `ids` that listed pages behind `root`
   /// hold.
@@ -188,7 +198,7 @@ private:
   void makeRoom(size_t wanted);
   void share(int32_t page);
   void release(int32_t page);
-  /// Pages of the cache that kCachePage positions have.
+  /// Pages of the cache that the positions of one have.
   int64_t pagesOfEach() const { return ofWindows.groups(); }
   bool hasWindows(int32_t page) const { return pages[page].window != kNone; }
   /// Gives `page` windows' pages; as many are available().
@@ -218,8 +228,10 @@ private:
   /// Those of the cache; the roots of the trees; those that are not in the
   /// cache, of which there are as many as have been needed at once.
   std::vector<Page> pages;
-  int32_t count; ///< of those in the cache
-  int32_t kinds; ///< and of roots
+  int64_t positions;        ///< of a page
+  std::vector<int32_t> ids; ///< of `pages`: [pages][positions]
+  int32_t count;            ///< of those in the cache
+  int32_t kinds;            ///< and of roots
   int64_t usedCount = 0;
   int64_t cachedCount = 0;
   int32_t firstFree = kNone;    ///< in the cache
@@ -252,6 +264,8 @@ public:
   ~PagedSequence();
 
   int32_t kind() const { return ownKind; }
+  /// Positions of each of its pages.
+  int64_t pagePositions() const { return pool->pagePositions(); }
   /// Positions with keys and values; the next token is at this one.
   int64_t length() const { return static_cast<int64_t>(tokens.size()); }
   /// [length()]
@@ -347,9 +361,10 @@ private:
 
   Status tryReserve(int64_t count, std::vector<PageCopy> &copies);
   /// The page with length() in it has tokens before it.
-  bool inPage() const { return length() % kCachePage != 0; }
-  int32_t lastPage() const { return held[length() / kCachePage]; }
+  bool inPage() const { return length() % pool->positions != 0; }
+  int32_t lastPage() const { return held[length() / pool->positions]; }
   int64_t room() const;
+  int64_t pagesBehind(int64_t count) const;
   bool isCopied(int64_t count) const;
   void giveBack(size_t keep);
   void giveBackSlot();

@@ -163,9 +163,9 @@ Result<int64_t> PagedSequence::reusePrefix(std::span<const int32_t> ids) {
   return catchExceptions([&]() -> Result<int64_t> {
     const PagePool::Match match =
         pool->find(pool->rootOf(ownKind), ids.first(ids.size() - 1));
-    const size_t count = cachePagesOf(match.tokens);
+    const size_t count = cachePagesOf(match.tokens, pool->positions);
     std::vector<int32_t> path(count);
-    tokens.reserve(count * kCachePage);
+    tokens.reserve(count * pool->positions);
     for (std::vector<int32_t> &row : windows)
       row.reserve(count);
     truncate(0);
@@ -190,14 +190,13 @@ Result<int64_t> PagedSequence::reusePrefix(std::span<const int32_t> ids) {
 }
 
 /// Pages behind those of the sequence that `count` more positions need.
-static int64_t pagesBehind(int64_t room, int64_t count) {
-  const int64_t over = std::max<int64_t>(count - room, 0);
-  return over / kCachePage + (over % kCachePage != 0);
+int64_t PagedSequence::pagesBehind(int64_t count) const {
+  return cachePagesOf(std::max<int64_t>(count - room(), 0), pool->positions);
 }
 
 /// Those of the positions that it has pages for, behind length().
 int64_t PagedSequence::room() const {
-  return static_cast<int64_t>(held.size()) * kCachePage - length();
+  return static_cast<int64_t>(held.size()) * pool->positions - length();
 }
 
 bool PagedSequence::isCopied(int64_t count) const {
@@ -206,7 +205,7 @@ bool PagedSequence::isCopied(int64_t count) const {
 
 int64_t PagedSequence::pagesFor(int64_t count) const {
   assert(count >= 0 && "a number of positions");
-  return (pagesBehind(room(), count) + isCopied(count)) * pool->pagesOfEach();
+  return (pagesBehind(count) + isCopied(count)) * pool->pagesOfEach();
 }
 
 int64_t PagedSequence::pagesToRead(int64_t count, const LostUsers &lost) const {
@@ -214,7 +213,7 @@ int64_t PagedSequence::pagesToRead(int64_t count, const LostUsers &lost) const {
   auto users = [&](int32_t page) {
     return pool->users(page) - (lost ? lost(page) : 0);
   };
-  const int64_t added = pagesBehind(room(), count);
+  const int64_t added = pagesBehind(count);
   const bool copied = isCopied(count) && users(lastPage()) > 1;
   if (windows.empty())
     return added + copied;
@@ -244,7 +243,8 @@ static Status full(const PagePool &pool, int64_t needed) {
   std::string message = "the KV cache is full: ";
   message += std::to_string(pool.used()) + " of its ";
   message += std::to_string(pool.total()) + " pages of ";
-  message += std::to_string(kCachePage) + " positions are in use, and a ";
+  message +=
+      std::to_string(pool.pagePositions()) + " positions are in use, and a ";
   message += "sequence needs " + std::to_string(needed) + " more; ";
   message += "give the cache more memory or run fewer sequences";
   return Status::error(std::move(message), StatusCode::OutOfMemory);
@@ -268,16 +268,16 @@ Status PagedSequence::tryReserve(int64_t count, std::vector<PageCopy> &copies) {
   if (needed > available)
     return full(*pool, needed);
 
-  const size_t size =
-      std::max<size_t>(cachePagesOf(length() + count), held.size());
+  const size_t size = std::max<size_t>(
+      cachePagesOf(length() + count, pool->positions), held.size());
   growTo(held, size);
   for (std::vector<int32_t> &row : windows)
     growTo(row, size);
-  growTo(tokens, size * kCachePage);
+  growTo(tokens, size * pool->positions);
   pool->makeRoom(size - held.size() + 1); // one for a copy
   if (count > 0 && inPage()) {
     const int32_t number = lastPage();
-    const int32_t filled = length() % kCachePage;
+    const int32_t filled = length() % pool->positions;
     PagePool::Page &page = pool->pages[number];
     // What others computed is worth a page as long as there is one.
     const bool kept = page.listed && page.filled > filled &&
@@ -299,11 +299,11 @@ Status PagedSequence::tryReserve(int64_t count, std::vector<PageCopy> &copies) {
         from = pool->pages[from].window;
         to = pool->pages[to].window;
       }
-      pool->pages[target].ids = page.ids;
+      std::ranges::copy(pool->idsOf(number), pool->idsOf(target).begin());
       if (page.listed && findable)
         pool->list(target, page.parent);
-      held[length() / kCachePage] = target;
-      setWindows(length() / kCachePage);
+      held[length() / pool->positions] = target;
+      setWindows(length() / pool->positions);
       if (!windows.empty())
         pool->releaseWindows(number, /*passed=*/false);
       pool->release(number);
@@ -316,7 +316,7 @@ Status PagedSequence::tryReserve(int64_t count, std::vector<PageCopy> &copies) {
         pool->unlist(number);
       page.filled = filled;
     }
-    found = std::min<size_t>(found, length() / kCachePage);
+    found = std::min<size_t>(found, length() / pool->positions);
   }
   while (held.size() < size)
     takePage();
@@ -330,13 +330,14 @@ void PagedSequence::commit(std::span<const int32_t> ids) {
          "tokens at positions that were not reserved");
   reserved = 0;
   while (!ids.empty()) {
-    const size_t index = length() / kCachePage;
-    const int64_t filled = length() % kCachePage;
+    const size_t index = length() / pool->positions;
+    const int64_t filled = length() % pool->positions;
     const auto added =
-        ids.first(std::min<size_t>(ids.size(), kCachePage - filled));
+        ids.first(std::min<size_t>(ids.size(), pool->positions - filled));
     PagePool::Page &page = pool->pages[held[index]];
     assert(page.filled == filled && "another sequence wrote there");
-    std::copy(added.begin(), added.end(), page.ids.begin() + filled);
+    std::copy(added.begin(), added.end(),
+              pool->idsOf(held[index]).begin() + filled);
     page.filled += static_cast<int32_t>(added.size());
     const int32_t before = index == 0 ? pool->rootOf(ownKind) : held[index - 1];
     if (filled == 0 && findable && pool->pages[before].listed)
@@ -352,7 +353,7 @@ void PagedSequence::truncate(int64_t length) {
   const bool changes = length < this->length() || reserved > 0;
   if (pool->slots() > 0 && (length == 0 || changes))
     loseState();
-  giveBack(cachePagesOf(length));
+  giveBack(cachePagesOf(length, pool->positions));
   tokens.resize(length);
   reserved = 0;
   if (!seeWindowsFrom(static_cast<size_t>(pool->ofWindows.firstSeen(length))))
@@ -360,12 +361,12 @@ void PagedSequence::truncate(int64_t length) {
 }
 
 void PagedSequence::revoke(int64_t length) {
-  const size_t keep = cachePagesOf(length);
+  const size_t keep = cachePagesOf(length, pool->positions);
   for (size_t i = keep; i < held.size(); ++i)
     pool->unlist(held[i]);
-  if (length % kCachePage != 0 && keep <= held.size()) {
+  if (length % pool->positions != 0 && keep <= held.size()) {
     pool->unlistFollowing(held[keep - 1]);
-    pool->pages[held[keep - 1]].filled = length % kCachePage;
+    pool->pages[held[keep - 1]].filled = length % pool->positions;
   }
   truncate(length);
 }
@@ -377,7 +378,7 @@ Result<PagedSequence> PagedSequence::fork() const {
     other.findable = findable;
     if (pool->slots() > 0 || lacksState())
       return other;
-    const size_t count = cachePagesOf(length());
+    const size_t count = cachePagesOf(length(), pool->positions);
     std::vector<int32_t> pages(held.begin(), held.begin() + count);
     for (size_t i = 0; i < windows.size(); ++i)
       other.windows[i].assign(windows[i].begin(), windows[i].begin() + count);

@@ -89,8 +89,9 @@ Status RankFollower::obey(const OpenCache &command) {
   // Where all layers have windows, texts have more positions than pages.
   const int64_t pages =
       std::clamp<int64_t>(command.pages, 0, PagePool::kMostPages);
-  const int64_t most = std::max(
-      pages * kCachePage, positionsOf(config, pages, config.maxPositions));
+  const int64_t most =
+      std::max(pages * pagePositionsOf(config),
+               positionsOf(config, pages, config.maxPositions));
   if (command.pages < 1 || command.pages > PagePool::kMostPages ||
       command.mostRows < 1 || command.mostRows > mostStepRows(config) ||
       command.positions < 0 || command.positions > most)

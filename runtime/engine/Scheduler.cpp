@@ -94,7 +94,8 @@ int64_t Scheduler::waiting() const {
 int64_t Scheduler::pagesWanted(const ScheduledReading &reading) const {
   const int64_t rest = static_cast<int64_t>(reading.rest());
   const int64_t room = positions - reading.pages.length();
-  return reading.pages.pagesToRead(std::min(rest + kCachePage, room));
+  return reading.pages.pagesToRead(
+      std::min(rest + reading.pages.pagePositions(), room));
 }
 
 /// How many of the next `rows` rows `free` pages are enough for.

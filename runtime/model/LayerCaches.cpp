@@ -79,7 +79,7 @@ int64_t CacheWindows::firstKept(int64_t length) const {
 }
 
 CacheWindows kf::cacheWindowsOf(const ModelConfig &config) {
-  if (config.stage.count > 1 || !areAlike(config))
+  if (config.stage.count > 1 || config.contextRanks > 1 || !areAlike(config))
     return {};
   const KeyLayers layers(config);
   if (layers.own == 0)
@@ -92,7 +92,7 @@ CacheWindows kf::cacheWindowsOf(const ModelConfig &config) {
   const bool areWorthIt =
       layers.windowed >= layers.others() &&
       windows.positions < config.maxPositions &&
-      windows.pagesKept() < cachePagesOf(config.maxPositions);
+      windows.pagesKept() < cachePagesOf(config.maxPositions, config);
   return areWorthIt ? windows : CacheWindows();
 }
 
@@ -148,7 +148,7 @@ LayerCaches::LayerCaches(const ModelConfig &config, DataType type) {
 }
 
 int64_t kf::statePagesOf(const ModelConfig &config) {
-  return std::min(cachePagesOf(config.maxPositions), kStatePages);
+  return std::min(cachePagesOf(config.maxPositions, config), kStatePages);
 }
 
 int64_t kf::cachedStates(const ModelConfig &config, int64_t pages) {
@@ -168,26 +168,28 @@ static int64_t pagesOfKeys(const CacheWindows &windows, int64_t pages) {
 
 int64_t kf::pagesOfSequence(const ModelConfig &config, int64_t positions) {
   const int64_t pages =
-      pagesOfKeys(cacheWindowsOf(config), cachePagesOf(positions));
+      pagesOfKeys(cacheWindowsOf(config), cachePagesOf(positions, config));
   return config.hasStates() ? std::max(pages, statePagesOf(config)) : pages;
 }
 
 int64_t kf::pagesOfSequences(const ModelConfig &config, int64_t positions,
                              int64_t sequences, int64_t rows) {
   const CacheWindows windows = cacheWindowsOf(config);
-  const int64_t pages = cachePagesOf(positions);
+  const int64_t pages = cachePagesOf(positions, config);
   // Those of windows that each sequence lacks at most, and those of a step.
   const int64_t lacking =
       std::max<int64_t>(pages - windows.pagesKept() - kStepPages, 0);
-  const int64_t step = std::max<int64_t>(cachePagesOf(rows) - kStepPages, 0);
+  const int64_t step =
+      std::max<int64_t>(cachePagesOf(rows, config) - kStepPages, 0);
   return sequences * pagesOfSequence(config, positions) +
          windows.tables * std::min(sequences * lacking, step);
 }
 
 int64_t kf::positionsWithin(const ModelConfig &config, int64_t pages) {
   const CacheWindows windows = cacheWindowsOf(config);
-  int64_t least = 0,
-          most = windows.areAll ? cachePagesOf(config.maxPositions) : pages;
+  int64_t least = 0, most = windows.areAll
+                                ? cachePagesOf(config.maxPositions, config)
+                                : pages;
   while (least < most) {
     const int64_t middle = least + (most - least + 1) / 2;
     if (pagesOfKeys(windows, middle) <= pages)
@@ -195,22 +197,22 @@ int64_t kf::positionsWithin(const ModelConfig &config, int64_t pages) {
     else
       most = middle - 1;
   }
-  return least * kCachePage;
+  return least * pagePositionsOf(config);
 }
 
 int64_t kf::positionsOf(const ModelConfig &config, int64_t pages,
                         int64_t context, int64_t sequences) {
   const CacheWindows windows = cacheWindowsOf(config);
-  const int64_t ofContext = pagesOfKeys(windows, cachePagesOf(context));
+  const int64_t ofContext = pagesOfKeys(windows, cachePagesOf(context, config));
   // Fewer than the windows of one sequence see hold nothing but its beginning.
   if (windows.areAll && pages < ofContext)
-    return pages * kCachePage;
-  const __int128 each = cachePagesOf(context);
+    return pages * pagePositionsOf(config);
+  const __int128 each = cachePagesOf(context, config);
   __int128 whole = pages * each / ofContext;
   if (windows.tables > 0)
     whole = std::min(whole, sequences * each);
   return static_cast<int64_t>(
-      std::min<__int128>(whole * kCachePage, INT64_MAX));
+      std::min<__int128>(whole * pagePositionsOf(config), INT64_MAX));
 }
 
 /// Sequences of one model need most beside those of another where a length has
@@ -220,7 +222,7 @@ int64_t kf::pagesBeside(const ModelConfig &config, const ModelConfig &other,
                         int64_t pages, int64_t context) {
   const CacheWindows own = cacheWindowsOf(config),
                      others = cacheWindowsOf(other);
-  const int64_t longest = cachePagesOf(context);
+  const int64_t longest = cachePagesOf(context, config);
   int64_t most = 0;
   for (const int64_t length : {int64_t(1), own.pagesKept() + kStepPages,
                                others.pagesKept() + kStepPages, longest}) {

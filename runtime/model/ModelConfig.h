@@ -358,6 +358,9 @@ struct ModelConfig {
   /// (Stages.h), and ids are all that the first one, and hidden rows all that
   /// others, read of tokens.
   StageConfig stage = {};
+  /// How many ranks share the positions of each sequence (ContextShares.h); all
+  /// else is whole on each.
+  int64_t contextRanks = 1;
 
   bool qkvBias = false, attentionOutputBias = false, mlpBias = false;
   bool tiedEmbeddings = false; ///< the output matrix is the embedding table
@@ -375,8 +378,8 @@ struct ModelConfig {
   /// What people should know of the files that it was read from, a line each.
   std::vector<std::string> warnings;
 
-  /// Ranks that run the model together, by parts or by stages.
-  int64_t rankCount() const { return ranks * stage.count; }
+  /// Ranks that run the model together, by parts, by stages or by positions.
+  int64_t rankCount() const { return ranks * stage.count * contextRanks; }
   /// Rows of a rank's share of a matrix with `rows` rows, which zeros fill up.
   int64_t sharedRows(int64_t rows) const { return (rows + ranks - 1) / ranks; }
   /// The one RoPE of all layers; null where layers differ, or have none.

@@ -294,6 +294,14 @@ std::vector<StepCollectives> kf::collectivesOf(const ModelConfig &shard) {
     return all;
   }
   const int64_t layers = shard.layers;
+  if (shard.contextRanks > 1) {
+    std::map<int64_t, int64_t> parts; // layers, by the columns of their parts
+    for (int64_t i = 0; i < layers; ++i)
+      ++parts[shard.heads * (shard.layer(i).headDim + 2)];
+    for (const auto &[columns, count] : parts)
+      all.push_back({AllGather, count, columns});
+    return all;
+  }
   int64_t sums = shard.outputByRows ? layers : 2 * layers;
   if (shard.experts.besideBlock)
     for (int64_t i = 0; i < layers; ++i)

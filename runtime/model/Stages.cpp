@@ -11,6 +11,7 @@
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/NumbersText.h"
 #include "runtime/io/ShardedWeights.h"
+#include "runtime/model/ContextShares.h"
 #include "runtime/model/WholeTensors.h"
 #include "runtime/weights/RowScales.h"
 
@@ -98,8 +99,15 @@ std::string keyInModel(const ModelConfig &model, const Layers &layers,
 } // namespace
 
 std::string kf::optionOf(Parallelism parallelism) {
-  return parallelism == Parallelism::Pipeline ? "--pipeline-parallel"
-                                              : "--tensor-parallel";
+  switch (parallelism) {
+  case Parallelism::Tensor:
+    return "--tensor-parallel";
+  case Parallelism::Pipeline:
+    return "--pipeline-parallel";
+  case Parallelism::Context:
+    return "--context-parallel";
+  }
+  return {};
 }
 
 std::vector<int64_t> kf::possibleStages(const ModelConfig &model) {
@@ -159,7 +167,14 @@ Result<ModelShard> kf::partOfRank(const ModelConfig &model,
                                   std::shared_ptr<const WeightSource> weights,
                                   int64_t rank, int64_t ranks,
                                   Parallelism kind) {
-  return kind == Parallelism::Pipeline
-             ? cutModel(model, std::move(weights), rank, ranks)
-             : shardModel(model, std::move(weights), rank, ranks);
+  switch (kind) {
+  case Parallelism::Tensor:
+    return shardModel(model, std::move(weights), rank, ranks);
+  case Parallelism::Pipeline:
+    return cutModel(model, std::move(weights), rank, ranks);
+  case Parallelism::Context:
+    return shareContext(model, std::move(weights), rank, ranks);
+  }
+  return Status::error("ranks share a model in no known way",
+                       StatusCode::Internal);
 }

@@ -30,11 +30,13 @@ namespace kf {
 
 /// What ranks have of a model.
 enum class Parallelism {
-  Tensor,  ///< each a part of every layer: shardModel()
-  Pipeline ///< each some layers: cutModel()
+  Tensor,   ///< each a part of every layer: shardModel()
+  Pipeline, ///< each some layers: cutModel()
+  Context   ///< all, and some positions of each sequence: shareContext()
 };
 
-/// What users call it: "--tensor-parallel", "--pipeline-parallel".
+/// What users call it: "--tensor-parallel", "--pipeline-parallel" and
+/// "--context-parallel".
 std::string optionOf(Parallelism parallelism);
 
 /// The stage that rank `rank` of `ranks` has.

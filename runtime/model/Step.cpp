@@ -187,7 +187,7 @@ StepColumn kf::columnOf(StepInput input) {
 static int64_t widthOf(StepInput input, const ModelConfig &model) {
   switch (input) {
   case kStepPageTable:
-    return cachePagesOf(model.maxPositions);
+    return cachePagesOf(model.maxPositions, model);
   case kStepAdapters:
     return 1; // as kf.expert_matmul takes them
   case kStepHidden:

@@ -209,9 +209,18 @@ std::array<int64_t, KF_SCALAR_COUNT> stepScalars(const StepShape &shape,
 /// does not use.
 constexpr int64_t kCachePage = 64;
 
-/// Pages that hold `positions` positions of a sequence.
-constexpr int64_t cachePagesOf(int64_t positions) {
-  return (positions + kCachePage - 1) / kCachePage;
+/// Positions of a sequence that a page's number stands for: kCachePage on each
+/// of the ranks that share them.
+inline int64_t pagePositionsOf(const ModelConfig &model) {
+  return kCachePage * model.contextRanks;
+}
+
+/// Pages of `page` positions that hold `positions` positions of a sequence.
+constexpr int64_t cachePagesOf(int64_t positions, int64_t page = kCachePage) {
+  return positions / page + (positions % page > 0);
+}
+inline int64_t cachePagesOf(int64_t positions, const ModelConfig &model) {
+  return cachePagesOf(positions, pagePositionsOf(model));
 }
 
 } // namespace kf

@@ -60,6 +60,10 @@ public:
     if (layer != config.layerConfigs.end())
       add(std::string(names.ropeFactors) + ".weight", {layer->rope->dim / 2},
           Role::RopeFactors);
+    if (config.contextRanks > 1) {
+      add(std::string(kRankNumber), {1}, Role::RankNumber);
+      tensors.back().name = tensors.back().key;
+    }
     if (config.stage.isLast() && !config.tiedEmbeddings) {
       add(std::string(names.head) + ".weight",
           {config.sharedRows(config.vocabSize), hidden});

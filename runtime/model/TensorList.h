@@ -127,6 +127,10 @@ std::string adapterKeyOfB(std::string_view product, int64_t number);
 /// The names in checkpoints of config.naming.
 const TensorNames &tensorNames(const ModelConfig &config);
 
+/// The tensor [1] of f32 with the number of the rank, where ranks share the
+/// positions of sequences (ContextShares.h).
+inline constexpr std::string_view kRankNumber = "kf.rank_number";
+
 /// A tensor that a model implies.
 struct ListedTensor {
   /// Router: a matrix of few rows whose products choose, or weigh, experts.
@@ -138,6 +142,7 @@ struct ListedTensor {
     NormWeight,
     Bias,
     RopeFactors,
+    RankNumber,
     Convolution,
     Adapter
   };

@@ -53,7 +53,7 @@ Result<RankSetup> kf::decodeSetup(std::string_view message) try {
   if (reader.failed() || !reader.atEnd() || hasSeed > 1 ||
       (hasSeed == 0 && !seed.empty()) ||
       float8 > static_cast<uint8_t>(Float8Weights::KeptIfAny) ||
-      parallelism > static_cast<uint8_t>(Parallelism::Pipeline))
+      parallelism > static_cast<uint8_t>(Parallelism::Context))
     return Status::error("the leading rank begins with what says no model",
                          StatusCode::Internal);
   if (hasSeed)

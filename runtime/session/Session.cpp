@@ -317,7 +317,7 @@ Result<int64_t> Session::pagesFor(uint64_t bytes, int64_t most) const {
     return pages;
   return Status::error(
       "--cache-memory of " + bytesText(bytes) + " has no room for " +
-      std::to_string(kCachePage) + " positions of " +
+      std::to_string(pagePositionsOf(part().config)) + " positions of " +
       (part().config.hasStates() ? "the KV cache and states beside it"
                                  : "the KV cache") +
       ", which take " +

@@ -61,9 +61,10 @@ Result<Executable> kf::test::compileOnce(const std::string &model,
                                          const ModelConfig &config,
                                          const WeightSource &weights,
                                          const StepShape &shape) {
-  // Ranks and stages by themselves: a part of two is not a stage of two.
+  // Ranks, stages and positions by themselves: a part of two is not a stage of
+  // two.
   using Key = std::tuple<std::string, std::string, int64_t, int64_t, int64_t,
-                         StepShape>;
+                         int64_t, StepShape>;
   static std::map<Key, std::shared_ptr<const Executable>> compiled;
   // By target and text: many models have the same choices, and some heads.
   static std::map<std::pair<std::string, std::string>,
@@ -74,7 +75,7 @@ Result<Executable> kf::test::compileOnce(const std::string &model,
   static std::mutex compiling;
   std::lock_guard<std::mutex> lock(compiling);
   auto key = std::tuple(model, target, config.ranks, config.stage.count,
-                        config.stage.number, shape);
+                        config.stage.number, config.contextRanks, shape);
   if (auto found = compiled.find(key); found != compiled.end())
     return *found->second;
   mlir::DialectRegistry registry;

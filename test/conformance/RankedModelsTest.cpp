@@ -269,6 +269,31 @@ TEST_P(StagedModels, SessionsLeadTheStages) {
   expectOfSession(**session, reference, test.device);
 }
 
+class SharedContextModels : public RankedModels {};
+
+/// The positions of texts on as many ranks, which need no heads that divide.
+/// Most of their texts are of fewer positions than one rank has.
+TEST_P(SharedContextModels, SessionsLeadThoseWithOtherPositions) {
+  const RankedCase &test = GetParam();
+  const std::string path = goldenFolder + test.model;
+  auto config = loadModelConfig(path);
+  ASSERT_TRUE(config.ok()) << config.message();
+  auto session = openSession(path, test.device, test.ranks,
+                             engineOptions(test.model).contextLength,
+                             /*cacheMemory=*/0, Parallelism::Context);
+  if (!session.ok()) {
+    EXPECT_EQ(session.message(),
+              path + ": the positions of models whose layers attend to windows "
+                     "are not shared by ranks; leave --context-parallel out");
+    EXPECT_TRUE(std::ranges::any_of(config->windows(), [&](int64_t window) {
+      return window > 0 && window < config->maxPositions;
+    }));
+    return;
+  }
+  const Reference reference(test.model, (*session)->files().config.dtype);
+  expectOfSession(**session, reference, test.device);
+}
+
 //===----------------------------------------------------------------------===//
 // Many steps
 //===----------------------------------------------------------------------===//
@@ -421,6 +446,13 @@ TEST_P(RankedStories, TextsOfStagesAreThoseOfOneRank) {
     expectTextsOfOneRank(folder, GetParam(), 3, Parallelism::Pipeline);
 }
 
+/// Pages of as many positions as ranks have together.
+TEST_P(RankedStories, TextsOfSharedPositionsAreThoseOfOneRank) {
+  for (const int64_t ranks : {2, 3})
+    if (ranks == 2 || !isGpu(GetParam().device))
+      expectTextsOfOneRank(folder, GetParam(), ranks, Parallelism::Context);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, RankedStories,
                          testing::Values(StoriesCase{"cpu", 200, 8},
                                          StoriesCase{"cuda", 1000, 64}),
@@ -523,7 +555,8 @@ std::vector<RankedCase> goldenCases() {
   return cases;
 }
 
-/// A stage's kernels are as wide as the model's, which GoldenModelsTest runs on
+/// A stage's kernels, and those of a rank with some positions, are as wide as
+/// the model's, which GoldenModelsTest runs on
 /// CPUs: of these, one of each kind.
 std::vector<RankedCase> stagedCases() {
   std::vector<RankedCase> cases = goldenCases();
@@ -544,6 +577,8 @@ INSTANTIATE_TEST_SUITE_P(All, RankedModels, testing::ValuesIn(goldenCases()),
                          nameOfCase);
 INSTANTIATE_TEST_SUITE_P(All, StagedModels, testing::ValuesIn(stagedCases()),
                          nameOfCase);
+INSTANTIATE_TEST_SUITE_P(All, SharedContextModels,
+                         testing::ValuesIn(stagedCases()), nameOfCase);
 
 /// Random weights of a type, in matrices whose widths are no multiples of what
 /// the ranks share out, and an odd vocabulary.

@@ -29,6 +29,7 @@ struct EmitOptions {
   int64_t maxTokens = 0, ranks = 1, loraRank = 0;
   double loraDropout = 0;
   std::optional<int64_t> stage; ///< of so many, which ranks have then
+  bool sharesPositions = false; ///< what ranks have of a model
   CompilerOptions compiler;
   TuningFlags tuning;
   DummyFlags dummy;
@@ -107,6 +108,9 @@ struct EmitOptions {
     parser.integer({"stage", 0, "S"}, stage, 0, kMaxRanks - 1,
                    "with --ranks N, which share a model's layers then: what "
                    "the one with stage S runs, of 0 to N - 1");
+    parser.flag({"shared-positions"}, sharesPositions,
+                "with --ranks N, which share the positions of texts then: what "
+                "each of them runs");
     parser.text(
         {"target-cpu", 0, "CPU"}, compiler.targetCpu,
         "LLVM's name of the CPU or GPU to compile for (sm_90a); native, "
@@ -144,13 +148,13 @@ Result<CompilerModule> openSource(const EmitOptions &options,
     return Status::error("adapters are for one rank; leave --ranks or --lora "
                          "out");
   if (options.ranks > 1) {
-    // Of parts of layers, all ranks run the same programs.
-    auto shard =
-        options.stage
-            ? cutModel(model.config, std::move(model.weights),
-                       (*options.stage + 1) % options.ranks, options.ranks)
-            : shardModel(model.config, std::move(model.weights), /*rank=*/0,
-                         options.ranks);
+    // Of parts of layers, and of positions, all ranks run the same programs.
+    const Parallelism kind = options.stage             ? Parallelism::Pipeline
+                             : options.sharesPositions ? Parallelism::Context
+                                                       : Parallelism::Tensor;
+    auto shard = partOfRank(model.config, std::move(model.weights),
+                            (options.stage.value_or(-1) + 1) % options.ranks,
+                            options.ranks, kind);
     if (!shard.ok())
       return nameModel(model, shard.status());
     model.config = std::move(shard->config);
@@ -233,6 +237,9 @@ int kf::runEmitMlir(Arguments arguments) {
   if (file && options.ranks > 1)
     return parser.usageError("--ranks shares out models; a file says itself "
                              "for how many it is, in kf.ranks");
+  if (options.sharesPositions && (options.ranks == 1 || options.stage))
+    return parser.usageError("--shared-positions is of --ranks N of 2 or more, "
+                             "without --stage");
   if (options.stage && *options.stage >= options.ranks)
     return parser.usageError("--stage " + std::to_string(*options.stage) +
                              " is none of " + std::to_string(options.ranks) +

@@ -57,6 +57,8 @@ constexpr ForeignFlag kFlags[] = {
     {"-dev", "", Same, Value, "device"},
     {"--tensor-parallel-size -tp", "", Same, Value, "tensor-parallel"},
     {"--pipeline-parallel-size -pp", "", Same, Value, "pipeline-parallel"},
+    {"--decode-context-parallel-size -dcp", "", Same, Value,
+     "context-parallel"},
     {"-md --model-draft", "", Same, Value, "draft-model"},
     {"--draft --draft-n --draft-max", "", Same, Value, "draft-tokens"},
     {"--lora-modules", "", Same, Value, "lora"},
@@ -288,8 +290,9 @@ constexpr ForeignFlag kFlags[] = {
      "is not supported: a model is computed by one device, which --device "
      "names, as in cuda:1",
      "none layer auto"},
-    {"--tensor-parallel-size -tp --pipeline-parallel-size -pp", "", Refused,
-     Value,
+    {"--tensor-parallel-size -tp --pipeline-parallel-size -pp "
+     "--decode-context-parallel-size -dcp",
+     "", Refused, Value,
      "is not supported: the model is computed by one device, which --device "
      "names, as in cuda:1",
      "1"},

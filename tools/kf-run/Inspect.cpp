@@ -11,6 +11,7 @@
 #include "LayerPattern.h"
 #include "ModelArgument.h"
 #include "ModelFacts.h"
+#include "ModelFlags.h"
 #include "OptionParser.h"
 #include "Report.h"
 #include "TextTable.h"
@@ -21,6 +22,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <span>
 #include <utility>
@@ -254,6 +256,11 @@ uint64_t rowBytesOf(const StepCollectives &collectives) {
   return static_cast<uint64_t>(collectives.columns) * sizeof(float);
 }
 
+/// Tokens in a GiB of a rank's cache, of which each takes `bytes`.
+uint64_t positionsOfGiB(uint64_t bytes) {
+  return (uint64_t(1) << 30) / std::max<uint64_t>(bytes, 1);
+}
+
 std::string ranksText(const RankFacts &facts) {
   const StageConfig &stage = facts.config.stage;
   const std::string each =
@@ -266,6 +273,11 @@ std::string ranksText(const RankFacts &facts) {
   if (facts.tokenF16 > 0)
     sizes.add({"cache", bytesText(facts.tokenF16) + " a token in f16, " +
                             bytesText(facts.tokenF32) + " in f32"});
+  if (facts.config.contextRanks > 1)
+    sizes.add({"context", std::to_string(positionsOfGiB(facts.tokenF16)) +
+                              " tokens in 1 GiB of each in f16, " +
+                              std::to_string(positionsOfGiB(facts.tokenF32)) +
+                              " in f32"});
   if (facts.windowsF16 > 0)
     sizes.add({"windows", bytesText(facts.windowsF16) +
                               " a long text in f16, " +
@@ -384,6 +396,10 @@ ordered_json rankJson(const RankFacts &facts) {
                        {"windows_f32", facts.windowsF32},
                        {"memory", memoryJson(facts.weights, facts.memory)},
                        {"collectives", std::move(collectives)}};
+  if (facts.config.contextRanks > 1) {
+    json["tokens_of_gib_f16"] = positionsOfGiB(facts.tokenF16);
+    json["tokens_of_gib_f32"] = positionsOfGiB(facts.tokenF32);
+  }
   if (facts.rank) {
     json["rank"] = *facts.rank;
     json["stage"] = facts.config.stage.number;
@@ -457,7 +473,7 @@ int kf::runInspect(Arguments arguments) {
   std::string model;
   DummyFlags dummy;
   bool tensors = false;
-  int64_t ranks = 1, stages = 1;
+  int64_t ranks = 1, stages = 1, sharers = 1;
   std::optional<std::string> named;
   std::string json;
   OptionParser parser(
@@ -476,12 +492,16 @@ int kf::runInspect(Arguments arguments) {
   parser.integer({"pipeline-parallel", 0, "P"}, stages, 1, kMaxRanks,
                  "what each of P ranks would have of the model's layers, and "
                  "what they would send to one another in a step");
-  parser.addCheck([&] {
-    if (ranks > 1 && stages > 1)
-      return Status::error("--tensor-parallel and --pipeline-parallel share "
-                           "the model out in two ways; leave one of them out");
-    return Status();
-  });
+  parser.integer({"context-parallel", 0, "N"}, sharers, 1, kMaxRanks,
+                 "what each of N ranks would have of the cache, where they "
+                 "share the positions of each text, and what they would put "
+                 "together in a step");
+  auto ways = [&] {
+    return std::array{RanksGiven(Parallelism::Tensor, ranks),
+                      RanksGiven(Parallelism::Pipeline, stages),
+                      RanksGiven(Parallelism::Context, sharers)};
+  };
+  parser.addCheck([&] { return checkOneWay(ways()); });
   parser.flag({"tensors"}, tensors, "lists every tensor");
   parser.json(json, "the same, of arrays the first elements");
   if (std::optional<int> code = parser.parse(arguments))
@@ -490,10 +510,11 @@ int kf::runInspect(Arguments arguments) {
   if (!facts.ok())
     return report(facts.status());
   std::vector<RankFacts> ofRanks;
-  if (ranks > 1 || stages > 1) {
-    Result<std::vector<RankFacts>> collected = collectRankFacts(
-        model, dummy, std::max(ranks, stages),
-        stages > 1 ? Parallelism::Pipeline : Parallelism::Tensor);
+  for (const auto &[kind, count] : ways()) {
+    if (*count == 1)
+      continue;
+    Result<std::vector<RankFacts>> collected =
+        collectRankFacts(model, dummy, *count, kind);
     if (!collected.ok())
       return report(collected.status());
     ofRanks = collected.take();

@@ -257,12 +257,13 @@ static Result<RankFacts> factsOf(ModelShard shard, int64_t ranks) {
                       uint64_t &windows) -> Status {
     const LayerCaches caches(shard.config, type);
     KF_ASSIGN_OR_RETURN(const int64_t page, caches.bytes(1));
-    token = static_cast<uint64_t>(added * page / kCachePage);
+    token = static_cast<uint64_t>(added * page / pagePositionsOf(shard.config));
     if (groups.tables == 0)
       return Status();
-    KF_ASSIGN_OR_RETURN(const int64_t pages,
-                        caches.bytes(pagesOfSequence(shard.config, context) -
-                                     added * cachePagesOf(context)));
+    KF_ASSIGN_OR_RETURN(
+        const int64_t pages,
+        caches.bytes(pagesOfSequence(shard.config, context) -
+                     added * cachePagesOf(context, shard.config)));
     windows = static_cast<uint64_t>(pages);
     return Status();
   };

@@ -52,27 +52,60 @@ void ModelFlags::addRanksTo(OptionParser &parser) {
                  "another one; one alone is no faster than on one rank. 1, the "
                  "default: it is "
                  "whole. Of processes that mpirun starts, P is their number");
-  parser.addCheck([this] {
-    const RankProcesses *processes = ledProcesses();
-    const int64_t alone = processes ? processes->size() : 1;
-    if (ranksGiven.value_or(1) > 1 && stagesGiven.value_or(1) > 1)
-      return Status::error("--tensor-parallel and --pipeline-parallel share "
-                           "the model out in two ways, and ranks of both at "
-                           "once are not supported; leave one of them out");
-    if (alone > 1 && stagesGiven == 1 && !ranksGiven)
-      return Status::error(
-          "--pipeline-parallel 1, and the launcher has started " +
-          std::to_string(alone) + " ranks; give their number, or leave it out");
-    const bool isCut = stagesGiven && stagesGiven != 1;
-    parallelism = isCut ? Parallelism::Pipeline : Parallelism::Tensor;
-    ranks = isCut ? *stagesGiven : ranksGiven.value_or(alone);
-    if (processes && ranks != alone)
-      return Status::error(optionOf(parallelism) + " " + std::to_string(ranks) +
-                           ", and the launcher has started " +
-                           std::to_string(alone) + " ranks; " +
-                           (isCut ? "give their number" : "leave it out"));
-    return Status();
-  });
+  parser.integer(
+      {"context-parallel", 0, "N"}, sharersGiven, 1, kMaxRanks,
+      "shares the positions of each text out among N ranks, each "
+      "with all weights and every N-th 64 positions of the cache: "
+      "for texts whose cache one has no room for. Each has a GPU of "
+      "its own or its part of the threads. 1, the default: each text "
+      "is whole. Of processes that mpirun starts, N is their number");
+  parser.addCheck([this] { return checkRanks(); });
+}
+
+/// Which of the options shares the model out, and among how many ranks.
+Status ModelFlags::checkRanks() {
+  const RankProcesses *processes = ledProcesses();
+  const int64_t alone = processes ? processes->size() : 1;
+  const RanksGiven all[] = {{Parallelism::Tensor, ranksGiven},
+                            {Parallelism::Pipeline, stagesGiven},
+                            {Parallelism::Context, sharersGiven}};
+  KF_RETURN_IF_ERROR(checkOneWay(all));
+  ranks = ranksGiven.value_or(alone);
+  std::optional<Parallelism> one; // given as 1
+  for (const auto &[kind, given] : all)
+    if (given == 1) {
+      one = kind;
+    } else if (given) {
+      parallelism = kind;
+      ranks = *given;
+    }
+  if (one && one != Parallelism::Tensor && parallelism == Parallelism::Tensor &&
+      !ranksGiven && alone > 1)
+    return Status::error(optionOf(*one) + " 1, and the launcher has started " +
+                         std::to_string(alone) +
+                         " ranks; give their number, or leave it out");
+  if (processes && ranks != alone)
+    return Status::error(
+        optionOf(parallelism) + " " + std::to_string(ranks) +
+        ", and the launcher has started " + std::to_string(alone) + " ranks; " +
+        (parallelism == Parallelism::Tensor ? "leave it out"
+                                            : "give their number"));
+  return Status();
+}
+
+Status kf::checkOneWay(std::span<const RanksGiven> given) {
+  std::string first;
+  for (const auto &[kind, count] : given) {
+    if (count.value_or(1) == 1)
+      continue;
+    if (!first.empty())
+      return Status::error(first + " and " + optionOf(kind) +
+                           " share the model out in two ways, and ranks of "
+                           "both at once are not supported; leave one of them "
+                           "out");
+    first = optionOf(kind);
+  }
+  return Status();
 }
 
 CompileChoice ModelFlags::compileChoice() const {

@@ -17,7 +17,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 
 namespace kf {
 
@@ -31,16 +33,24 @@ struct ModelFlags : SessionFlags {
 
   /// Adds MODEL and the options to `parser`; `-t` only with `withThreads`.
   void addTo(OptionParser &parser, bool withThreads = true);
-  /// Adds `--tensor-parallel` and `--pipeline-parallel`, of commands that run
-  /// whole steps. A launcher's ranks need none.
+  /// Adds `--tensor-parallel`, `--pipeline-parallel` and `--context-parallel`,
+  /// of commands that run whole steps. A launcher's ranks need none.
   void addRanksTo(OptionParser &parser);
 
   /// What they say of compiling.
   CompileChoice compileChoice() const;
 
 private:
-  std::optional<int64_t> ranksGiven, stagesGiven;
+  Status checkRanks();
+
+  std::optional<int64_t> ranksGiven, stagesGiven, sharersGiven;
 };
+
+/// Numbers of ranks by what these share, where they were given.
+using RanksGiven = std::pair<Parallelism, std::optional<int64_t>>;
+
+/// An error that names two of `given` which are more than 1.
+Status checkOneWay(std::span<const RanksGiven> given);
 
 /// Opens the model, or the one that kf-run carries, and prints its
 /// configuration's warnings.

@@ -113,6 +113,41 @@ TEST(PagePool, PagesComeAndAreKept) {
   EXPECT_TRUE(isSound(*pool));
 }
 
+/// Those of three ranks: all that is found, copied and given back is by pages
+/// of 192 positions.
+TEST(PagePool, PagesMayHavePositionsOfSeveralRanks) {
+  const auto pool =
+      PagePool::create(6, /*slots=*/0, /*kinds=*/1, {}, 3 * 64).take();
+  EXPECT_EQ(pool->pagePositions(), 192);
+  PagedSequence sequence(*pool);
+  EXPECT_EQ(append(sequence, range(0, 192)).size(), 0u);
+  EXPECT_EQ(sequence.pages().size(), 1u);
+  EXPECT_EQ(sequence.pagesFor(192), 1);
+  EXPECT_EQ(sequence.pagesFor(193), 2);
+  append(sequence, range(192, 200));
+  ASSERT_EQ(sequence.pages().size(), 3u);
+  EXPECT_EQ(findable(*pool, range(0, 600)), 392);
+  EXPECT_EQ(findable(*pool, range(0, 300)), 300);
+  EXPECT_TRUE(isSound(*pool, sequence));
+  // Another one that goes on in the midst of a page copies it.
+  PagedSequence other(*pool);
+  ASSERT_EQ(*other.reusePrefix(range(0, 301)), 300);
+  EXPECT_EQ(other.pages().size(), 2u);
+  const std::vector<PageCopy> copies = append(other, {7, 8});
+  ASSERT_EQ(copies.size(), 1u);
+  EXPECT_EQ(copies[0].from, sequence.pages()[1]);
+  EXPECT_EQ(copies[0].to, other.pages()[1]);
+  EXPECT_EQ(pool->used(), 4);
+  sequence.truncate(192);
+  EXPECT_EQ(sequence.pages().size(), 1u);
+  std::vector<PageCopy> none;
+  EXPECT_EQ(sequence.reserve(6 * 192, none).message(),
+            "the KV cache is full: 2 of its 6 pages of 192 positions are in "
+            "use, and a sequence needs 6 more; give the cache more memory or "
+            "run fewer sequences");
+  EXPECT_TRUE(none.empty());
+}
+
 TEST(PagePool, OnlyCommittedTokensAreFound) {
   const auto pool = makePool(4);
   PagedSequence sequence(*pool);

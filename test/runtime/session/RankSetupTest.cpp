@@ -47,7 +47,7 @@ TEST(RankSetup, IsNothingElse) {
     EXPECT_EQ(decodeSetup(std::string_view(whole).substr(0, length)).message(),
               "the leading rank begins with what says no model");
   EXPECT_FALSE(decodeSetup(whole + "x").ok());
-  EXPECT_FALSE(decodeSetup(whole.substr(0, whole.size() - 1) + "\x02").ok());
+  EXPECT_FALSE(decodeSetup(whole.substr(0, whole.size() - 1) + "\x03").ok());
 }
 
 } // namespace

@@ -1,7 +1,7 @@
 """check_cancellations.py MODEL COUNT OPTION...: clients that go away end what they asked for.
 
-COUNT requests, or as many as KF_RANK_DEATHS says, some at once, of a server of two
-ranks, with the options: each client goes away at a random time. All of them end in
+COUNT requests, or as many as KF_RANK_DEATHS says, some at once, of a server with the
+options, which say what its two ranks share: each client goes away at a random time. All of them end in
 the server, and what is asked for in between and afterwards has the same answer.
 KF_RANK_SEED repeats the random choices of a run. Of the Python standard library
 alone.
@@ -23,7 +23,7 @@ count = int(os.environ.get("KF_RANK_DEATHS", sys.argv[2]))
 seed = int(os.environ.get("KF_RANK_SEED", random.randrange(2**32)))
 choices = random.Random(seed)
 serve = subprocess.Popen(["kf-run", "serve", model, "--port", "0", "-t", "2",
-                          "--tensor-parallel", "2", *sys.argv[3:]],
+                          *sys.argv[3:]],
                          stdout=subprocess.PIPE, text=True)
 
 
