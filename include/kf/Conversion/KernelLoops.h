@@ -31,19 +31,13 @@ ReduceOp findSharedReduction(KernelOp kernel);
 bool isTransposedInMemory(Value factor);
 
 /// Factors of f32 on matrix units: each is two numbers of bf16, what is rounded
-/// and what that leaves. Of K, each chunk of columns is multiplied `terms`
-/// times: both rounded, and what each leaves with the other rounded.
+/// and what that leaves. Of them `products` are summed up: both rounded, and
+/// what each leaves with the other rounded.
 struct WideFactors {
-  static constexpr int64_t terms = 3, chunkColumns = 8;
-  /// The term in which it is what rounding leaves: of x, and of the weight.
-  static constexpr int64_t restOfX = 1, restOfWeight = 2;
+  static constexpr int64_t products = 3;
 
   /// Whether factors of these types are taken so.
   static bool are(Type x, Type w);
-  /// Columns that are multiplied where K is `extent`.
-  static int64_t columns(int64_t extent) {
-    return terms * llvm::alignTo(extent, chunkColumns);
-  }
 };
 
 } // namespace mlir::kf

@@ -52,6 +52,9 @@ struct MmaShape {
   /// from workgroup memory themselves: `unit = wgmma`.
   bool isForWarpgroups = false;
 
+  /// Whether factors are f32, as which stages hold them: see WideFactors.
+  bool isWide = false;
+
   int64_t threads() const { return warp * rowWarps * lineWarps; }
   /// Tiles of a unit that a warp has, along rows of x, and along lines of the
   /// weight.
@@ -73,12 +76,13 @@ struct MmaShape {
   /// Steps that have tiles of codes in common.
   int64_t stepsOfTile() const { return tileBytes ? tileColumns / step : 1; }
 
-  /// Bytes of a step: rows, 16-bit floats, and lines, which are the same or
-  /// tiles of codes.
-  int64_t rowBytes() const { return 2 * rows * step; }
+  int64_t elementBytes() const { return isWide ? 4 : 2; }
+  /// Bytes of a step: rows, floats, and lines, which are the same or tiles of
+  /// codes.
+  int64_t rowBytes() const { return elementBytes() * rows * step; }
   int64_t lineBytes() const {
     return tileBytes ? lines / unitLines * tileBytes / stepsOfTile()
-                     : 2 * lines * step;
+                     : elementBytes() * lines * step;
   }
   /// Bytes of a stage in workgroup memory; tiles of codes have a ring of their
   /// own behind all stages.

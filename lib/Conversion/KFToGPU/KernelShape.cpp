@@ -278,11 +278,12 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
   const bool isCode = isa<QuantType, Float8E4M3FNType>(w);
   const Type factor = getUnitElement(w, /*areManyRows=*/true);
   bool fits = isCode ? x == factor && !matmul.getScales()
-                     : isWide || (x == w && multiplies(schedule.getUnit(), x));
+              : isWide ? schedule.getUnit() == MatrixUnit::MmaSync
+                       : x == w && multiplies(schedule.getUnit(), x);
   if (!fits)
     return fail("#kf.mma multiplies f16 by f16, f8E4M3FN or blocks with scales "
                 "of f16, bf16 by bf16 or other blocks, and f32 by f32 without "
-                "#kf.fragments, found " +
+                "#kf.fragments with unit = mma_sync, found " +
                 debugString(x) + " and " + debugString(w));
   if (statisticsOf(left.getDefiningOp()) > 0)
     return fail("#kf.mma reads rows from memory; norms are kernels of their "
@@ -294,6 +295,7 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
   mma.stages = schedule.getStages();
   mma.isForWarpgroups = schedule.getUnit() == MatrixUnit::Wgmma;
   mma.parts = schedule.getParts();
+  mma.isWide = isWide;
   const Type weight = right.getType();
   if (isCode && hasFragments(weight)) {
     if (mma.step % ::kf::FragmentTile::span != 0 ||
@@ -306,9 +308,8 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
     const ::kf::FragmentTile tile = *getFragmentTile(w);
     mma.tileBytes = tile.bytes * (MmaShape::tileColumns / tile.columns);
   }
-  int64_t extent = cast<RankedTensorType>(left.getType()).getShape().back();
-  if (isWide)
-    extent = WideFactors::columns(extent);
+  const int64_t extent =
+      cast<RankedTensorType>(left.getType()).getShape().back();
   const int64_t ofTile = mma.stepsOfTile();
   const int64_t steps =
       llvm::alignTo(llvm::divideCeil(extent, mma.step), ofTile);

@@ -15,6 +15,7 @@
 #include "kf/Target/Common/GpuSchedules.h"
 
 #include "StreamSchedules.h"
+#include "WideSchedules.h"
 
 #include "kf/Conversion/DeltaThreads.h"
 #include "kf/Conversion/KernelLoops.h"
@@ -250,10 +251,12 @@ private:
   MmaScheduleAttr selectMma(const Product &product) {
     if (!machine.has(MatrixUnit::MmaSync))
       return {};
+    if (product.isWide)
+      return selectWideSchedule(
+          kernel, {product.rows, product.columns, product.batches}, machine);
     const GpuCosts costs = getGpuCosts(machine);
     const bool hasCodes = product.hasCodes;
-    const auto extent = static_cast<double>(
-        product.extent * (product.isWide ? WideFactors::terms : 1));
+    const auto extent = static_cast<double>(product.extent);
     MmaScheduleAttr best;
     double least = 0;
     for (const MmaTileCost &cost : costs.tiles) {

@@ -39,7 +39,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 // -----
 
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
-  // expected-error @below {{schedule cannot run on a GPU: #kf.mma multiplies f16 by f16, f8E4M3FN or blocks with scales of f16, bf16 by bf16 or other blocks, and f32 by f32 without #kf.fragments, found bf16 and f16}}
+  // expected-error @below {{schedule cannot run on a GPU: #kf.mma multiplies f16 by f16, f8E4M3FN or blocks with scales of f16, bf16 by bf16 or other blocks, and f32 by f32 without #kf.fragments with unit = mma_sync, found bf16 and f16}}
   kf.kernel @k(%x: tensor<?x64xbf16>, %w: tensor<96x64xf16>) -> tensor<?x96xf32>
       attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 3, unit = mma_sync>} {
     %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xf16>
@@ -561,5 +561,16 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", memory = 232448>
       attributes {schedule = #kf.stream<workgroup = [65, 1, 16], warps = 1, tiles = 2, stages = 2, unit = mma_sync, rows = rounded, held = shared>} {
     %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x64xf32>, tensor<?x2xi32>, tensor<1x4x48x64xbf16, #kf.fragments>
     kf.yield %0 : tensor<?x2x48xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", memory = 232448>} {
+  // expected-error @below {{and f32 by f32 without #kf.fragments with unit = mma_sync, found f32 and f32}}
+  kf.kernel @k(%x: tensor<64x64xf32>, %w: tensor<64x64xf32>) -> tensor<64x64xf32>
+      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 4, unit = wgmma>} {
+    %0 = kf.matmul %x, %w : tensor<64x64xf32>, tensor<64x64xf32>
+    kf.yield %0 : tensor<64x64xf32>
   }
 }

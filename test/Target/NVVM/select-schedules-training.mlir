@@ -26,6 +26,26 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
     %2 = kf.matmul %0, %1 : tensor<16x8192xf32>, tensor<4096x8192xf32>
     kf.yield %2 : tensor<16x4096xf32>
   }
+  // Products with matrices of low rank read x once: tiles are as narrow as the
+  // matrix, and K is divided, too.
+  // CHECK-LABEL: kf.kernel @rank_16
+  // CHECK-SAME:    #kf.mma<workgroup = [{{[0-9]+}}, 16], {{.*}}unit = mma_sync, parts = {{[248]}}>
+  kf.kernel @rank_16(%x: tensor<8192x4096xf32>, %a: tensor<16x4096xf32>) -> tensor<8192x16xf32> {
+    %0 = kf.matmul %x, %a : tensor<8192x4096xf32>, tensor<16x4096xf32>
+    kf.yield %0 : tensor<8192x16xf32>
+  }
+  // CHECK-LABEL: kf.kernel @rank_1
+  // CHECK-SAME:    #kf.mma<workgroup = [{{[0-9]+}}, 16], {{.*}}unit = mma_sync, parts = {{[248]}}>
+  kf.kernel @rank_1(%x: tensor<8192x4096xf32>, %a: tensor<1x4096xf32>) -> tensor<8192x1xf32> {
+    %0 = kf.matmul %x, %a : tensor<8192x4096xf32>, tensor<1x4096xf32>
+    kf.yield %0 : tensor<8192x1xf32>
+  }
+  // CHECK-LABEL: kf.kernel @rank_64
+  // CHECK-SAME:    #kf.mma<workgroup = [{{[0-9]+}}, 64], {{.*}}unit = mma_sync
+  kf.kernel @rank_64(%x: tensor<8192x4096xf32>, %a: tensor<64x4096xf32>) -> tensor<8192x64xf32> {
+    %0 = kf.matmul %x, %a : tensor<8192x4096xf32>, tensor<64x4096xf32>
+    kf.yield %0 : tensor<8192x64xf32>
+  }
   // A few rows that lie as they are multiplied are for threads, which share
   // the sums: most of a tile would be padding.
   // CHECK-LABEL: kf.kernel @few

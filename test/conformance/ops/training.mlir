@@ -179,3 +179,25 @@ func.func @wide_matmul_of_largest(%x: tensor<64x300xf32>) -> tensor<64x70xf32> {
   %1 = arith.mulf %0, %small : tensor<64x70xf32>
   return %1 : tensor<64x70xf32>
 }
+
+// Rows of whole chunks of 16 bytes, which are copied as they lie.
+func.func @wide_matmul_in_place(%x: tensor<140x300xf32>, %w: tensor<76x300xf32>) -> tensor<140x76xf32> {
+  %0 = kf.matmul %x, %w : tensor<140x300xf32>, tensor<76x300xf32>
+  return %0 : tensor<140x76xf32>
+}
+
+func.func @wide_dgrad_in_place(%dy: tensor<140x300xf32>, %w: tensor<300x76xf32>) -> tensor<140x76xf32> {
+  %0 = kf.matmul_dgrad %dy, %w : tensor<140x300xf32>, tensor<300x76xf32>
+  return %0 : tensor<140x76xf32>
+}
+
+func.func @wide_wgrad_in_place(%dy: tensor<300x140xf32>, %x: tensor<300x76xf32>) -> tensor<140x76xf32> {
+  %0 = kf.matmul_wgrad %dy, %x : tensor<300x140xf32>, tensor<300x76xf32>
+  return %0 : tensor<140x76xf32>
+}
+
+func.func @dgrad_in_place(%dy: tensor<?x104xf32>) -> tensor<?x136xf32> {
+  %w = kf.weight ["w"] : tensor<104x136xbf16>
+  %0 = kf.matmul_dgrad %dy, %w : tensor<?x104xf32>, tensor<104x136xbf16>
+  return %0 : tensor<?x136xf32>
+}

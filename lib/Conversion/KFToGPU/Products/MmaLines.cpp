@@ -26,45 +26,35 @@ constexpr int64_t laneBytes = 16;
 // Line by line
 //===----------------------------------------------------------------------===//
 
-/// Rows of the weight are lines of a stage. Blocks are dequantized on the way,
-/// whatever their order in memory.
+/// Rows of the weight are lines of a stage, or lie side by side in it, as in
+/// memory. Blocks are dequantized on the way, whatever their order in memory.
 class PlainLines : public MmaLines {
 public:
   PlainLines(GPUEmitter &e, MatmulOp op, MmaFragment &product, Value columns)
-      : code(e), staging(e,
-                         MmaOperand(e, op.getW(), factorOf(op),
-                                    restOf(op, WideFactors::restOfWeight)),
-                         e.shape.mma->lines, e.shape.mma->rowBytes(),
-                         [&](Value line) -> MmaStaging::Line {
-                           auto [column, group] = product.columnOf(line);
-                           SmallVector<Value> row = {column};
-                           if (op.getGlu())
-                             row.insert(row.begin(), group);
-                           return {row, e.isLess(column, columns)};
-                         }) {
-    // Tiles 0 to 3 are lines 0 to 7, 8 to 15, and both for the second half of
-    // the step.
-    Value tile = arith::DivUIOp::create(e.b, e.loc, product.lane, e.index(8));
-    Value lower = arith::RemUIOp::create(e.b, e.loc, tile, e.index(2));
-    Value half = arith::DivUIOp::create(e.b, e.loc, tile, e.index(2));
-    Value line = e.add(product.firstLine(), e.mul(lower, e.index(8)));
-    const MmaShape &mma = *e.shape.mma;
-    for (int64_t step = 0; step < mma.step / MmaShape::unitStep; ++step)
-      tiles.push_back(staging.matrixOffset(line, half, step));
+      : staging(e,
+                MmaOperand(e, op.getW(), stagedTypeOf(op),
+                           /*mayBeTurned=*/!op.getGlu() &&
+                               llvm::isPowerOf2_64(e.shape.mma->lines)),
+                e.shape.mma->lines, e.shape.mma->rowBytes(),
+                [&](Value line) -> MmaStaging::Line {
+                  auto [column, group] = product.columnOf(line);
+                  SmallVector<Value> row = {column};
+                  if (op.getGlu())
+                    row.insert(row.begin(), group);
+                  return {row, e.isLess(column, columns)};
+                }) {
+    staging.findTiles(product.firstLine(), 2 * e.shape.mma->lineTiles(),
+                      MmaStaging::Factor::Lines);
   }
 
   void copy(const MmaStep &step) override { staging.copy(step.stage, step.k); }
   SmallVector<Value> load(const MmaStep &step, int64_t unit,
                           int64_t sixteen) override {
-    Value at = code.advance(step.stage, tiles[sixteen]);
-    int64_t lines = unit * MmaShape::unitLines;
-    return code.loadMatrices(code.advance(at, lines * staging.lineBytes()), 4);
+    return staging.load(step.stage, unit, sixteen);
   }
 
 private:
-  NvvmCode code;
   MmaStaging staging;
-  SmallVector<Value> tiles; // [step], bytes in a stage
 };
 
 //===----------------------------------------------------------------------===//
@@ -187,10 +177,10 @@ Type mlir::kf::factorOf(MatmulOp op) {
   return element.isF32() ? BFloat16Type::get(op.getContext()) : element;
 }
 
-std::optional<int64_t> mlir::kf::restOf(MatmulOp op, int64_t term) {
+Type mlir::kf::stagedTypeOf(MatmulOp op) {
   return WideFactors::are(op.getX().getType(), op.getW().getType())
-             ? std::optional(term)
-             : std::nullopt;
+             ? Float32Type::get(op.getContext())
+             : factorOf(op);
 }
 
 std::unique_ptr<MmaLines> mlir::kf::createMmaLines(GPUEmitter &e, MatmulOp op,

@@ -28,8 +28,9 @@ struct MmaStep {
 
 /// What units multiply: f16 or bf16.
 Type factorOf(MatmulOp op);
-/// `term`, where factors are WideFactors.
-std::optional<int64_t> restOf(MatmulOp op, int64_t term);
+/// What stages hold of rows, and of lines that are no codes: the same, or f32
+/// of WideFactors.
+Type stagedTypeOf(MatmulOp op);
 
 /// The weight's part of each step.
 class MmaLines {
@@ -39,7 +40,8 @@ public:
   /// Starts to bring it to workgroup memory.
   virtual void copy(const MmaStep &step) = 0;
   /// The words of this warp's unit number `unit`, of 16 columns, those of
-  /// number `sixteen` of the step.
+  /// number `sixteen` of the step. Of f32 they are twice as many: what is
+  /// rounded, and then what that leaves.
   virtual SmallVector<Value> load(const MmaStep &step, int64_t unit,
                                   int64_t sixteen) = 0;
 };

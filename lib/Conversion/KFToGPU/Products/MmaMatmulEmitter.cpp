@@ -49,8 +49,6 @@ private:
     if (needsHalf())
       e.useAllRegisters(/*workgroups=*/2);
     factor = factorOf(op);
-    if (restOf(op, WideFactors::restOfX))
-      extent = WideFactors::columns(extent);
     findColumns();
     SmallVector<Value> sums = sumUpTile();
     if (!mma.hasOutliers)
@@ -102,15 +100,17 @@ private:
 
   /// The sums of the tile, of rows as they are or scaled.
   SmallVector<Value> sumUpTile() {
-    MmaStaging x(
-        e, MmaOperand(e, op.getX(), factor, restOf(op, WideFactors::restOfX)),
-        mma.rows, /*offset=*/0, [&](Value line) -> MmaStaging::Line {
-          return {{line}, e.isLess(line, rows)};
-        });
+    MmaStaging x(e,
+                 MmaOperand(e, op.getX(), stagedTypeOf(op),
+                            /*mayBeTurned=*/!mma.isForWarpgroups &&
+                                llvm::isPowerOf2_64(mma.rows)),
+                 mma.rows, /*offset=*/0, [&](Value line) -> MmaStaging::Line {
+                   return {{line}, e.isLess(line, rows)};
+                 });
     lines = createMmaLines(e, op, product, columns, ring);
     if (mma.isForWarpgroups)
       return sumUpWarpgroups(x);
-    findTiles(x);
+    x.findTiles(product.firstRow(), mma.rowTiles(), MmaStaging::Factor::Rows);
     return sumUp(x);
   }
 
@@ -169,7 +169,7 @@ private:
     // What is multiplied next is in registers before it is wanted.
     SmallVector<Value> carried = product.zeros();
     const size_t sumCount = carried.size();
-    llvm::append_range(carried, loadStep(stepAt(e.index(0), begin, 0), 0));
+    llvm::append_range(carried, loadStep(x, stepAt(e.index(0), begin, 0), 0));
     carried.push_back(e.index(0));
     carried.push_back(e.index(ahead * mma.stageBytes()));
     auto steps = e.loop(
@@ -193,8 +193,8 @@ private:
               if (isLast)
                 waitForStage(x, read, next);
               SmallVector<Value> later =
-                  isLast ? loadStep(stepAt(read, next, turn + 1), 0)
-                         : loadStep(step, i + 1);
+                  isLast ? loadStep(x, stepAt(read, next, turn + 1), 0)
+                         : loadStep(x, step, i + 1);
               multiplyAdd(words, sums);
               words = std::move(later);
             }
@@ -273,39 +273,37 @@ private:
     return e.select(isInside, next, e.index(0));
   }
 
-  /// Where this lane's part of the first rows of each step lies in a stage.
-  void findTiles(MmaStaging &x) {
-    rowTiles.clear();
-    // Tiles 0 to 3 are both halves of the step, of two units.
-    Value tile = arith::DivUIOp::create(b, loc, product.lane, e.index(8));
-    Value half = arith::RemUIOp::create(b, loc, tile, e.index(2));
-    Value unit = arith::DivUIOp::create(b, loc, tile, e.index(2));
-    Value row =
-        e.add(product.firstRow(), e.mul(unit, e.index(MmaShape::unitRows)));
-    for (int64_t step = 0; step < mma.step / MmaShape::unitStep; ++step)
-      rowTiles.push_back(x.matrixOffset(row, half, step));
-    lineBytes = x.lineBytes();
-  }
-
   /// This warp's words of columns number `sixteen` of the step: those of lines,
-  /// [lineTiles][4], then those of rows, [rowTiles][2].
-  SmallVector<Value> loadStep(const MmaStep &step, int64_t sixteen) {
-    SmallVector<Value> words;
+  /// [lineTiles][4], then those of rows, [rowTiles][2]. Of WideFactors, that is
+  /// what is rounded; behind it is, in the same order, what that leaves.
+  SmallVector<Value> loadStep(MmaStaging &x, const MmaStep &step,
+                              int64_t sixteen) {
+    SmallVector<Value> words, rests;
+    auto append = [&](ArrayRef<Value> loaded) {
+      const size_t own = mma.isWide ? loaded.size() / 2 : loaded.size();
+      llvm::append_range(words, loaded.take_front(own));
+      llvm::append_range(rests, loaded.drop_front(own));
+    };
     for (int64_t i = 0; i < mma.lineTiles(); ++i)
-      llvm::append_range(words, lines->load(step, i, sixteen));
-    Value tile = code.advance(step.stage, rowTiles[sixteen]);
-    // Of the last unit alone, lanes of the upper half say nothing.
-    for (int64_t j = 0; j < mma.rowTiles(); j += 2)
-      llvm::append_range(
-          words, code.loadMatrices(
-                     code.advance(tile, j * MmaShape::unitRows * lineBytes),
-                     2 * std::min<int64_t>(mma.rowTiles() - j, 2)));
+      append(lines->load(step, i, sixteen));
+    for (int64_t pair = 0; 2 * pair < mma.rowTiles(); ++pair)
+      append(x.load(step.stage, pair, sixteen));
+    llvm::append_range(words, rests);
     return words;
   }
 
+  /// Of WideFactors, what is rounded by what is rounded, and what each leaves
+  /// by what is rounded of the other.
   void multiplyAdd(ArrayRef<Value> words, MutableArrayRef<Value> sums) {
-    product.multiplyAdd(factor, words.take_front(4 * mma.lineTiles()),
-                        words.drop_front(4 * mma.lineTiles()), sums);
+    const int64_t ofLines = 4 * mma.lineTiles(), ofRows = 2 * mma.rowTiles();
+    ArrayRef<Value> ofLine = words.take_front(ofLines),
+                    ofRow = words.slice(ofLines, ofRows),
+                    rest = words.drop_front(ofLines + ofRows);
+    product.multiplyAdd(factor, ofLine, ofRow, sums);
+    if (!mma.isWide)
+      return;
+    product.multiplyAdd(factor, ofLine, rest.drop_front(ofLines), sums);
+    product.multiplyAdd(factor, rest.take_front(ofLines), ofRow, sums);
   }
 
   /// Through workgroup memory, so that neighbouring threads store elements that
@@ -410,11 +408,9 @@ private:
   std::optional<RowRange> range; // where there may be outliers
   bool isScaled = false;         // whether rows are scaled
   std::unique_ptr<MmaLines> lines;
-  Type factor;                 // what units multiply: f16 or bf16
-  Value begin, end;            // of this workgroup's columns of K
-  Value ring;                  // pointer to the stages
-  SmallVector<Value> rowTiles; // [step], bytes in a stage
-  int64_t lineBytes = 0;
+  Type factor;      // what units multiply: f16 or bf16
+  Value begin, end; // of this workgroup's columns of K
+  Value ring;       // pointer to the stages
 };
 
 } // namespace

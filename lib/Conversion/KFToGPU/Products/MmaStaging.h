@@ -6,10 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// How 16-bit operands come to shared memory, and from there to the registers of
-// matrix units. A stage has lines of MmaShape::step elements, in chunks of 16
-// bytes. Chunks change places within their line by the line's number, so that
-// the 8 lines of a unit's tile lie in different banks.
+// How operands come to shared memory, and from there to the registers of matrix
+// units: of 16 bits, or of f32, which are taken apart there (WideFactors). A
+// stage has lines of MmaShape::step elements, in chunks of 16 bytes; or, of an
+// operand whose neighbours in memory are of different lines, `step` columns of
+// all lines, which units' words are made of on the way to registers. Chunks
+// change places, so that what a warp reads at a time lies in different banks.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,30 +22,36 @@
 
 namespace mlir::kf {
 
-/// Rows of 16-bit floats that lie in memory one after another, or that are
-/// computed.
+/// Rows of floats that lie in memory one after another, or side by side, or
+/// that are computed.
 class MmaOperand {
 public:
-  /// `tensor` is loadable; its elements are rounded to `element`, f16 or bf16.
-  /// Of one of WideFactors, term number `rest` is what that leaves.
+  /// `tensor` is loadable; its elements are rounded to `element`: f16 or bf16,
+  /// or f32, which they are then. Rows may lie side by side where
+  /// `mayBeTurned`.
   MmaOperand(GPUEmitter &e, Value tensor, Type element,
-             std::optional<int64_t> rest = std::nullopt);
+             bool mayBeTurned = false);
 
-  /// Whether 16 bytes can be copied at once.
+  /// Whether 16 bytes can be copied at once, ...
   bool isInPlace() const { return static_cast<bool>(buffer); }
+  /// ... which are of as many rows.
+  bool isTurned() const { return isInPlace() && turned; }
   /// Where the row at `indices`, all but the last, begins.
   Value rowPointer(ValueRange indices);
-  /// The bits (i16) of an element; where `isRest` (i1, or null: never), of what
-  /// rounding leaves of it.
-  Value loadBits(ValueRange indices, Value isRest = {});
+  /// Bytes between an element and the next one of its row.
+  int64_t columnBytes() const;
+  /// The bits of an element, an integer as wide as `element`.
+  Value loadBits(ValueRange indices);
   /// Whether neighbours in memory are elements of different rows.
   bool isTransposed() const;
+  int64_t elementBytes() const;
+  /// Elements of 16 bytes.
+  int64_t chunkElements() const { return 16 / elementBytes(); }
 
   const int64_t extent; ///< its last dimension
-  const std::optional<int64_t> rest;
 
 private:
-  void findPlace();
+  void findPlace(bool mayBeTurned);
 
   GPUEmitter &e;
   NvvmCode code;
@@ -52,6 +60,7 @@ private:
   Value buffer;               // pointer to it; null: elements one by one
   SmallVector<Value> offsets; // of the tensor in it
   ArrayRef<int64_t> shape;    // of what the buffer holds
+  bool turned = false;
 };
 
 /// The part of each stage that one operand has.
@@ -76,26 +85,37 @@ public:
   /// `outliers` has as well.
   void rescale(Value stage, Value k, OutlierRows &outliers, RowRange &range);
 
-  /// Where this lane's row of 8 elements for loadMatrices begins in a stage: in
-  /// line `first` + its number in its tile, where `first` is a multiple of 8
-  /// for each lane, and in the chunk `chunk` (0 or 1, each lane's) of step
-  /// number `step` of 16 elements.
-  Value matrixOffset(Value first, Value chunk, int64_t step);
+  /// Which of a unit's factors an operand is: its lines, of which two tiles of
+  /// 8 make one, or its rows, of which one does.
+  enum class Factor : uint8_t { Lines, Rows };
 
-  int64_t lineBytes() const;
+  /// Finds what this warp is to load: `count` tiles of 8 lines from `first` on,
+  /// a multiple of 8.
+  void findTiles(Value first, int64_t count, Factor factor);
+  /// The words of number `pair` of two of those tiles, or of the last one
+  /// alone, of 16 columns, those of number `sixteen` of the step: [tiles][2] of
+  /// rows, [2][tiles] of lines, of both halves of the columns. Of f32 what is
+  /// rounded, and then, as many, what that leaves.
+  SmallVector<Value> load(Value stage, int64_t pair, int64_t sixteen);
 
 private:
   /// Chunks of 16 bytes that a thread copies.
   struct Chunk {
     Line line;
-    Value from;   // pointer to the operand's row, or null
+    Value from;   // pointer to what is copied of the columns from 0 on, or null
     Value offset; // in the stage
     Value column; // of its first element
     Value exists; // i1: false for threads without one; null: all have it
   };
 
-  int64_t chunksOfLine() const;
-  Value swizzle(Value line, Value chunk);
+  bool isWide() const { return operand.elementBytes() == 4; }
+  /// Of what lies side by side in a stage: a line, or a column of all lines.
+  int64_t chunksOfRow() const;
+  Value swizzle(Value row, Value chunk);
+  /// Whether the four columns that a lane has of f32 lie at the same distance
+  /// from one another for each.
+  bool hasEvenColumns() const { return chunksOfRow() >= 8; }
+  SmallVector<Value> loadColumns(Value stage, int64_t tile, int64_t sixteen);
   void copyAsync(const Chunk &chunk, Value stage, Value k);
   void copyElements(const Chunk &chunk, Value stage, Value k);
 
@@ -105,6 +125,12 @@ private:
   MmaOperand operand;
   int64_t offset, lines;
   SmallVector<Chunk> chunks;
+  Factor factor = Factor::Lines;
+  int64_t tiles = 0;
+  /// Where this lane's part of tiles lies in a stage. Of lines, for each 16
+  /// columns, of the first tile; of columns, of the first 16, for each pair of
+  /// tiles, or, of f32, for each tile and, unless they are even, column.
+  SmallVector<Value> places;
 };
 
 } // namespace mlir::kf

@@ -135,6 +135,20 @@ std::pair<Value, Value> WarpOps::split(Type element, Value first,
   return {high, pack(element, e.sub(first, rounded), e.sub(second, other))};
 }
 
+std::pair<Value, Value> WarpOps::splitAll(Type element, Value first,
+                                          Value second) {
+  const llvm::APFloat largest =
+      llvm::APFloat::getLargest(cast<FloatType>(element).getFloatSemantics());
+  const double most = largest.convertToDouble();
+  auto cut = [&](Value x) -> Value {
+    Value below = arith::MinNumFOp::create(b, loc, x, e.f32(most));
+    return arith::MaxNumFOp::create(b, loc, below, e.f32(-most));
+  };
+  Value high = pack(element, cut(first), cut(second));
+  auto [rounded, other] = unpack(element, high);
+  return {high, pack(element, e.sub(first, rounded), e.sub(second, other))};
+}
+
 Value WarpOps::ballot(Value condition) {
   return NVVM::VoteSyncOp::create(b, loc, i32, e.word(-1), condition,
                                   NVVM::VoteSyncKind::ballot);

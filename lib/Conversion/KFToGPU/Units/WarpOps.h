@@ -72,6 +72,10 @@ public:
   /// Two f32 as the sums of two numbers of `element` each: what is rounded, and
   /// what that leaves.
   std::pair<Value, Value> split(Type element, Value first, Value second);
+  /// The same of any two: what would round to an infinity is the largest number
+  /// of bf16, `element`, and what that leaves, which is an infinity where it
+  /// was one and a NaN where it was that.
+  std::pair<Value, Value> splitAll(Type element, Value first, Value second);
 
   //===--- Memory --------------------------------------------------------===//
 
