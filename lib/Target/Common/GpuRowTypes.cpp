@@ -7,13 +7,15 @@
 //===----------------------------------------------------------------------===//
 //
 // The policy of all GPU targets before there are kernels: which ops join those
-// that make or read their rows, and in which types rows of products and queries
-// are. Schedules are chosen for what this leaves, in GpuSchedules.cpp.
+// that make or read their rows, in which types rows of products and queries
+// are, and which products are for matrix units. Schedules are chosen for what
+// this leaves, in GpuSchedules.cpp.
 //
 //===----------------------------------------------------------------------===//
 
 #include "kf/Target/Common/GpuSchedules.h"
 
+#include "kf/Conversion/KernelLoops.h"
 #include "kf/Conversion/KernelShape.h"
 #include "kf/Conversion/KernelSupport.h"
 #include "kf/Target/Common/GpuSupport.h"
@@ -38,6 +40,28 @@ bool mlir::kf::haveOwnKeys(CacheAttentionInterface op, int64_t rows) {
   const bool hasSequences =
       cast<RankedTensorType>(op.getPageTable().getType()).getDimSize(0) != 1;
   return rows <= (hasSequences ? kGpuGeneratingRows : kGpuFewRows);
+}
+
+bool mlir::kf::areForMatrixUnits(MatmulOp op, int64_t rows) {
+  // Elements of x in a product of f32 by f32 that are worth matrix units.
+  constexpr int64_t leastElements = 1 << 12;
+  if (!WideFactors::are(op.getX().getType(), op.getW().getType()))
+    return rows > kGpuFewRows;
+  // Of f32 they take products of training, whose rows are known. Few of them
+  // are for threads, which read each element of a weight once, but not where
+  // neighbours in memory are of unlike rows, as in an adapter's gradients.
+  return cast<RankedTensorType>(op.getType()).hasStaticShape() &&
+         rows * cast<RankedTensorType>(op.getX().getType()).getDimSize(1) >=
+             leastElements &&
+         (rows > kGpuFewRows || isTransposedInMemory(op.getX()) ||
+          isTransposedInMemory(op.getW()));
+}
+
+bool mlir::kf::isForMatrixUnits(BatchMatmulOp op) {
+  auto type = cast<RankedTensorType>(op.getType());
+  auto x = cast<RankedTensorType>(op.getX().getType());
+  return type.hasStaticShape() &&
+         std::min(type.getShape().end()[-2], x.getShape().back()) > kGpuFewRows;
 }
 
 /// What matrix units multiply with the weight of `op`, up to `rows` rows of x:

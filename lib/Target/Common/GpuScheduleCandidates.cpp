@@ -12,7 +12,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "StreamSchedules.h"
+#include "WideSchedules.h"
 
+#include "kf/Conversion/KernelLoops.h"
 #include "kf/Conversion/KernelShape.h"
 #include "kf/Target/Common/GpuSchedules.h"
 
@@ -139,8 +141,14 @@ private:
   void addMma(MatmulOp op) {
     int64_t rows = rowsOf(cast<RankedTensorType>(op.getType()));
     int64_t groups = op.getGlu() ? 2 : 1;
-    if (rows <= kGpuFewRows)
+    if (!areForMatrixUnits(op, rows))
       return;
+    if (WideFactors::are(op.getX().getType(), op.getW().getType())) {
+      for (MmaScheduleAttr schedule : getWideSchedules(
+               kernel, {rows, columnsOfProduct, /*batches=*/0}, machine))
+        add(schedule);
+      return;
+    }
     if (machine.has(MatrixUnit::Wgmma))
       for (int64_t height : {32, 48, 64, 80, 96, 128, 192, 256})
         for (int64_t lines : {64, 128})

@@ -96,9 +96,6 @@ constexpr int64_t codeShares = 16, coopShares = 8, shareLines = 32;
 /// its blocks: as many as go into 48 KiB with heads of 128 columns.
 constexpr int64_t coopRows = 64, mostCoopKeys = 64;
 
-/// Elements of x in a product of f32 by f32 that are worth matrix units.
-constexpr int64_t leastWideElements = 1 << 12;
-
 /// A schedule while it is put together.
 struct Draft {
   SmallVector<int64_t> workgroup, tile, threads;
@@ -211,18 +208,10 @@ private:
     auto x = cast<RankedTensorType>(op.getX().getType());
     auto w = cast<RankedTensorType>(op.getW().getType());
     const int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
-    const bool isWide = WideFactors::are(x, w);
-    // Of f32 they take products of training, whose rows are known. Few of them
-    // are for threads, which read each element of a weight once, but not where
-    // neighbours in memory are of unlike rows, as in an adapter's gradients.
-    if (isWide &&
-        (!type.hasStaticShape() || rows * x.getDimSize(1) < leastWideElements))
-      return {};
-    if (rows <= kGpuFewRows && !(isWide && (isTransposedInMemory(op.getX()) ||
-                                            isTransposedInMemory(op.getW()))))
+    if (!areForMatrixUnits(op, rows))
       return {};
     return selectMma({rows, type.getDimSize(1), x.getDimSize(1), /*batches=*/0,
-                      op.getGlu() ? 2 : 1, isWide,
+                      op.getGlu() ? 2 : 1, WideFactors::are(x, w),
                       isa<QuantType, Float8E4M3FNType>(w.getElementType())});
   }
 
@@ -230,8 +219,7 @@ private:
   MmaScheduleAttr selectMma(BatchMatmulOp op) {
     auto type = cast<RankedTensorType>(op.getType());
     auto x = cast<RankedTensorType>(op.getX().getType());
-    if (!type.hasStaticShape() ||
-        std::min(type.getDimSize(1), x.getDimSize(2)) <= kGpuFewRows)
+    if (!isForMatrixUnits(op))
       return {};
     return selectMma({type.getDimSize(1), type.getDimSize(2), x.getDimSize(2),
                       type.getDimSize(0), /*groups=*/1,

@@ -57,23 +57,31 @@ public:
              const WideProduct &product)
       : kernel(kernel), machine(machine), product(product) {}
 
-  MmaScheduleAttr select() {
-    MmaScheduleAttr best;
-    double least = 0;
+  SmallVector<MmaScheduleAttr> list() {
+    SmallVector<MmaScheduleAttr> all;
     const int64_t most = product.batches ? 1 : machine.clusterWorkgroups;
     for (const WideTile &tile : tiles)
       for (int64_t step : {32, 16})
         for (int64_t stages : {4, 3, 2})
           for (int64_t parts = 1; parts <= most; parts *= 2) {
             MmaScheduleAttr schedule = getSchedule(tile, step, stages, parts);
-            if (failed(verifyGpuSchedule(kernel, schedule, machine, nullptr)))
-              continue;
-            const std::optional<double> time = timeOf(schedule);
-            if (time && (!best || *time < least)) {
-              best = schedule;
-              least = *time;
-            }
+            if (succeeded(
+                    verifyGpuSchedule(kernel, schedule, machine, nullptr)))
+              all.push_back(schedule);
           }
+    return all;
+  }
+
+  MmaScheduleAttr select() {
+    MmaScheduleAttr best;
+    double least = 0;
+    for (MmaScheduleAttr schedule : list()) {
+      const std::optional<double> time = timeOf(schedule);
+      if (time && (!best || *time < least)) {
+        best = schedule;
+        least = *time;
+      }
+    }
     return best;
   }
 
@@ -159,4 +167,10 @@ MmaScheduleAttr
 mlir::kf::selectWideSchedule(KernelOp kernel, const WideProduct &product,
                              const MachineDescription &machine) {
   return WidePolicy(kernel, machine, product).select();
+}
+
+SmallVector<MmaScheduleAttr>
+mlir::kf::getWideSchedules(KernelOp kernel, const WideProduct &product,
+                           const MachineDescription &machine) {
+  return WidePolicy(kernel, machine, product).list();
 }

@@ -19,6 +19,11 @@ struct WideProduct {
   int64_t batches; ///< 0: of matrices
 };
 
+/// All that are worth a look.
+SmallVector<MmaScheduleAttr>
+getWideSchedules(KernelOp kernel, const WideProduct &product,
+                 const MachineDescription &machine);
+
 /// The `#kf.mma` of the product of `kernel`; null where no tile can do it.
 MmaScheduleAttr selectWideSchedule(KernelOp kernel, const WideProduct &product,
                                    const MachineDescription &machine);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "kf/Dialect/KF/IR/TensorBuilder.h"
+#include "kf/Target/Common/GpuSchedules.h"
 #include "kf/Target/NVVM/Passes.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -27,10 +28,11 @@ void keepAttributes(Operation *op, Value product) {
       op->getDiscardableAttrDictionary());
 }
 
-/// The loops of a grid are three: of batches, of rows and of columns.
+/// The loops of a grid are three: of batches, of rows and of columns. What
+/// threads multiply stays with what is made of it.
 void joinBatches(BatchMatmulOp op) {
   auto type = cast<RankedTensorType>(op.getType());
-  if (type.getRank() != 4 || !type.hasStaticShape())
+  if (type.getRank() != 4 || !isForMatrixUnits(op))
     return;
   OpBuilder b(op);
   TensorBuilder build(b, op.getLoc());

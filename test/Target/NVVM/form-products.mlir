@@ -32,3 +32,15 @@ func.func @steps(%dy: tensor<?x16xf32>, %x: tensor<?x256xf32>, %q: tensor<?x4x8x
   %1 = kf.batch_matmul %q, %k : tensor<?x4x8x32xf32>, tensor<?x4x8x32xf32>
   return %0, %1 : tensor<16x256xf32>, tensor<?x4x8x8xf32>
 }
+
+// So do batches with few rows, or a short K, which are for threads.
+// CHECK-LABEL: func.func @few(
+// CHECK-NOT:     collapse_shape
+// CHECK:         kf.batch_matmul {{.*}} : tensor<2x4x16x32xf32>
+// CHECK:         kf.batch_matmul {{.*}} : tensor<2x4x64x8xf32>
+// CHECK:         return
+func.func @few(%q: tensor<2x4x16x32xf32>, %k: tensor<2x4x48x32xf32>, %p: tensor<2x4x64x8xf32>, %v: tensor<2x4x48x8xf32>) -> (tensor<2x4x16x48xf32>, tensor<2x4x64x48xf32>) {
+  %0 = kf.batch_matmul %q, %k : tensor<2x4x16x32xf32>, tensor<2x4x48x32xf32>
+  %1 = kf.batch_matmul %p, %v : tensor<2x4x64x8xf32>, tensor<2x4x48x8xf32>
+  return %0, %1 : tensor<2x4x16x48xf32>, tensor<2x4x64x48xf32>
+}

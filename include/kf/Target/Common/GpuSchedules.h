@@ -25,6 +25,12 @@ inline constexpr int64_t kGpuGeneratingRows = 256;
 /// by itself.
 bool haveOwnKeys(CacheAttentionInterface op, int64_t rows);
 
+/// Whether matrix units are for a product of `rows` rows, where a GPU has units
+/// that can do it.
+bool areForMatrixUnits(MatmulOp op, int64_t rows);
+/// The same of the product of each batch.
+bool isForMatrixUnits(BatchMatmulOp op);
+
 /// What GPUs fuse.
 FusionRules getGpuFusionRules();
 

@@ -75,9 +75,9 @@ def FormNvvmProducts : Pass<"kf-nvvm-form-products", "::mlir::func::FuncOp"> {
   let summary = "Give products of gradients and batches the form that units have";
   let description = [{
     Matrix units multiply what has rows, lines and K, for some batches. So both
-    dimensions of batches of a static `kf.batch_matmul` become one, and
-    `kf.matmul_wgrad` of f32, with static rows, becomes a `kf.matmul` of both
-    transposed.
+    dimensions of batches of a static `kf.batch_matmul` of more than 16 rows
+    and K become one, and `kf.matmul_wgrad` of f32, with static rows, becomes a
+    `kf.matmul` of both transposed.
     ```mlir
     %0 = kf.batch_matmul %q, %k : tensor<2x4x64x32xf32>, tensor<2x4x64x32xf32>
     %1 = kf.matmul_wgrad %dy, %x : tensor<128x16xf32>, tensor<128x256xf32>
