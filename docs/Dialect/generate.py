@@ -89,7 +89,7 @@ def dialect_page(tblgen):
     head, parts = sections(text, 2)
     head = head.replace("# 'kf' Dialect", "# The kf dialect")
     head = head.replace("[TOC]\n", "").split("-->", 1)[1]
-    order = re.findall(r'KF_(?:Loop|Row|Tensor)?Op<"(\w+)"', read(dialect_td))
+    order = re.findall(r'KF_(?:Loop|Row|Tensor|BatchAttention)?Op<"(\w+)"', read(dialect_td))
     page = clean(head)
     for title, body in parts:
         _, entries = sections(body, 3)

@@ -87,13 +87,89 @@ struct ExpandMatmul : OpRewritePattern<MatmulOp> {
 // scaled_dot_product_attention
 //===----------------------------------------------------------------------===//
 
-/// attention on tensors -> products, softmax and elementwise ops
+/// What the target's kernel of `op` multiplies; null: it has none.
+Type getKernelType(BatchAttentionInterface op) {
+  auto module = op->getParentOfType<ModuleOp>();
+  auto target =
+      module ? module->getAttrOfType<TargetAttrInterface>(kTargetAttrName)
+             : TargetAttrInterface();
+  if (!target)
+    return Type();
+  RankedTensorType q = typeOf(op.getQ());
+  const int64_t rows = q.getNumElements() / q.getShape().back();
+  const Type type = target.getRowTypes(op, rows).front();
+  return type.isF32() ? Type() : type;
+}
+
+/// What a kernel of attention reads: `x` in memory, rounded to `type`.
+Value readyForKernel(Value x, Type type, TensorBuilder &build) {
+  Type element = typeOf(x).getElementType();
+  if (isa<FloatType>(element) && element != type)
+    return build.narrow(build.widen(x), type);
+  // Views would become part of the kernel.
+  Operation *op = x.getDefiningOp();
+  return op && isView(op) ? build.make<CopyOp>(x) : x;
+}
+
+/// Gives `op`, which has a kernel that multiplies `type`, what that reads.
+/// Fails where there is nothing to do.
+LogicalResult prepareForKernel(BatchAttentionInterface op, Type type,
+                               PatternRewriter &rewriter) {
+  TensorBuilder build(rewriter, op.getLoc());
+  SmallVector<Value> operands;
+  bool changes = false;
+  for (OpOperand &operand : op->getOpOperands()) {
+    // Numbers of rows are no factors.
+    const bool isFactor =
+        typeOf(operand.get()).getRank() == typeOf(op.getQ()).getRank() &&
+        operand.get() != op.getMask();
+    Type own = isFactor ? type : typeOf(operand.get()).getElementType();
+    operands.push_back(readyForKernel(operand.get(), own, build));
+    changes |= operands.back() != operand.get();
+  }
+  if (!changes)
+    return rewriter.notifyMatchFailure(op, "a kernel reads it as it is");
+  rewriter.modifyOpInPlace(op, [&] { op->setOperands(operands); });
+  return success();
+}
+
+/// attention on tensors -> one on what a kernel of the target reads, or
+/// products, softmax and elementwise ops
 struct ExpandAttention : OpRewritePattern<ScaledDotProductAttentionOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(ScaledDotProductAttentionOp op,
                                 PatternRewriter &rewriter) const override {
     TensorBuilder build(rewriter, op.getLoc());
-    rewriter.replaceOp(op, expandAttention(op, build));
+    const Type type = getKernelType(op);
+    const Type element = typeOf(op.getQ()).getElementType();
+    if (!type) {
+      rewriter.replaceOp(op, expandAttention(op, build));
+      return success();
+    }
+    if (type == element)
+      return prepareForKernel(op, type, rewriter);
+    auto rounded = [&](Value x) { return readyForKernel(x, type, build); };
+    Value result = build.make<ScaledDotProductAttentionOp>(
+        rounded(op.getQ()), rounded(op.getK()), rounded(op.getV()),
+        op.getMask(), op.getScaleAttr(), op.getSoftcapAttr(),
+        op.getCausalAttr(), op.getOffsetAttr(), op.getWindowAttr());
+    rewriter.replaceOp(op, build.narrow(build.widen(result), element));
+    return success();
+  }
+};
+
+/// gradients of attention -> those of what a kernel of the target reads, or
+/// products, a softmax and elementwise ops
+template <typename OpTy,
+          SmallVector<Value> (*expand)(OpTy op, TensorBuilder &build)>
+struct ExpandGradient : OpRewritePattern<OpTy> {
+  using OpRewritePattern<OpTy>::OpRewritePattern;
+  LogicalResult matchAndRewrite(OpTy op,
+                                PatternRewriter &rewriter) const override {
+    TensorBuilder build(rewriter, op.getLoc());
+    if (const Type type = getKernelType(op))
+      return prepareForKernel(op, type, rewriter);
+    rewriter.replaceOp(op, expand(op, build));
     return success();
   }
 };
@@ -255,7 +331,9 @@ struct ExpandTensorsPass
     : mlir::kf::impl::ExpandTensorsBase<ExpandTensorsPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<ExpandMatmul, ExpandAttention, ExpandRotary,
+    patterns.add<ExpandMatmul, ExpandAttention,
+                 ExpandGradient<AttentionQgradOp, expandQgrad>,
+                 ExpandGradient<AttentionKvgradOp, expandKvgrad>, ExpandRotary,
                  ExpandCrossEntropy, ExpandDropout, ExpandDgrad, ExpandConcat>(
         &getContext());
     // kf-canonicalize folds, which asks whether there are such constants.

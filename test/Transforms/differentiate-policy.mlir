@@ -40,19 +40,21 @@ func.func @layers(%x: tensor<?x64xf32>, %w1: tensor<64x64xf32> {kf.gradient}, %w
   return %loss : tensor<f32>
 }
 
-// Attention computes its weights again, from queries and keys, or keeps them.
+// Attention's gradients are ops that compute its weights again, from queries and
+// keys, or its parts' gradients, which read them.
 // CHECK-LABEL: func.func @attention(
 // CHECK-SAME:      %[[Q:.*]]: tensor<2x6x8xf32>, %[[K:.*]]: tensor<2x6x8xf32>, %[[V:.*]]: tensor<2x6x8xf32>)
 // AGAIN-NEXT:    kf.scaled_dot_product_attention
 // AGAIN-NEXT:    kf.reduce(sum)
-// AGAIN:         kf.batch_matmul %[[Q]], %[[K]] {kf.recomputed}
-// AGAIN:         kf.softmax %{{.*}} {kf.recomputed}
+// AGAIN:         %[[OF_Q:.*]], %[[LSE:.*]], %[[DELTA:.*]] = kf.attention_qgrad %[[Q]], %[[K]], %[[V]], %[[DY:.*]] {causal}
+// AGAIN:         %[[OF_K:.*]], %[[OF_V:.*]] = kf.attention_kvgrad %[[Q]], %[[K]], %[[V]], %[[DY]], %[[LSE]], %[[DELTA]] {causal}
+// AGAIN:         return %{{.*}}, %[[OF_Q]], %[[OF_K]], %[[OF_V]]
 // STORE-NOT:     kf.scaled_dot_product_attention
 // STORE:         kf.batch_matmul %[[Q]], %[[K]] :
 // STORE:         kf.softmax
 // STORE:         kf.reduce(sum)
 // STORE-NOT:     kf.softmax
-// CHECK:         return
+// STORE:         return
 func.func @attention(%q: tensor<2x6x8xf32> {kf.gradient}, %k: tensor<2x6x8xf32> {kf.gradient}, %v: tensor<2x6x8xf32> {kf.gradient}) -> tensor<f32> {
   %0 = kf.scaled_dot_product_attention %q, %k, %v {causal} : tensor<2x6x8xf32>, tensor<2x6x8xf32>, tensor<2x6x8xf32>
   %1 = kf.reduce(sum) %0 dims = [0, 1, 2] : tensor<2x6x8xf32>

@@ -68,6 +68,41 @@ func.func @mask(%q: tensor<4x5x8xf32>, %m: tensor<5x5xi1>) -> tensor<4x5x8xf32> 
   return %0 : tensor<4x5x8xf32>
 }
 
+// Gradients compute the weights again: what they read of the forward pass is
+// queries, keys and values.
+// CHECK-LABEL: func.func @queries
+// CHECK-SAME:      %[[Q:.*]]: tensor<4x5x8xf32>, %[[K:.*]]: tensor<2x7x8xf32>, %[[V:.*]]: tensor<2x7x16xf32>, %[[DY:.*]]: tensor<4x5x16xf32>)
+// CHECK:         kf.batch_matmul %[[Q]], %{{.*}} {kf.recomputed}
+// CHECK:         %[[P:.*]] = kf.softmax %{{.*}} {kf.recomputed}
+// CHECK:         %[[WEIGHTS:.*]] = arith.select %{{.*}}, %{{.*}}, %[[P]] {kf.recomputed}
+// CHECK:         %[[DP:.*]] = kf.batch_matmul %[[DY]], %{{.*}} : tensor<4x5x16xf32>, tensor<4x7x16xf32>
+// CHECK:         %[[PDP:.*]] = arith.mulf %[[DP]], %[[WEIGHTS]]
+// CHECK:         kf.reduce(sum) %[[PDP]] dims = [2] keep_dims
+// CHECK-NOT:     math.log
+// CHECK:         return
+func.func @queries(%q: tensor<4x5x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7x16xf32>, %dy: tensor<4x5x16xf32>) -> tensor<4x5x8xf32> {
+  %0:3 = kf.attention_qgrad %q, %k, %v, %dy {causal} : tensor<4x5x8xf32>, tensor<2x7x8xf32>, tensor<2x7x16xf32>, tensor<4x5x16xf32>
+  return %0#0 : tensor<4x5x8xf32>
+}
+
+// CHECK-LABEL: func.func @rows_of_queries
+// CHECK:         math.log
+// CHECK:         return
+func.func @rows_of_queries(%q: tensor<4x5x8xf32>, %dy: tensor<4x5x8xf32>) -> (tensor<4x5xf32>, tensor<4x5xf32>) {
+  %0:3 = kf.attention_qgrad %q, %q, %q, %dy : tensor<4x5x8xf32>, tensor<4x5x8xf32>, tensor<4x5x8xf32>, tensor<4x5x8xf32>
+  return %0#1, %0#2 : tensor<4x5xf32>, tensor<4x5xf32>
+}
+
+// Heads that read the same keys are added up.
+// CHECK-LABEL: func.func @keys
+// CHECK:         kf.reduce(sum) %{{.*}} dims = [1] : tensor<2x2x7x8xf32>
+// CHECK:         kf.reduce(sum) %{{.*}} dims = [1] : tensor<2x2x7x16xf32>
+// CHECK:         return
+func.func @keys(%q: tensor<4x5x8xf32>, %k: tensor<2x7x8xf32>, %v: tensor<2x7x16xf32>, %dy: tensor<4x5x16xf32>, %n: tensor<4x5xf32>) -> (tensor<2x7x8xf32>, tensor<2x7x16xf32>) {
+  %0:2 = kf.attention_kvgrad %q, %k, %v, %dy, %n, %n : tensor<4x5x8xf32>, tensor<2x7x8xf32>, tensor<2x7x16xf32>, tensor<4x5x16xf32>, tensor<4x5xf32>
+  return %0#0, %0#1 : tensor<2x7x8xf32>, tensor<2x7x16xf32>
+}
+
 // CHECK-LABEL: func.func @rotary
 // CHECK:       %[[A:.*]] = tensor.extract_slice %{{.*}}[0, 0, 0] [%{{.*}}, 3, 4] [1, 1, 1]
 // CHECK:       %[[B:.*]] = tensor.extract_slice %{{.*}}[0, 0, 4] [%{{.*}}, 3, 4] [1, 1, 1]

@@ -632,6 +632,9 @@ TEST_P(OpConformance, MatchesReference) {
       else if (cache.type != DataType::F32)
         tolerance.scale = 100;
     }
+  // Weights of softmax, and gradients of scores, are rounded to bf16.
+  if (test.device == "cuda" && test.function.starts_with("units_"))
+    tolerance.scale = 500;
   // Where the CPU has tiles, and where matrix units of GPUs multiply codes.
   const bool hasTiles =
       device->description().find("amx_bf16") != std::string::npos;
@@ -691,6 +694,10 @@ TEST_P(OpConformance, MatchesReference) {
     return;
   }
   std::vector<InputKind> kinds = {{}, {.special = true}};
+  // Kernels leave out blocks that are hidden, where 0 times an infinity is a
+  // NaN.
+  if (test.device == "cuda" && test.function.starts_with("units_"))
+    kinds.pop_back();
   if (tolerance.roundsRows && test.function.starts_with("matmul_"))
     kinds.push_back({.fitsBytes = true});
   if (test.file == "rows.mlir" && dynamic && file.hasNorm(test.function))

@@ -219,6 +219,40 @@ bool isForMatrixUnits(CacheAttentionInterface op);
 /// Whether warpgroups multiply heads of `headDim` columns.
 bool isForWarpgroups(int64_t headDim);
 
+/// What a workgroup of attention to keys that are tensors does at a time, or of
+/// its gradients; see
+/// lib/Conversion/KFToGPU/Attention/BatchAttentionEmitter.cpp.
+struct BatchAttentionShape {
+  static constexpr int64_t warp = 32, rowsOfWarp = 16;
+  /// Blocks of others' rows in workgroup memory: one that is multiplied, and
+  /// one that is on its way.
+  static constexpr int64_t stages = 2;
+
+  int64_t warps = 4;
+  int64_t others =
+      32; ///< rows of a block that the workgroup's are multiplied by
+  int64_t columns = 0;                      ///< of a head
+  int64_t ownTensors = 1, otherTensors = 2; ///< whose rows are multiplied
+
+  int64_t threads() const { return warps * warp; }
+  int64_t rows() const { return warps * rowsOfWarp; }
+  /// Eight rows of 16 bytes meet in no bank.
+  int64_t rowBytes() const { return 2 * columns + 16; }
+  int64_t ownBytes() const { return rows() * rowBytes(); }
+  int64_t otherBytes() const { return others * rowBytes(); }
+  int64_t bytes() const {
+    return ownTensors * ownBytes() + stages * otherTensors * otherBytes();
+  }
+};
+
+/// What `schedule` means for `op`.
+BatchAttentionShape getBatchAttentionShape(BatchAttentionInterface op,
+                                           FlashMmaScheduleAttr schedule);
+
+/// Whether matrix units have a kernel for `op` with factors of `type`, as far
+/// as the op says; which sizes go into workgroup memory is the schedule's.
+bool isForBatchKernel(BatchAttentionInterface op, Type type);
+
 } // namespace mlir::kf
 
 #endif // KF_CONVERSION_ATTENTIONSHAPE_H

@@ -195,8 +195,11 @@ def ExpandTensors : Pass<"kf-expand-tensors", "::mlir::func::FuncOp"> {
     %2 = kf.matmul %1, %w : tensor<10x8xf32>, tensor<7x8xf32>
     %0 = tensor.expand_shape %2 [[0, 1], [2]] output_shape [2, 5, 7] : ...
     ```
-    `kf.scaled_dot_product_attention` becomes two products with a softmax
-    between them; the scores are a tensor of f32. `kf.cross_entropy` becomes
+    `kf.scaled_dot_product_attention`, and its gradients `kf.attention_qgrad` and
+    `kf.attention_kvgrad`, become products with a softmax between them; the scores
+    are a tensor of f32. Where the target has a kernel for one (`getRowTypes`), it
+    stays, and reads tensors in memory that are rounded to what that multiplies.
+    `kf.cross_entropy` becomes
     reductions of rows, `kf.dropout` elementwise ops with a `kf.philox`, and
     `kf.matmul_dgrad` a product with the transposed weight.
     `kf.rotary_embedding` becomes slices, elementwise ops and a `tensor.concat`. A

@@ -8,6 +8,8 @@
 
 #include "kf/Conversion/KernelSupport.h"
 
+#include "kf/Conversion/AttentionShape.h"
+
 #include "RowFormulas.h"
 #include "runtime/core/BlockFormat.h"
 
@@ -136,8 +138,8 @@ private:
   /// What there is a whole emitter for, which takes one of them.
   bool isWhole(Operation *op) {
     return isa<MatmulOp, CacheAttentionInterface, KVAppendOp, ArgmaxOp,
-               SampleOp, QuantizeRowsOp, PackOp, GatedDeltaOp, ScatterAddOp>(
-               op) ||
+               SampleOp, QuantizeRowsOp, PackOp, GatedDeltaOp, ScatterAddOp,
+               BatchAttentionInterface>(op) ||
            (!gpu && isa<AttentionCombineOp, ExpertMatmulOp, MatmulWgradOp>(op));
   }
 
@@ -146,6 +148,8 @@ private:
       return true;
     if (isa<PackOp, RoundHalfOp>(op))
       return isa<PackOp>(op) == !gpu;
+    if (isa<BatchAttentionInterface>(op))
+      return gpu && gpu->has(MatrixUnit::MmaSync);
     return isElementwise(op) || isView(op) || isWhole(op) ||
            hasRowStatistics(op) ||
            isa<EmbeddingOp, ReduceOp, BatchMatmulOp, ExpertMatmulOp, RopeOp,
@@ -198,6 +202,12 @@ private:
     if (!isInterpreted && !gpu && matmul && matmul.getOutliers())
       return fail(op->emitError())
              << " for outliers of rows; give it the rows in f32";
+    auto batches = dyn_cast<BatchAttentionInterface>(op);
+    if (gpu && batches &&
+        !isForBatchKernel(batches, elementOf(batches.getQ().getType())))
+      return fail(op->emitError())
+             << " for '" << op->getName() << "' on " << batches.getQ().getType()
+             << "; run kf-expand-tensors first, which leaves what has one";
     auto experts = dyn_cast<ExpertMatmulOp>(op);
     if (gpu && experts && experts.getScales())
       return fail(op->emitError())
@@ -432,8 +442,9 @@ private:
       if (!type)
         continue;
       const bool isPacked = getLayout(type) || hasFragments(type);
-      const bool isInMemory = isPacked || (type.getElementType().isInteger() &&
-                                           op->hasTrait<IntegersInMemory>());
+      const bool isInMemory = isPacked || isa<BatchAttentionInterface>(op) ||
+                              (type.getElementType().isInteger() &&
+                               op->hasTrait<IntegersInMemory>());
       if (accessOf(value) > mostOf(op, operand) ||
           (isInMemory && !rowOf(value, /*ofWholeRows=*/isPacked)) ||
           (accessOf(value) == Access::Row && !hasScratch(type)))

@@ -195,9 +195,74 @@ static FailureOr<KernelShape> getCoopShape(KernelOp kernel,
   return shape;
 }
 
+/// Columns of a head whose gradients a thread has registers for, of which units
+/// take 16 at a time; and keys that 32 bits count with any offset.
+static constexpr int64_t batchColumns = 128, batchStep = 16,
+                         mostBatchKeys = int64_t(1) << 28;
+
+bool mlir::kf::isForBatchKernel(BatchAttentionInterface op, Type type) {
+  auto shapeOf = [](Value x) {
+    return cast<RankedTensorType>(x.getType()).getShape();
+  };
+  const int64_t columns = shapeOf(op.getQ()).back();
+  auto isSmall = [](uint64_t number) {
+    return std::abs(static_cast<int64_t>(number)) <= mostBatchKeys;
+  };
+  Value mask = op.getMask();
+  return type.isBF16() && !op.getSoftcap() &&
+         columns == shapeOf(op.getV()).back() && columns % batchStep == 0 &&
+         columns <= batchColumns && isSmall(op.getOffset()) &&
+         isSmall(op.getWindow().value_or(0)) &&
+         (!mask || getElementTypeOrSelf(mask.getType()).isInteger(1));
+}
+
+BatchAttentionShape
+mlir::kf::getBatchAttentionShape(BatchAttentionInterface op,
+                                 FlashMmaScheduleAttr schedule) {
+  BatchAttentionShape shape;
+  shape.warps = schedule.getThreads()[1];
+  shape.others = schedule.getKeys();
+  shape.columns = cast<RankedTensorType>(op.getQ().getType()).getShape().back();
+  shape.ownTensors =
+      isa<ScaledDotProductAttentionOp>(op.getOperation()) ? 1 : 2;
+  return shape;
+}
+
+/// The shape of a kernel of attention to keys that are tensors.
+static FailureOr<KernelShape> getBatchShape(BatchAttentionInterface op,
+                                            FlashMmaScheduleAttr schedule,
+                                            KernelOp kernel, FailFn fail) {
+  auto q = cast<RankedTensorType>(op.getQ().getType());
+  if (!isForBatchKernel(op, q.getElementType()))
+    return fail("#kf.flash_mma multiplies heads of a multiple of " +
+                Twine(batchStep) + " up to " + Twine(batchColumns) +
+                " columns of bf16, with no softcap and a mask of i1, found " +
+                debugString(q));
+  ArrayRef<int64_t> workgroup = schedule.getWorkgroup();
+  if (schedule.getUnit() != MatrixUnit::MmaSync ||
+      schedule.getRows() != RowForm::Rounded)
+    return fail("attention to tensors needs unit = mma_sync, rows = rounded");
+  KernelShape shape;
+  const BatchAttentionShape batch = getBatchAttentionShape(op, schedule);
+  if (static_cast<int64_t>(workgroup.size()) != q.getRank() - 1 ||
+      workgroup.back() != batch.rows() ||
+      llvm::any_of(workgroup.drop_back(),
+                   [](int64_t size) { return size != 1; }))
+    return fail(
+        "attention to tensors needs a workgroup of 1 for each batch and "
+        "head, and of " +
+        Twine(batch.rows()) + " rows, " +
+        Twine(BatchAttentionShape::rowsOfWarp) + " of each warp");
+  setThreads(shape, kernel, {batch.threads()});
+  shape.workgroupBytes += batch.bytes();
+  return shape;
+}
+
 FailureOr<KernelShape>
 mlir::kf::getAttentionShape(KernelOp kernel, FlashMmaScheduleAttr schedule,
                             FailFn fail) {
+  if (auto batches = findOp<BatchAttentionInterface>(kernel))
+    return getBatchShape(batches, schedule, kernel, fail);
   auto tile = getAttentionTile(kernel, "#kf.flash_mma", schedule.getWorkgroup(),
                                schedule.getKeys(), fail);
   if (failed(tile))

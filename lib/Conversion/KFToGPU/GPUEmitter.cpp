@@ -50,6 +50,8 @@ LogicalResult GPUEmitter::emit() {
     emitGPUMatmul(*this);
   else if (find<CacheAttentionInterface>())
     emitGPUAttention(*this);
+  else if (find<BatchAttentionInterface>())
+    emitGPUBatchAttention(*this);
   else if (find<KVAppendOp>())
     emitGPUAppend(*this);
   else if (find<GatedDeltaOp>())
@@ -175,6 +177,12 @@ void GPUEmitter::emitThreadIds() {
   if ((shape.flashCoop || (shape.flashMma && shape.flashMma->isStaged)) &&
       !groups.empty())
     beginWithLast(groups);
+  // The last queries of attention that is causal see the most keys.
+  if (find<ScaledDotProductAttentionOp>() || find<AttentionQgradOp>()) {
+    Value last =
+        sub(gpu::GridDimOp::create(b, loc, dims[groups.size() - 1]), index(1));
+    groups.back() = sub(last, groups.back());
+  }
   if (const int64_t parts = kernel.getScheduleAttr().getParts(); parts > 1) {
     part = groups.pop_back_val();
     formCluster(groups.size(), parts);

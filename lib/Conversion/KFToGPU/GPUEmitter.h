@@ -200,6 +200,7 @@ private:
 /// The kinds of kernels; each emits the whole tile.
 void emitGPUMatmul(GPUEmitter &emitter);
 void emitGPUAttention(GPUEmitter &emitter);
+void emitGPUBatchAttention(GPUEmitter &emitter);
 void emitGPUAppend(GPUEmitter &emitter);
 void emitGPUDelta(GPUEmitter &emitter);
 void emitGPUArgmax(GPUEmitter &emitter);

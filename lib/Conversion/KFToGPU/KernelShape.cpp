@@ -684,6 +684,8 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
                                        SimtScheduleAttr schedule, FailFn fail) {
   if (findOp<CacheAttentionInterface>(kernel))
     return fail("attention needs #kf.flash");
+  if (findOp<BatchAttentionInterface>(kernel))
+    return fail("attention to tensors needs #kf.flash_mma");
   if (failed(checkSizes(schedule.getWorkgroup(), fail)))
     return failure();
   KernelShape shape;

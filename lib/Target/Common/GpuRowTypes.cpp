@@ -107,6 +107,49 @@ static int64_t mostWholeRows(MatmulOp op, Type type,
                       : std::numeric_limits<int64_t>::max();
 }
 
+/// Whether `rows` are those of a product whose own rows are rounded, moved,
+/// rotated or changed element by element.
+static bool comeOfRoundedRows(Value rows, const MachineDescription &machine) {
+  SmallVector<Value> next = {rows};
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  while (!next.empty()) {
+    Operation *op = next.pop_back_val().getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      continue;
+    if (auto product = dyn_cast<MatmulOp>(op)) {
+      auto x = cast<RankedTensorType>(product.getX().getType());
+      if (x.hasStaticShape() &&
+          !getGpuRowTypes(product, machine,
+                          x.getNumElements() / x.getShape().back())
+               .front()
+               .isF32())
+        return true;
+    } else if (isa<RopeOp, RotaryEmbeddingOp, RmsNormOp>(op)) {
+      next.push_back(op->getOperand(0));
+    } else if (isView(op) || isElementwise(op)) {
+      llvm::append_range(next, op->getOperands());
+    }
+  }
+  return false;
+}
+
+/// What matrix units multiply in a kernel of attention to tensors; null: there
+/// is none. Gradients need the exponents of bf16.
+static Type getBatchType(BatchAttentionInterface op,
+                         const MachineDescription &machine) {
+  const Type type = BFloat16Type::get(op.getContext());
+  const Type own = getElementTypeOrSelf(op.getQ().getType());
+  if (!machine.has(MatrixUnit::MmaSync) || !isForBatchKernel(op, type) ||
+      getBatchAttentionShape(op, getBatchAttentionSchedule(op)).bytes() >
+          machine.memory)
+    return Type();
+  const bool isRounded =
+      own == type || (own.isF32() && comeOfRoundedRows(op.getQ(), machine) &&
+                      comeOfRoundedRows(op.getK(), machine) &&
+                      comeOfRoundedRows(op.getV(), machine));
+  return isRounded ? type : Type();
+}
+
 SmallVector<Type> mlir::kf::getGpuRowTypes(Operation *op,
                                            const MachineDescription &machine,
                                            int64_t rows) {
@@ -119,6 +162,8 @@ SmallVector<Type> mlir::kf::getGpuRowTypes(Operation *op,
              attention && machine.has(MatrixUnit::MmaSync) &&
              !haveOwnKeys(attention, rows)) {
     type = getQueryType(attention);
+  } else if (auto batches = dyn_cast<BatchAttentionInterface>(op)) {
+    type = getBatchType(batches, machine);
   }
   const Type whole = Float32Type::get(op->getContext());
   return type ? SmallVector<Type>{type, whole} : SmallVector<Type>{whole};

@@ -68,6 +68,10 @@ constexpr int64_t attentionWarps = 4, leastKeyWarps = 4, rowsOfKeyWarps = 128;
 constexpr int64_t stagedKeys = 64, wideHead = 128;
 constexpr int64_t stagedRows = 128, fewStagedRows = 64;
 
+/// Attention to keys that are tensors: warps of a workgroup, and keys of a
+/// block; fewer where sums of gradients take registers, too.
+constexpr int64_t batchWarps = 4, batchKeys = 64, batchGradientKeys = 32;
+
 /// Warps of a multiprocessor that parts of products are made for, and of a
 /// workgroup that does better beside another one.
 constexpr int64_t dividedWarps = 8, loneWarps = 4;
@@ -129,6 +133,8 @@ public:
         return schedule;
       return selectFlash(*attentions.begin(), rows);
     }
+    for (auto batches : kernel.getBody().getOps<BatchAttentionInterface>())
+      return getBatchAttentionSchedule(batches);
     for (auto matmul : kernel.getBody().getOps<MatmulOp>()) {
       if (auto stream = selectStreamSchedule(kernel, matmul, machine, rows))
         return stream;
@@ -820,6 +826,18 @@ FlashMmaScheduleAttr mlir::kf::getFlashMmaSchedule(
       isShared ? RowForm::Rounded : RowForm::Split,
       isShared ? OperandPlace::Shared : OperandPlace::Registers,
       isShared ? 1 : parts);
+}
+
+FlashMmaScheduleAttr
+mlir::kf::getBatchAttentionSchedule(BatchAttentionInterface op) {
+  auto q = cast<RankedTensorType>(op.getQ().getType());
+  const bool isForward = isa<ScaledDotProductAttentionOp>(op.getOperation());
+  SmallVector<int64_t> workgroup(q.getRank() - 1, 1);
+  workgroup.back() = batchWarps * BatchAttentionShape::rowsOfWarp;
+  return FlashMmaScheduleAttr::get(
+      op.getContext(), workgroup, isForward ? batchKeys : batchGradientKeys,
+      {BatchAttentionShape::warp, batchWarps, 1}, MatrixUnit::MmaSync,
+      RowForm::Rounded, OperandPlace::Shared, /*parts=*/1);
 }
 
 ScheduleAttrInterface

@@ -536,13 +536,26 @@ Result<Evaluate> prepareBatchMatmul(const OpSite &) {
   });
 }
 
-Result<Evaluate> preparePlainAttention(const OpSite &site) {
+/// Options of attention to tensors, whose scale may follow from the first.
+struct PlainAttentionSite {
   PlainAttentionOptions options;
+  std::optional<double> scale;
+
+  PlainAttentionOptions of(const OpCall &call) const {
+    PlainAttentionOptions all = options;
+    all.scale = static_cast<float>(scale.value_or(
+        1.0 / std::sqrt(static_cast<double>(call.tensor(0).columns()))));
+    return all;
+  }
+};
+
+Result<PlainAttentionSite> parsePlainAttention(const OpSite &site) {
+  PlainAttentionSite parsed;
+  PlainAttentionOptions &options = parsed.options;
   options.causal = site.attributes.has("causal");
   KF_ASSIGN_OR_RETURN(options.offset, site.attributes.integer("offset", 0));
-  std::optional<double> scale;
   if (site.attributes.has("scale")) {
-    KF_ASSIGN_OR_RETURN(scale, site.attributes.number("scale"));
+    KF_ASSIGN_OR_RETURN(parsed.scale, site.attributes.number("scale"));
   }
   if (site.attributes.has("softcap")) {
     KF_ASSIGN_OR_RETURN(double softcap, site.attributes.number("softcap"));
@@ -557,12 +570,32 @@ Result<Evaluate> preparePlainAttention(const OpSite &site) {
     return wrongType("offset", "a number of keys");
   if (options.window.value_or(1) < 1 || options.window.value_or(1) > most)
     return wrongType("window", "a positive number of keys");
-  return Evaluate([options, scale](const OpCall &call) {
-    PlainAttentionOptions all = options;
-    all.scale = static_cast<float>(scale.value_or(
-        1.0 / std::sqrt(static_cast<double>(call.tensor(0).columns()))));
+  return parsed;
+}
+
+Result<Evaluate> preparePlainAttention(const OpSite &site) {
+  KF_ASSIGN_OR_RETURN(PlainAttentionSite parsed, parsePlainAttention(site));
+  return Evaluate([parsed](const OpCall &call) {
     return plainAttention(call.tensor(0), call.tensor(1), call.tensor(2),
-                          call.optionalTensor(3), all);
+                          call.optionalTensor(3), parsed.of(call));
+  });
+}
+
+Result<Evaluate> prepareAttentionQgrad(const OpSite &site) {
+  KF_ASSIGN_OR_RETURN(PlainAttentionSite parsed, parsePlainAttention(site));
+  return Evaluate([parsed](const OpCall &call) {
+    return attentionQgrad(call.tensor(0), call.tensor(1), call.tensor(2),
+                          call.tensor(3), call.optionalTensor(4),
+                          parsed.of(call));
+  });
+}
+
+Result<Evaluate> prepareAttentionKvgrad(const OpSite &site) {
+  KF_ASSIGN_OR_RETURN(PlainAttentionSite parsed, parsePlainAttention(site));
+  return Evaluate([parsed](const OpCall &call) {
+    return attentionKvgrad(call.tensor(0), call.tensor(1), call.tensor(2),
+                           call.tensor(3), call.optionalTensor(6),
+                           parsed.of(call));
   });
 }
 
@@ -752,6 +785,8 @@ constexpr OpEntry kOps[] = {
     {"kf.matmul_wgrad", "tt", 1, prepareMatmulWgrad},
     {"kf.batch_matmul", "tt", 1, prepareBatchMatmul},
     {"kf.scaled_dot_product_attention", "tttT", 1, preparePlainAttention},
+    {"kf.attention_qgrad", "ttttT", 3, prepareAttentionQgrad},
+    {"kf.attention_kvgrad", "ttttttT", 2, prepareAttentionKvgrad},
     {"kf.rotary_embedding", "ttt", 1, prepareRotaryEmbedding},
     {"kf.reduce", "t", 1, prepareReduce},
     {"kf.transpose", "t", 1, prepareTranspose},

@@ -298,6 +298,23 @@ Result<Tensor> plainAttention(const TensorView &q, const TensorView &k,
                               const TensorView &v, const TensorView *mask,
                               const PlainAttentionOptions &options);
 
+/// kf.attention_qgrad: of plainAttention's result, with the gradient `dy`
+/// [..., H, T, E]: that of q, and of each of its rows the logarithm of the sum
+/// of exp(score) and the sum of what its weights have as gradients times these,
+/// [..., H, T]; all of f32, and 0 where a query attends to no key. Errors:
+/// those of plainAttention; C6: dy has another shape.
+Result<std::vector<Tensor>>
+attentionQgrad(const TensorView &q, const TensorView &k, const TensorView &v,
+               const TensorView &dy, const TensorView *mask,
+               const PlainAttentionOptions &options);
+
+/// kf.attention_kvgrad: the gradients of k and v, of f32; what
+/// kf.attention_qgrad says of rows is computed again. Errors: the same.
+Result<std::vector<Tensor>>
+attentionKvgrad(const TensorView &q, const TensorView &k, const TensorView &v,
+                const TensorView &dy, const TensorView *mask,
+                const PlainAttentionOptions &options);
+
 /// kf.rotary_embedding: rotates pairs of the first 2 * R elements of each row.
 /// x [..., D], cos and sin broadcast to [..., R] -> [..., D].
 Result<Tensor> rotate(const TensorView &x, const TensorView &cos,

@@ -189,3 +189,51 @@ func.func @philox_c1(%c: tensor<3xi64>) {
   %0 = kf.philox %c, %c, %c, %c key %c, %c : tensor<3xi64>
   return
 }
+
+// -----
+
+func.func @qgrad_c1(%q: tensor<2x8xf32>) {
+  // expected-error @+1 {{C1: q must be [B, H, T, D] or [H, T, D], found 'tensor<2x8xf32>'}}
+  %0:3 = kf.attention_qgrad %q, %q, %q, %q : tensor<2x8xf32>, tensor<2x8xf32>, tensor<2x8xf32>, tensor<2x8xf32>
+  return
+}
+
+// -----
+
+func.func @qgrad_c2(%q: tensor<4x5x8xf32>, %k: tensor<3x5x8xf32>) {
+  // expected-error @+1 {{C2: k must be [B, G, S, D] for q [B, H, T, D], H a multiple of G}}
+  %0:3 = kf.attention_qgrad %q, %k, %k, %q : tensor<4x5x8xf32>, tensor<3x5x8xf32>, tensor<3x5x8xf32>, tensor<4x5x8xf32>
+  return
+}
+
+// -----
+
+func.func @qgrad_c6(%q: tensor<4x5x8xf32>, %dy: tensor<4x5x7xf32>) {
+  // expected-error @+1 {{C6: dy must be [B, H, T, E] of f32, f16 or bf16 for q [B, H, T, D] and v [B, G, S, E], found 'tensor<4x5x7xf32>'}}
+  %0:3 = kf.attention_qgrad %q, %q, %q, %dy : tensor<4x5x8xf32>, tensor<4x5x8xf32>, tensor<4x5x8xf32>, tensor<4x5x7xf32>
+  return
+}
+
+// -----
+
+func.func @kvgrad_c2(%q: tensor<4x5x8xf32>, %k: tensor<5x8xf32>, %n: tensor<4x5xf32>) {
+  // expected-error @+1 {{C2: k must be [B, G, S, D] or [G, S, D], found 'tensor<5x8xf32>'}}
+  %0:2 = kf.attention_kvgrad %q, %k, %k, %q, %n, %n : tensor<4x5x8xf32>, tensor<5x8xf32>, tensor<5x8xf32>, tensor<4x5x8xf32>, tensor<4x5xf32>
+  return
+}
+
+// -----
+
+func.func @kvgrad_c5(%q: tensor<4x5x8xf32>, %n: tensor<4x5xf32>) {
+  // expected-error @+1 {{C5: window needs causal}}
+  %0:2 = kf.attention_kvgrad %q, %q, %q, %q, %n, %n {window = 2 : i64} : tensor<4x5x8xf32>, tensor<4x5x8xf32>, tensor<4x5x8xf32>, tensor<4x5x8xf32>, tensor<4x5xf32>
+  return
+}
+
+// -----
+
+func.func @kvgrad_c7(%q: tensor<4x5x8xf32>, %n: tensor<4x6xf32>) {
+  // expected-error @+1 {{C7: lse and delta must be 'tensor<4x5xf32>', found 'tensor<4x6xf32>'}}
+  %0:2 = kf.attention_kvgrad %q, %q, %q, %q, %n, %n : tensor<4x5x8xf32>, tensor<4x5x8xf32>, tensor<4x5x8xf32>, tensor<4x5x8xf32>, tensor<4x6xf32>
+  return
+}

@@ -32,3 +32,12 @@ func.func @random(%x: tensor<5x16xbf16>, %draw: tensor<4xi32>, %c: tensor<?x3xi3
   %1 = kf.philox %c, %c, %c, %c key %c, %c : tensor<?x3xi32>
   return %0, %1 : tensor<5x16xbf16>, tensor<?x3xi32>
 }
+
+// CHECK-LABEL: func.func @attention
+func.func @attention(%q: tensor<2x4x5x8xbf16>, %k: tensor<2x2x7x8xbf16>, %v: tensor<2x2x7x16xbf16>, %dy: tensor<2x4x5x16xf32>, %m: tensor<5x7xi1>) -> (tensor<2x4x5x8xf32>, tensor<2x2x7x8xf32>, tensor<2x2x7x16xf32>) {
+  // CHECK: kf.attention_qgrad %{{.*}}, %{{.*}}, %{{.*}}, %{{.*}} mask(%{{.*}}) {causal, offset = 2 : i64} : tensor<2x4x5x8xbf16>, tensor<2x2x7x8xbf16>, tensor<2x2x7x16xbf16>, tensor<2x4x5x16xf32>, tensor<5x7xi1>
+  %dq, %lse, %delta = kf.attention_qgrad %q, %k, %v, %dy mask(%m) {causal, offset = 2 : i64} : tensor<2x4x5x8xbf16>, tensor<2x2x7x8xbf16>, tensor<2x2x7x16xbf16>, tensor<2x4x5x16xf32>, tensor<5x7xi1>
+  // CHECK: kf.attention_kvgrad {{.*}} {scale = 5.000000e-01 : f32} : tensor<2x4x5x8xbf16>, tensor<2x2x7x8xbf16>, tensor<2x2x7x16xbf16>, tensor<2x4x5x16xf32>, tensor<2x4x5xf32>
+  %dk, %dv = kf.attention_kvgrad %q, %k, %v, %dy, %lse, %delta {scale = 0.5 : f32} : tensor<2x4x5x8xbf16>, tensor<2x2x7x8xbf16>, tensor<2x2x7x16xbf16>, tensor<2x4x5x16xf32>, tensor<2x4x5xf32>
+  return %dq, %dk, %dv : tensor<2x4x5x8xf32>, tensor<2x2x7x8xf32>, tensor<2x2x7x16xf32>
+}

@@ -574,3 +574,58 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", memory = 232448>
     kf.yield %0 : tensor<64x64xf32>
   }
 }
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  // expected-error @below {{schedule cannot run on a GPU: attention to tensors needs a workgroup of 1 for each batch and head, and of 64 rows, 16 of each warp}}
+  kf.kernel @k(%q: tensor<4x100x64xbf16>) -> tensor<4x100x64xbf16>
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 32], keys = 32, threads = [32, 4, 1], unit = mma_sync, rows = rounded, held = shared>} {
+    %0 = kf.scaled_dot_product_attention %q, %q, %q : tensor<4x100x64xbf16>, tensor<4x100x64xbf16>, tensor<4x100x64xbf16>
+    kf.yield %0 : tensor<4x100x64xbf16>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  // expected-error @below {{schedule cannot run on a GPU: attention to tensors needs unit = mma_sync, rows = rounded}}
+  kf.kernel @k(%q: tensor<4x100x64xbf16>) -> tensor<4x100x64xbf16>
+      attributes {schedule = #kf.flash_mma<workgroup = [1, 64], keys = 32, threads = [32, 4, 1], unit = wgmma, rows = rounded, held = shared>} {
+    %0 = kf.scaled_dot_product_attention %q, %q, %q : tensor<4x100x64xbf16>, tensor<4x100x64xbf16>, tensor<4x100x64xbf16>
+    kf.yield %0 : tensor<4x100x64xbf16>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  // expected-error @below {{schedule cannot run on a GPU: attention to tensors needs #kf.flash_mma}}
+  kf.kernel @k(%q: tensor<4x100x64xbf16>) -> tensor<4x100x64xbf16>
+      attributes {schedule = #kf.simt<workgroup = [1, 64], threads = [128]>} {
+    %0 = kf.scaled_dot_product_attention %q, %q, %q : tensor<4x100x64xbf16>, tensor<4x100x64xbf16>, tensor<4x100x64xbf16>
+    kf.yield %0 : tensor<4x100x64xbf16>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  kf.kernel @k(%q: tensor<4x100x24xbf16>) -> tensor<4x100x24xbf16> {
+    // expected-error @below {{no CUDA kernel for 'kf.scaled_dot_product_attention' on 'tensor<4x100x24xbf16>'; run kf-expand-tensors first, which leaves what has one}}
+    %0 = kf.scaled_dot_product_attention %q, %q, %q : tensor<4x100x24xbf16>, tensor<4x100x24xbf16>, tensor<4x100x24xbf16>
+    kf.yield %0 : tensor<4x100x24xbf16>
+  }
+}
+
+// -----
+
+// What it reads is in memory.
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  kf.kernel @k(%q: tensor<100x4x32xbf16>) -> tensor<4x100x32xbf16> {
+    %0 = kf.transpose %q permutation = [1, 0, 2] : tensor<100x4x32xbf16>
+    // expected-error @below {{no CUDA kernel for 'kf.scaled_dot_product_attention' that reads 'tensor<4x100x32xbf16>' from 'kf.transpose'; compute that in a kernel of its own}}
+    %1 = kf.scaled_dot_product_attention %0, %0, %0 : tensor<4x100x32xbf16>, tensor<4x100x32xbf16>, tensor<4x100x32xbf16>
+    kf.yield %1 : tensor<4x100x32xbf16>
+  }
+}

@@ -16,6 +16,19 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
     %1 = kf.reduce(sum) %0 dims = [2] : tensor<8x64x64xf32>
     kf.yield %1 : tensor<8x64xf32>
   }
+  // Attention to tensors, and its gradients, which have fewer keys in a block.
+  // CHECK-LABEL: kf.kernel @attention
+  // CHECK-SAME:    #kf.flash_mma<workgroup = [1, 1, 64], keys = 64, threads = [32, 4, 1], unit = mma_sync, rows = rounded, held = shared>
+  kf.kernel @attention(%q: tensor<4x32x2048x128xbf16>, %k: tensor<4x8x2048x128xbf16>) -> tensor<4x32x2048x128xbf16> {
+    %0 = kf.scaled_dot_product_attention %q, %k, %k {causal} : tensor<4x32x2048x128xbf16>, tensor<4x8x2048x128xbf16>, tensor<4x8x2048x128xbf16>
+    kf.yield %0 : tensor<4x32x2048x128xbf16>
+  }
+  // CHECK-LABEL: kf.kernel @keys
+  // CHECK-SAME:    #kf.flash_mma<workgroup = [1, 64], keys = 32, threads = [32, 4, 1], unit = mma_sync, rows = rounded, held = shared>
+  kf.kernel @keys(%q: tensor<32x100x64xbf16>, %n: tensor<32x100xf32>) -> (tensor<32x100x64xf32>, tensor<32x100x64xf32>) {
+    %0:2 = kf.attention_kvgrad %q, %q, %q, %q, %n, %n : tensor<32x100x64xbf16>, tensor<32x100x64xbf16>, tensor<32x100x64xbf16>, tensor<32x100x64xbf16>, tensor<32x100xf32>
+    kf.yield %0#0, %0#1 : tensor<32x100x64xf32>, tensor<32x100x64xf32>
+  }
   // The gradient of an adapter's matrix has few rows and a long K, which is
   // divided.
   // CHECK-LABEL: kf.kernel @gradient

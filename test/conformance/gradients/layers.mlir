@@ -138,3 +138,12 @@ func.func @rounded_attention(%q: tensor<2x4x8xbf16> {kf.gradient}, %k: tensor<1x
   %loss = kf.reduce(sum) %p dims = [0, 1, 2] : tensor<2x4x8xf32>
   return %loss : tensor<f32>
 }
+
+// Heads, groups and a mask as kernels on matrix units take them.
+func.func @rounded_attention_for_units(%q: tensor<2x4x37x32xbf16> {kf.gradient}, %k: tensor<2x2x40x32xbf16> {kf.gradient}, %v: tensor<2x2x40x32xbf16> {kf.gradient}, %m: tensor<2x1x37x40xi1>, %r: tensor<2x4x37x32xf32>) -> tensor<f32> {
+  %0 = kf.scaled_dot_product_attention %q, %k, %v mask(%m) {causal, offset = 2 : i64, window = 35 : i64} : tensor<2x4x37x32xbf16>, tensor<2x2x40x32xbf16>, tensor<2x2x40x32xbf16>, tensor<2x1x37x40xi1>
+  %1 = arith.extf %0 : tensor<2x4x37x32xbf16> to tensor<2x4x37x32xf32>
+  %p = arith.mulf %1, %r : tensor<2x4x37x32xf32>
+  %loss = kf.reduce(sum) %p dims = [0, 1, 2, 3] : tensor<2x4x37x32xf32>
+  return %loss : tensor<f32>
+}

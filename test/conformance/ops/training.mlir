@@ -201,3 +201,44 @@ func.func @dgrad_in_place(%dy: tensor<?x104xf32>) -> tensor<?x136xf32> {
   %0 = kf.matmul_dgrad %dy, %w : tensor<?x104xf32>, tensor<104x136xbf16>
   return %0 : tensor<?x136xf32>
 }
+
+// Attention to tensors, and its gradients.
+func.func @attention_gradients(%q: tensor<2x4x5x24xf32>, %k: tensor<2x2x9x24xf32>, %v: tensor<2x2x9x16xf32>, %dy: tensor<2x4x5x16xf32>) -> (tensor<2x4x5x16xf32>, tensor<2x4x5x24xf32>, tensor<2x4x5xf32>, tensor<2x4x5xf32>, tensor<2x2x9x24xf32>, tensor<2x2x9x16xf32>) {
+  %0 = kf.scaled_dot_product_attention %q, %k, %v {causal, offset = 4 : i64} : tensor<2x4x5x24xf32>, tensor<2x2x9x24xf32>, tensor<2x2x9x16xf32>
+  %1:3 = kf.attention_qgrad %q, %k, %v, %dy {causal, offset = 4 : i64} : tensor<2x4x5x24xf32>, tensor<2x2x9x24xf32>, tensor<2x2x9x16xf32>, tensor<2x4x5x16xf32>
+  %2:2 = kf.attention_kvgrad %q, %k, %v, %dy, %1#1, %1#2 {causal, offset = 4 : i64} : tensor<2x4x5x24xf32>, tensor<2x2x9x24xf32>, tensor<2x2x9x16xf32>, tensor<2x4x5x16xf32>, tensor<2x4x5xf32>
+  return %0, %1#0, %1#1, %1#2, %2#0, %2#1 : tensor<2x4x5x16xf32>, tensor<2x4x5x24xf32>, tensor<2x4x5xf32>, tensor<2x4x5xf32>, tensor<2x2x9x24xf32>, tensor<2x2x9x16xf32>
+}
+
+// With a mask, and scores that are bounded.
+func.func @attention_gradients_softcap(%q: tensor<1x2x5x8xf32>, %k: tensor<1x1x9x8xf32>, %v: tensor<1x1x9x8xf32>, %dy: tensor<1x2x5x8xf32>, %m: tensor<1x1x5x9xi1>) -> (tensor<1x2x5x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5xf32>, tensor<1x2x5xf32>, tensor<1x1x9x8xf32>, tensor<1x1x9x8xf32>) {
+  %0 = kf.scaled_dot_product_attention %q, %k, %v mask(%m) {softcap = 2.0 : f32, scale = 0.5 : f32} : tensor<1x2x5x8xf32>, tensor<1x1x9x8xf32>, tensor<1x1x9x8xf32>, tensor<1x1x5x9xi1>
+  %1:3 = kf.attention_qgrad %q, %k, %v, %dy mask(%m) {softcap = 2.0 : f32, scale = 0.5 : f32} : tensor<1x2x5x8xf32>, tensor<1x1x9x8xf32>, tensor<1x1x9x8xf32>, tensor<1x2x5x8xf32>, tensor<1x1x5x9xi1>
+  %2:2 = kf.attention_kvgrad %q, %k, %v, %dy, %1#1, %1#2 mask(%m) {softcap = 2.0 : f32, scale = 0.5 : f32} : tensor<1x2x5x8xf32>, tensor<1x1x9x8xf32>, tensor<1x1x9x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5xf32>, tensor<1x1x5x9xi1>
+  return %0, %1#0, %1#1, %1#2, %2#0, %2#1 : tensor<1x2x5x8xf32>, tensor<1x2x5x8xf32>, tensor<1x2x5xf32>, tensor<1x2x5xf32>, tensor<1x1x9x8xf32>, tensor<1x1x9x8xf32>
+}
+
+// Of bf16, which matrix units have kernels for: with blocks that are not whole,
+// a mask that hides all from some rows, and a window.
+func.func @units_attention(%q: tensor<2x4x70x64xbf16>, %k: tensor<2x2x90x64xbf16>, %v: tensor<2x2x90x64xbf16>, %dy: tensor<2x4x70x64xf32>, %m: tensor<2x1x70x90xi1>) -> (tensor<2x4x70x64xbf16>, tensor<2x4x70x64xf32>, tensor<2x4x70xf32>, tensor<2x4x70xf32>, tensor<2x2x90x64xf32>, tensor<2x2x90x64xf32>) {
+  %0 = kf.scaled_dot_product_attention %q, %k, %v mask(%m) {causal, offset = 20 : i64} : tensor<2x4x70x64xbf16>, tensor<2x2x90x64xbf16>, tensor<2x2x90x64xbf16>, tensor<2x1x70x90xi1>
+  %1:3 = kf.attention_qgrad %q, %k, %v, %dy mask(%m) {causal, offset = 20 : i64} : tensor<2x4x70x64xbf16>, tensor<2x2x90x64xbf16>, tensor<2x2x90x64xbf16>, tensor<2x4x70x64xf32>, tensor<2x1x70x90xi1>
+  %2:2 = kf.attention_kvgrad %q, %k, %v, %dy, %1#1, %1#2 mask(%m) {causal, offset = 20 : i64} : tensor<2x4x70x64xbf16>, tensor<2x2x90x64xbf16>, tensor<2x2x90x64xbf16>, tensor<2x4x70x64xf32>, tensor<2x4x70xf32>, tensor<2x1x70x90xi1>
+  return %0, %1#0, %1#1, %1#2, %2#0, %2#1 : tensor<2x4x70x64xbf16>, tensor<2x4x70x64xf32>, tensor<2x4x70xf32>, tensor<2x4x70xf32>, tensor<2x2x90x64xf32>, tensor<2x2x90x64xf32>
+}
+
+// Of heads with 128 columns, three of which read the same keys.
+func.func @units_attention_wide(%q: tensor<1x3x100x128xbf16>, %k: tensor<1x1x100x128xbf16>, %v: tensor<1x1x100x128xbf16>, %dy: tensor<1x3x100x128xf32>) -> (tensor<1x3x100x128xbf16>, tensor<1x3x100x128xf32>, tensor<1x3x100xf32>, tensor<1x3x100xf32>, tensor<1x1x100x128xf32>, tensor<1x1x100x128xf32>) {
+  %0 = kf.scaled_dot_product_attention %q, %k, %v {causal} : tensor<1x3x100x128xbf16>, tensor<1x1x100x128xbf16>, tensor<1x1x100x128xbf16>
+  %1:3 = kf.attention_qgrad %q, %k, %v, %dy {causal} : tensor<1x3x100x128xbf16>, tensor<1x1x100x128xbf16>, tensor<1x1x100x128xbf16>, tensor<1x3x100x128xf32>
+  %2:2 = kf.attention_kvgrad %q, %k, %v, %dy, %1#1, %1#2 {causal} : tensor<1x3x100x128xbf16>, tensor<1x1x100x128xbf16>, tensor<1x1x100x128xbf16>, tensor<1x3x100x128xf32>, tensor<1x3x100xf32>
+  return %0, %1#0, %1#1, %1#2, %2#0, %2#1 : tensor<1x3x100x128xbf16>, tensor<1x3x100x128xf32>, tensor<1x3x100xf32>, tensor<1x3x100xf32>, tensor<1x1x100x128xf32>, tensor<1x1x100x128xf32>
+}
+
+// Of a window, and of columns that are no power of two.
+func.func @units_attention_window(%q: tensor<1x2x130x80xbf16>, %k: tensor<1x2x130x80xbf16>, %v: tensor<1x2x130x80xbf16>, %dy: tensor<1x2x130x80xf32>) -> (tensor<1x2x130x80xbf16>, tensor<1x2x130x80xf32>, tensor<1x2x130xf32>, tensor<1x2x130xf32>, tensor<1x2x130x80xf32>, tensor<1x2x130x80xf32>) {
+  %0 = kf.scaled_dot_product_attention %q, %k, %v {causal, window = 40 : i64} : tensor<1x2x130x80xbf16>, tensor<1x2x130x80xbf16>, tensor<1x2x130x80xbf16>
+  %1:3 = kf.attention_qgrad %q, %k, %v, %dy {causal, window = 40 : i64} : tensor<1x2x130x80xbf16>, tensor<1x2x130x80xbf16>, tensor<1x2x130x80xbf16>, tensor<1x2x130x80xf32>
+  %2:2 = kf.attention_kvgrad %q, %k, %v, %dy, %1#1, %1#2 {causal, window = 40 : i64} : tensor<1x2x130x80xbf16>, tensor<1x2x130x80xbf16>, tensor<1x2x130x80xbf16>, tensor<1x2x130x80xf32>, tensor<1x2x130xf32>
+  return %0, %1#0, %1#1, %1#2, %2#0, %2#1 : tensor<1x2x130x80xbf16>, tensor<1x2x130x80xf32>, tensor<1x2x130xf32>, tensor<1x2x130xf32>, tensor<1x2x130x80xf32>, tensor<1x2x130x80xf32>
+}

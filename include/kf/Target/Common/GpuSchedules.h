@@ -55,6 +55,9 @@ FlashMmaScheduleAttr getFlashMmaSchedule(CacheAttentionInterface op,
                                          int64_t keys, int64_t rowWarps,
                                          int64_t keyWarps, int64_t parts);
 
+/// The same for `op`, attention to keys that are tensors, or its gradients.
+FlashMmaScheduleAttr getBatchAttentionSchedule(BatchAttentionInterface op);
+
 /// Schedules that `machine` can run `kernel` by and that could be
 /// the fastest with up to `rows` rows: selectGpuSchedule()'s first, none twice.
 /// None, after a diagnostic, where that one cannot run.

@@ -8,6 +8,8 @@
 
 #include "kf/Dialect/KF/IR/Expansions.h"
 
+#include "kf/Dialect/KF/IR/Gradients.h"
+
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
@@ -122,7 +124,7 @@ static Value shareHeads(Value x, int64_t heads, TensorBuilder &build) {
 }
 
 /// Scores of keys that a query does not attend to are -inf.
-static Value hide(ScaledDotProductAttentionOp op, Value scores,
+static Value hide(BatchAttentionInterface op, Value scores,
                   TensorBuilder &build) {
   RankedTensorType type = typeOf(scores);
   auto keep = [&](Value isSeen) {
@@ -153,7 +155,7 @@ static Value hide(ScaledDotProductAttentionOp op, Value scores,
   return scores;
 }
 
-AttentionWeights mlir::kf::buildAttentionWeights(ScaledDotProductAttentionOp op,
+AttentionWeights mlir::kf::buildAttentionWeights(BatchAttentionInterface op,
                                                  TensorBuilder &build) {
   AttentionWeights parts;
   parts.q = build.widen(op.getQ());
@@ -162,7 +164,7 @@ AttentionWeights mlir::kf::buildAttentionWeights(ScaledDotProductAttentionOp op,
   parts.v = build.widen(shareHeads(op.getV(), heads, build));
   Value scores = build.make<BatchMatmulOp>(parts.q, parts.k);
   RankedTensorType type = typeOf(scores);
-  scores = build.mul(scores, op.getScaleFactor());
+  scores = build.mul(scores, getScaleFactor(op));
   if (std::optional<APFloat> cap = op.getSoftcap()) {
     double limit = cap->convertToDouble();
     parts.capped = build.make<math::TanhOp>(build.mul(scores, 1 / limit));
@@ -178,6 +180,7 @@ AttentionWeights mlir::kf::buildAttentionWeights(ScaledDotProductAttentionOp op,
                                  build.constant(type, -infinity));
   Value none = build.constant(type, 0.0);
   parts.weights = build.select(isHidden, none, build.make<SoftmaxOp>(finite));
+  parts.scores = finite;
   return parts;
 }
 
@@ -187,6 +190,133 @@ Value mlir::kf::expandAttention(ScaledDotProductAttentionOp op,
   Value result =
       build.make<BatchMatmulOp>(parts.weights, build.swapLast(parts.v));
   return build.narrow(result, typeOf(op.getQ()).getElementType());
+}
+
+//===----------------------------------------------------------------------===//
+// attention_qgrad, attention_kvgrad
+//===----------------------------------------------------------------------===//
+
+Value mlir::kf::buildSoftmaxGradient(Value y, Value dy, TensorBuilder &build,
+                                     Value *sums) {
+  Value ofRows = build.reduceRows(ReduceKind::Sum, build.mul(dy, y));
+  if (sums)
+    *sums = ofRows;
+  return build.mul(y, build.sub(dy, build.broadcast(ofRows, typeOf(y))));
+}
+
+/// Sums of the heads that read a group of keys or values.
+static Value sumHeads(Value x, RankedTensorType groups, TensorBuilder &build) {
+  RankedTensorType type = typeOf(x);
+  const int64_t rank = type.getRank(), heads = type.getDimSize(rank - 3),
+                count = groups.getDimSize(rank - 3);
+  if (heads == count)
+    return x;
+  SmallVector<int64_t> shape(type.getShape());
+  shape[rank - 3] = count;
+  shape.insert(shape.begin() + rank - 2, heads / count);
+  SmallVector<ReassociationIndices> dims;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    dims.push_back(dim == rank - 3
+                       ? ReassociationIndices{dim, dim + 1}
+                       : ReassociationIndices{dim > rank - 3 ? dim + 1 : dim});
+  return build.reduce(ReduceKind::Sum, build.reshape(x, shape, dims), rank - 2,
+                      /*keepDims=*/false);
+}
+
+/// The product of x^T and y.
+static Value multiplyColumns(Value x, Value y, TensorBuilder &build) {
+  return build.make<BatchMatmulOp>(build.swapLast(x), build.swapLast(y));
+}
+
+/// With p the weights and s the scores: dv = p^T dy, dp = dy v^T,
+/// ds = p (dp - sum of the row's dp p), dq = scale ds k, dk = scale ds^T q.
+/// Where p is 0 nothing of ds is left, so that masks need not be looked at (Dao
+/// et al., "FlashAttention", 2022, appendix B).
+ScoreGradients mlir::kf::buildScoreGradients(BatchAttentionInterface op,
+                                             const AttentionWeights &parts,
+                                             Value dy, TensorBuilder &build) {
+  ScoreGradients gradients;
+  Value ds = buildSoftmaxGradient(parts.weights,
+                                  build.make<BatchMatmulOp>(dy, parts.v), build,
+                                  &gradients.sums);
+  gradients.added = ds;
+  if (parts.capped)
+    ds = build.mul(ds, build.sub(1.0, build.mul(parts.capped, parts.capped)));
+  gradients.scores = build.mul(ds, getScaleFactor(op));
+  return gradients;
+}
+
+Value mlir::kf::buildQueryGradient(const AttentionWeights &parts, Value ds,
+                                   TensorBuilder &build) {
+  return build.make<BatchMatmulOp>(ds, build.swapLast(parts.k));
+}
+
+Value mlir::kf::buildKeyGradient(BatchAttentionInterface op,
+                                 const AttentionWeights &parts, Value ds,
+                                 TensorBuilder &build) {
+  return sumHeads(multiplyColumns(ds, parts.q, build), typeOf(op.getK()),
+                  build);
+}
+
+Value mlir::kf::buildValueGradient(BatchAttentionInterface op,
+                                   const AttentionWeights &parts, Value dy,
+                                   TensorBuilder &build) {
+  return sumHeads(multiplyColumns(parts.weights, dy, build), typeOf(op.getV()),
+                  build);
+}
+
+/// Weights of the forward pass, computed again.
+static AttentionWeights buildWeightsAgain(BatchAttentionInterface op,
+                                          TensorBuilder &build) {
+  AttentionWeights parts;
+  Gradients(build.b).recompute(
+      [&] { parts = buildAttentionWeights(op, build); });
+  return parts;
+}
+
+/// The logarithm of the sum of exp(score) of each row; 0 of rows without keys.
+static Value buildLogOfSums(const AttentionWeights &parts,
+                            TensorBuilder &build) {
+  RankedTensorType type = typeOf(parts.scores);
+  Value most = build.reduceRows(ReduceKind::Max, parts.scores);
+  Value sums = build.reduceRows(
+      ReduceKind::Sum, build.make<math::ExpOp>(build.sub(
+                           parts.scores, build.broadcast(most, type))));
+  constexpr double lowest = std::numeric_limits<float>::lowest();
+  Value isNone = build.compare(arith::CmpFPredicate::OEQ, most,
+                               build.constant(typeOf(most), lowest));
+  return build.select(isNone, build.constant(typeOf(most), 0.0),
+                      build.add(most, build.make<math::LogOp>(sums)));
+}
+
+SmallVector<Value> mlir::kf::expandQgrad(AttentionQgradOp op,
+                                         TensorBuilder &build) {
+  AttentionWeights parts = buildWeightsAgain(op, build);
+  ScoreGradients gradients =
+      buildScoreGradients(op, parts, build.widen(op.getDy()), build);
+  auto asRows = [&](Value numbers, Value like) {
+    RankedTensorType type = typeOf(like);
+    SmallVector<ReassociationIndices> groups;
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      groups.push_back({dim});
+    groups.back().push_back(type.getRank());
+    return build.reshape(numbers, type.getShape(), groups);
+  };
+  SmallVector<Value> results = {
+      buildQueryGradient(parts, gradients.scores, build)};
+  // Nobody reads them where keys and values have no gradient, or no kernel.
+  results.push_back(asRows(buildLogOfSums(parts, build), op.getLse()));
+  results.push_back(asRows(gradients.sums, op.getDelta()));
+  return results;
+}
+
+SmallVector<Value> mlir::kf::expandKvgrad(AttentionKvgradOp op,
+                                          TensorBuilder &build) {
+  AttentionWeights parts = buildWeightsAgain(op, build);
+  Value dy = build.widen(op.getDy());
+  Value ds = buildScoreGradients(op, parts, dy, build).scores;
+  return {buildKeyGradient(op, parts, ds, build),
+          buildValueGradient(op, parts, dy, build)};
 }
 
 //===----------------------------------------------------------------------===//

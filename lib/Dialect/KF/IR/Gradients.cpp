@@ -268,16 +268,11 @@ LogicalResult LayerNormOp::buildGradients(Gradients &gradients) {
   return success();
 }
 
-/// Of y = softmax(x): dx = y (dy - sum of the row's dy y).
-static Value softmaxGradient(Value y, Value dy, TensorBuilder &build) {
-  Value sums = build.reduceRows(ReduceKind::Sum, build.mul(dy, y));
-  return build.mul(y, build.sub(dy, build.broadcast(sums, typeOf(y))));
-}
-
 LogicalResult SoftmaxOp::buildGradients(Gradients &gradients) {
   TensorBuilder build = gradients.at(*this);
-  gradients.add(getX(), softmaxGradient(build.widen(getResult()),
-                                        gradients.get(getResult()), build));
+  gradients.add(getX(),
+                buildSoftmaxGradient(build.widen(getResult()),
+                                     gradients.get(getResult()), build));
   return success();
 }
 
@@ -375,58 +370,38 @@ Value ScaledDotProductAttentionOp::expandForGradients(OpBuilder &builder,
   return expandAttention(*this, build);
 }
 
-/// Sums of the heads that read a group of keys or values.
-static Value sumHeads(Value x, RankedTensorType groups, TensorBuilder &build) {
-  RankedTensorType type = typeOf(x);
-  const int64_t rank = type.getRank(), heads = type.getDimSize(rank - 3),
-                count = groups.getDimSize(rank - 3);
-  if (heads == count)
-    return x;
-  SmallVector<int64_t> shape(type.getShape());
-  shape[rank - 3] = count;
-  shape.insert(shape.begin() + rank - 2, heads / count);
-  SmallVector<ReassociationIndices> dims;
-  for (int64_t dim = 0; dim < rank; ++dim)
-    dims.push_back(dim == rank - 3
-                       ? ReassociationIndices{dim, dim + 1}
-                       : ReassociationIndices{dim > rank - 3 ? dim + 1 : dim});
-  return build.reduce(ReduceKind::Sum, build.reshape(x, shape, dims), rank - 2,
-                      /*keepDims=*/false);
-}
-
-/// With p the weights and s the scores, computed again: dv = p^T dy,
-/// dp = dy v^T, ds = p (dp - sum of the row's dp p), dq = scale ds k,
-/// dk = scale ds^T q. Where p is 0 nothing of ds is left, so that masks need
-/// not be looked at (Dao et al., "FlashAttention", 2022, appendix B).
+/// Ops of their own, which compute the weights again. A mask that is added to
+/// scores has the gradient of these, all of which are in memory then.
 LogicalResult
 ScaledDotProductAttentionOp::buildGradients(Gradients &gradients) {
   TensorBuilder build = gradients.at(*this);
   Value dy = gradients.get(getResult());
-  AttentionWeights parts;
-  gradients.recompute([&] { parts = buildAttentionWeights(*this, build); });
-  // The product of x^T and y.
-  auto multiplyColumns = [&](Value x, Value y) {
-    return build.make<BatchMatmulOp>(build.swapLast(x), build.swapLast(y));
-  };
-  if (gradients.wants(getV()))
-    gradients.add(getV(), sumHeads(multiplyColumns(parts.weights, dy),
-                                   typeOf(getV()), build));
-  const bool wantsMask = getMask() && gradients.wants(getMask());
-  if (!gradients.wants(getQ()) && !gradients.wants(getK()) && !wantsMask)
-    return success();
-  Value ds = softmaxGradient(parts.weights,
-                             build.make<BatchMatmulOp>(dy, parts.v), build);
-  if (wantsMask)
-    gradients.add(getMask(), build.sumTo(ds, typeOf(getMask())));
-  if (parts.capped)
-    ds = build.mul(ds, build.sub(1.0, build.mul(parts.capped, parts.capped)));
-  ds = build.mul(ds, getScaleFactor());
-  if (gradients.wants(getQ()))
-    gradients.add(getQ(),
-                  build.make<BatchMatmulOp>(ds, build.swapLast(parts.k)));
-  if (gradients.wants(getK()))
+  if (getMask() && gradients.wants(getMask())) {
+    AttentionWeights parts;
+    gradients.recompute([&] { parts = buildAttentionWeights(*this, build); });
     gradients.add(
-        getK(), sumHeads(multiplyColumns(ds, parts.q), typeOf(getK()), build));
+        getMask(),
+        build.sumTo(buildScoreGradients(*this, parts, dy, build).added,
+                    typeOf(getMask())));
+  }
+  const bool wantsOthers = gradients.wants(getK()) || gradients.wants(getV());
+  if (!gradients.wants(getQ()) && !wantsOthers)
+    return success();
+  auto ofQueries = AttentionQgradOp::create(
+      build.b, getLoc(), getQ(), getK(), getV(), dy, getMask(), getScaleAttr(),
+      getSoftcapAttr(), getCausalAttr(), getOffsetAttr(), getWindowAttr());
+  if (gradients.wants(getQ()))
+    gradients.add(getQ(), ofQueries.getDq());
+  if (!wantsOthers)
+    return success();
+  auto ofKeys = AttentionKvgradOp::create(
+      build.b, getLoc(), getQ(), getK(), getV(), dy, ofQueries.getLse(),
+      ofQueries.getDelta(), getMask(), getScaleAttr(), getSoftcapAttr(),
+      getCausalAttr(), getOffsetAttr(), getWindowAttr());
+  if (gradients.wants(getK()))
+    gradients.add(getK(), ofKeys.getDk());
+  if (gradients.wants(getV()))
+    gradients.add(getV(), ofKeys.getDv());
   return success();
 }
 

@@ -341,20 +341,22 @@ LogicalResult ScaledDotProductAttentionOp::inferReturnTypes(
   return success();
 }
 
-double ScaledDotProductAttentionOp::getScaleFactor() {
-  if (std::optional<APFloat> scale = getScale())
+double mlir::kf::getScaleFactor(BatchAttentionInterface op) {
+  if (std::optional<APFloat> scale = op.getScale())
     return scale->convertToDouble();
-  return 1.0 /
-         std::sqrt(static_cast<double>(tensorType(getQ()).getShape().back()));
+  return 1.0 / std::sqrt(static_cast<double>(
+                   tensorType(op.getQ()).getShape().back()));
 }
 
-LogicalResult ScaledDotProductAttentionOp::verify() {
-  RankedTensorType q = tensorType(getQ()), k = tensorType(getK()),
-                   v = tensorType(getV());
-  int64_t rank = q.getRank();
-  if (!isFloatTensor(q) || !q.hasStaticShape())
-    return emitOpError("C1: q must be a static tensor of f32, f16 or bf16, "
-                       "found ")
+LogicalResult mlir::kf::verifyBatchAttention(BatchAttentionInterface op) {
+  RankedTensorType q = tensorType(op.getQ()), k = tensorType(op.getK()),
+                   v = tensorType(op.getV());
+  const int64_t rank = q.getRank();
+  // Tiles of it have some of the queries, or of the keys.
+  const bool isTile = !isa<FunctionOpInterface>(op->getParentOp());
+  if (!isFloatTensor(q) || !(isTile || q.hasStaticShape()))
+    return op->emitOpError("C1: q must be a static tensor of f32, f16 or bf16, "
+                           "found ")
            << q;
   auto batches = [rank](RankedTensorType type) {
     return type.getShape().take_front(rank - 3);
@@ -362,26 +364,29 @@ LogicalResult ScaledDotProductAttentionOp::verify() {
   auto heads = [rank](RankedTensorType type) {
     return type.getDimSize(rank - 3);
   };
-  if (k.getRank() != rank || !k.hasStaticShape() ||
-      k.getElementType() != q.getElementType() || batches(k) != batches(q) ||
-      k.getShape().back() != q.getShape().back() || heads(q) % heads(k) != 0)
-    return emitOpError("C2: k must be [B, G, S, D] for q [B, H, T, D], H a "
-                       "multiple of G, found ")
+  if (k.getRank() != rank || k.getElementType() != q.getElementType() ||
+      k.getShape().back() != q.getShape().back() ||
+      (!isTile && (!k.hasStaticShape() || batches(k) != batches(q) ||
+                   heads(q) % heads(k) != 0)))
+    return op->emitOpError("C2: k must be [B, G, S, D] for q [B, H, T, D], H a "
+                           "multiple of G, found ")
            << q << " and " << k;
-  if (v.getShape().drop_back() != k.getShape().drop_back() ||
+  if (v.getRank() != rank ||
+      v.getShape().drop_back() != k.getShape().drop_back() ||
       ShapedType::isDynamic(v.getShape().back()) ||
       v.getElementType() != k.getElementType())
-    return emitOpError("C3: v must be [B, G, S, E] for k [B, G, S, D], found ")
+    return op->emitOpError(
+               "C3: v must be [B, G, S, E] for k [B, G, S, D], found ")
            << k << " and " << v;
-  if (getMask()) {
-    RankedTensorType mask = tensorType(getMask());
+  if (Value masking = op.getMask(); masking && !isTile) {
+    RankedTensorType mask = tensorType(masking);
     SmallVector<int64_t> scores(q.getShape());
     scores.back() = k.getDimSize(rank - 2);
     if (!(isFloatTensor(mask) || mask.getElementType().isInteger(1)) ||
         !isBroadcastable(mask,
                          RankedTensorType::get(scores, mask.getElementType())))
-      return emitOpError("C4: mask must be i1 or of f32, f16 or bf16 and "
-                         "broadcast to the scores, ")
+      return op->emitOpError("C4: mask must be i1 or of f32, f16 or bf16 and "
+                             "broadcast to the scores, ")
              << RankedTensorType::get(scores, mask.getElementType())
              << ", found " << mask;
   }
@@ -389,23 +394,85 @@ LogicalResult ScaledDotProductAttentionOp::verify() {
     return !value ||
            (value->isFinite() && !value->isNegative() && value->isNonZero());
   };
-  if (getScale() && !getScale()->isFinite())
-    return emitOpError("C5: scale must be finite");
-  if (!isPositive(getSoftcap()))
-    return emitOpError("C5: softcap must be positive and finite");
+  if (op.getScale() && !op.getScale()->isFinite())
+    return op->emitOpError("C5: scale must be finite");
+  if (!isPositive(op.getSoftcap()))
+    return op->emitOpError("C5: softcap must be positive and finite");
   // Differences of both stay within 64 bits.
   constexpr int64_t mostKeys = int64_t(1) << 31;
-  auto offset = static_cast<int64_t>(getOffset());
+  auto offset = static_cast<int64_t>(op.getOffset());
   if (offset < -mostKeys || offset > mostKeys)
-    return emitOpError("C5: offset must be in [-")
+    return op->emitOpError("C5: offset must be in [-")
            << mostKeys << ", " << mostKeys << "], found " << offset;
-  auto window = static_cast<int64_t>(getWindow().value_or(1));
+  auto window = static_cast<int64_t>(op.getWindow().value_or(1));
   if (window < 1 || window > mostKeys)
-    return emitOpError("C5: window must be in [1, ")
+    return op->emitOpError("C5: window must be in [1, ")
            << mostKeys << "], found " << window;
-  if (getWindow() && !getCausal())
-    return emitOpError("C5: window needs causal");
+  if (op.getWindow() && !op.getCausal())
+    return op->emitOpError("C5: window needs causal");
   return success();
+}
+
+LogicalResult ScaledDotProductAttentionOp::verify() {
+  return verifyBatchAttention(*this);
+}
+
+SmallVector<utils::IteratorType> mlir::kf::getBatchAttentionLoops(Value rows) {
+  return SmallVector<utils::IteratorType>(tensorType(rows).getRank() - 1,
+                                          parallel());
+}
+
+/// A map that slices the batch, the head and rows where `heads` and `rows` say
+/// so, and takes `columns` whole, if there are any.
+static AffineMap attentionMap(RankedTensorType type, bool hasHeads,
+                              bool hasRows, bool hasColumns) {
+  const int64_t rank = type.getRank() + !hasColumns, loops = rank - 1;
+  SmallVector<int> dims;
+  for (int64_t dim = 0; dim < loops; ++dim)
+    dims.push_back(dim < rank - 3 || (dim == rank - 3 ? hasHeads : hasRows)
+                       ? static_cast<int>(dim)
+                       : -1);
+  if (hasColumns)
+    dims.push_back(-1);
+  return loopMap(type.getContext(), loops, dims);
+}
+
+AffineMap mlir::kf::getOwnRowsMap(Value rows, bool hasColumns) {
+  return attentionMap(tensorType(rows), true, true, hasColumns);
+}
+
+AffineMap mlir::kf::getOtherRowsMap(Value rows, bool hasColumns) {
+  return attentionMap(tensorType(rows), false, false, hasColumns);
+}
+
+AffineMap mlir::kf::getMaskMap(Value mask, Value rows) {
+  return loopMap(mask.getContext(), tensorType(rows).getRank() - 1,
+                 SmallVector<int>(tensorType(mask).getRank(), -1));
+}
+
+ElementWork mlir::kf::getAttentionWork(BatchAttentionInterface op,
+                                       uint64_t products) {
+  // Of each query, products with all keys, or half of them.
+  RankedTensorType q = tensorType(op.getQ()), k = tensorType(op.getK());
+  const auto keys = static_cast<uint64_t>(k.getDimSize(k.getRank() - 2));
+  return {op.getQ(), products * keys * (op.getCausal() ? 1 : 2)};
+}
+
+ElementWork ScaledDotProductAttentionOp::getElementWork() {
+  return getAttentionWork(*this, /*products=*/2);
+}
+
+SmallVector<utils::IteratorType> ScaledDotProductAttentionOp::getLoopTypes() {
+  return getBatchAttentionLoops(getQ());
+}
+
+SmallVector<AffineMap> ScaledDotProductAttentionOp::getLoopMaps() {
+  SmallVector<AffineMap> maps = {getOwnRowsMap(getQ()), getOtherRowsMap(getK()),
+                                 getOtherRowsMap(getV())};
+  if (getMask())
+    maps.push_back(getMaskMap(getMask(), getQ()));
+  maps.push_back(getOwnRowsMap(getResult()));
+  return maps;
 }
 
 //===----------------------------------------------------------------------===//

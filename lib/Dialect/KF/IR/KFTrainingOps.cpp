@@ -192,3 +192,108 @@ SmallVector<AffineMap> MatmulWgradOp::getLoopMaps() {
   MLIRContext *c = getContext();
   return {loopMap(c, 3, {2, 0}), loopMap(c, 3, {2, 1}), loopMap(c, 3, {0, 1})};
 }
+
+//===----------------------------------------------------------------------===//
+// attention_qgrad, attention_kvgrad
+//===----------------------------------------------------------------------===//
+
+/// What f32 rows, one a row of `rows`, are without their columns.
+static RankedTensorType numberOfRows(RankedTensorType rows) {
+  return RankedTensorType::get(rows.getShape().drop_back(),
+                               Float32Type::get(rows.getContext()));
+}
+
+LogicalResult AttentionQgradOp::inferReturnTypes(MLIRContext *context,
+                                                 std::optional<Location> loc,
+                                                 Adaptor adaptor,
+                                                 SmallVectorImpl<Type> &types) {
+  auto q = cast<RankedTensorType>(adaptor.getQ().getType());
+  if (q.getRank() < 3 || q.getRank() > 4)
+    return cannotInfer<AttentionQgradOp>(
+        loc, "C1: q must be [B, H, T, D] or [H, T, D]", q);
+  types.push_back(q.clone(Float32Type::get(context)));
+  types.append(2, numberOfRows(q));
+  return success();
+}
+
+/// Checks the gradient of the result of attention.
+static LogicalResult verifyGradient(BatchAttentionInterface op, Value dy) {
+  RankedTensorType q = tensorType(op.getQ());
+  SmallVector<int64_t> shape(q.getShape());
+  shape.back() = tensorType(op.getV()).getShape().back();
+  if (isFloatOfShape(dy.getType(), shape))
+    return success();
+  return op->emitOpError(
+             "C6: dy must be [B, H, T, E] of f32, f16 or bf16 for q "
+             "[B, H, T, D] and v [B, G, S, E], found ")
+         << dy.getType();
+}
+
+LogicalResult AttentionQgradOp::verify() {
+  if (failed(verifyBatchAttention(*this)))
+    return failure();
+  return verifyGradient(*this, getDy());
+}
+
+ElementWork AttentionQgradOp::getElementWork() {
+  return getAttentionWork(*this, /*products=*/3);
+}
+
+SmallVector<utils::IteratorType> AttentionQgradOp::getLoopTypes() {
+  return getBatchAttentionLoops(getQ());
+}
+
+SmallVector<AffineMap> AttentionQgradOp::getLoopMaps() {
+  SmallVector<AffineMap> maps = {getOwnRowsMap(getQ()), getOtherRowsMap(getK()),
+                                 getOtherRowsMap(getV()),
+                                 getOwnRowsMap(getDy())};
+  if (getMask())
+    maps.push_back(getMaskMap(getMask(), getQ()));
+  maps.push_back(getOwnRowsMap(getDq()));
+  maps.append(2, getOwnRowsMap(getLse(), /*hasColumns=*/false));
+  return maps;
+}
+
+LogicalResult AttentionKvgradOp::inferReturnTypes(
+    MLIRContext *context, std::optional<Location> loc, Adaptor adaptor,
+    SmallVectorImpl<Type> &types) {
+  auto k = cast<RankedTensorType>(adaptor.getK().getType());
+  auto v = cast<RankedTensorType>(adaptor.getV().getType());
+  if (k.getRank() < 3 || k.getRank() > 4)
+    return cannotInfer<AttentionKvgradOp>(
+        loc, "C2: k must be [B, G, S, D] or [G, S, D]", k);
+  types.push_back(k.clone(Float32Type::get(context)));
+  types.push_back(v.clone(Float32Type::get(context)));
+  return success();
+}
+
+LogicalResult AttentionKvgradOp::verify() {
+  if (failed(verifyBatchAttention(*this)) ||
+      failed(verifyGradient(*this, getDy())))
+    return failure();
+  RankedTensorType rows = numberOfRows(tensorType(getQ()));
+  if (getLse().getType() != rows)
+    return emitOpError("C7: lse and delta must be ")
+           << rows << ", found " << getLse().getType();
+  return success();
+}
+
+ElementWork AttentionKvgradOp::getElementWork() {
+  return getAttentionWork(*this, /*products=*/4);
+}
+
+SmallVector<utils::IteratorType> AttentionKvgradOp::getLoopTypes() {
+  return getBatchAttentionLoops(getK());
+}
+
+SmallVector<AffineMap> AttentionKvgradOp::getLoopMaps() {
+  SmallVector<AffineMap> maps = {getOtherRowsMap(getQ()), getOwnRowsMap(getK()),
+                                 getOwnRowsMap(getV()),
+                                 getOtherRowsMap(getDy())};
+  maps.append(2, getOtherRowsMap(getLse(), /*hasColumns=*/false));
+  if (getMask())
+    maps.push_back(getMaskMap(getMask(), getK()));
+  maps.push_back(getOwnRowsMap(getDk()));
+  maps.push_back(getOwnRowsMap(getDv()));
+  return maps;
+}

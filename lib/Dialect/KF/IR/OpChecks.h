@@ -71,6 +71,18 @@ LogicalResult verifyCodes(Operation *op, Value x, Value w, Value scales,
 LogicalResult verifyRows(ProductOpInterface op, bool areMatrices,
                          StringRef constraint);
 
+/// Checks C1 to C5 of attention to keys that are tensors.
+LogicalResult verifyBatchAttention(BatchAttentionInterface op);
+/// Loops over batches, heads and rows of `rows`, [..., heads, rows, columns].
+SmallVector<utils::IteratorType> getBatchAttentionLoops(Value rows);
+/// Of a tensor that is tiled by these: its rows, which have columns or are
+/// numbers; of one whose heads and rows every tile may read; and of a mask.
+AffineMap getOwnRowsMap(Value rows, bool hasColumns = true);
+AffineMap getOtherRowsMap(Value rows, bool hasColumns = true);
+AffineMap getMaskMap(Value mask, Value rows);
+/// Of as many products of queries with keys.
+ElementWork getAttentionWork(BatchAttentionInterface op, uint64_t products);
+
 inline bool isFiniteAndNotNegative(const APFloat &value) {
   return value.isFinite() && !(value.isNegative() && value.isNonZero());
 }

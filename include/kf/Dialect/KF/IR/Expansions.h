@@ -31,13 +31,45 @@ Value expandGlu(MatmulOp op, TensorBuilder &build);
 struct AttentionWeights {
   Value q, k, v;
   Value capped; ///< tanh(score / softcap), [..., H, T, S]; null without softcap
+  Value scores; ///< [..., H, T, S]; the lowest f32 where a key is hidden
   Value weights; ///< [..., H, T, S]; zeros where a query attends to no key
 };
-AttentionWeights buildAttentionWeights(ScaledDotProductAttentionOp op,
+AttentionWeights buildAttentionWeights(BatchAttentionInterface op,
                                        TensorBuilder &build);
+
+/// The gradient of scores before they are scaled, [..., H, T, S], of the
+/// result's `dy` and what the weights are made of; also the gradient of a mask
+/// that is added, and the sums of each row that are taken away.
+struct ScoreGradients {
+  Value scores, added, sums;
+};
+ScoreGradients buildScoreGradients(BatchAttentionInterface op,
+                                   const AttentionWeights &parts, Value dy,
+                                   TensorBuilder &build);
+
+/// Gradients of queries, keys and values, of `ds`, that of scores.
+Value buildQueryGradient(const AttentionWeights &parts, Value ds,
+                         TensorBuilder &build);
+Value buildKeyGradient(BatchAttentionInterface op,
+                       const AttentionWeights &parts, Value ds,
+                       TensorBuilder &build);
+Value buildValueGradient(BatchAttentionInterface op,
+                         const AttentionWeights &parts, Value dy,
+                         TensorBuilder &build);
+
+/// Of y = softmax(x): dx = y (dy - sum of the row's dy y). `sums` gets the
+/// sums,
+/// [..., 1], where it is not null.
+Value buildSoftmaxGradient(Value y, Value dy, TensorBuilder &build,
+                           Value *sums = nullptr);
 
 /// Products with a softmax between them.
 Value expandAttention(ScaledDotProductAttentionOp op, TensorBuilder &build);
+
+/// Results of the gradients of attention, by products that compute its weights
+/// again.
+SmallVector<Value> expandQgrad(AttentionQgradOp op, TensorBuilder &build);
+SmallVector<Value> expandKvgrad(AttentionKvgradOp op, TensorBuilder &build);
 
 /// Where the labels of a kf.cross_entropy are.
 struct LabelPlaces {

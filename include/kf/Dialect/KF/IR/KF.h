@@ -98,6 +98,9 @@ class Gradients;
 
 namespace mlir::kf {
 
+/// What attention multiplies scores by.
+double getScaleFactor(BatchAttentionInterface op);
+
 /// Whether `type` is a tensor with a dimension of size 0.
 inline bool isEmptyTensor(Type type) {
   auto tensor = dyn_cast<RankedTensorType>(type);

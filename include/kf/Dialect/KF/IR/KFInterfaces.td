@@ -214,4 +214,29 @@ def KF_CacheAttentionInterface : OpInterface<"CacheAttentionInterface"> {
   ];
 }
 
+def KF_BatchAttentionInterface : OpInterface<"BatchAttentionInterface"> {
+  let cppNamespace = "::mlir::kf";
+  let description = [{
+    Attention to keys that are tensors, and its gradients: what
+    kf.scaled_dot_product_attention, kf.attention_qgrad and kf.attention_kvgrad
+    read alike, and how they are tiled.
+  }];
+  let methods = [
+    InterfaceMethod<"Queries, [..., H, T, D].", "::mlir::Value", "getQ">,
+    InterfaceMethod<"Keys, [..., G, S, D].", "::mlir::Value", "getK">,
+    InterfaceMethod<"Values, [..., G, S, E].", "::mlir::Value", "getV">,
+    InterfaceMethod<"What queries see, or what is added to scores; null: there "
+      "is none.", "::mlir::Value", "getMask">,
+    InterfaceMethod<"What scores are multiplied by; none: 1 / sqrt(D).",
+      "::std::optional<::llvm::APFloat>", "getScale">,
+    InterfaceMethod<"c of c * tanh(s / c), which a score s becomes.",
+      "::std::optional<::llvm::APFloat>", "getSoftcap">,
+    InterfaceMethod<"Whether later keys are hidden.", "bool", "getCausal">,
+    InterfaceMethod<"Keys that came before the queries'.", "uint64_t",
+      "getOffset">,
+    InterfaceMethod<"Keys that a query sees, where it does not see all.",
+      "::std::optional<uint64_t>", "getWindow">
+  ];
+}
+
 #endif // KF_DIALECT_KF_IR_KFINTERFACES_TD

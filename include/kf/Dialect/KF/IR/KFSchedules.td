@@ -392,6 +392,12 @@ def KF_FlashMmaScheduleAttr : KF_ScheduleAttr<"FlashMma", "flash_mma"> {
     Where something comes out that is not finite, rows are computed again as
     `#kf.flash` does, for a hidden key may hold a NaN.
 
+    The same of attention to tensors of bf16 and its gradients
+    (kf.scaled_dot_product_attention, kf.attention_qgrad, kf.attention_kvgrad), with
+    `unit = mma_sync` and `rows = rounded`. `workgroup` is [1, 1, rows], or [1, rows]
+    without batches, 16 rows for each of the x warps, of queries, or keys for the
+    last one; `keys` are the others' of a block.
+
     - `workgroup`: [query rows, heads], as of `#kf.flash`.
     - `keys`: keys of a block: 16, 32 or 64.
     - `threads`: [32, x, y]: a warp's, or a subgroup's, as many as the device

@@ -50,8 +50,9 @@ def KF_TargetAttrInterface : AttrInterface<"TargetAttrInterface"> {
       (ins "::mlir::OpPassManager &":$passes, "int64_t":$max_tokens), "", [{ return; }]>,
     InterfaceMethod<[{
         The element types that the kernel of `op` may read its rows of f32 in,
-        of which there are up to `rows`: x of a product, or the queries of
-        kf.attention. f32: as they are, and what else is done with them is the
+        of which there are up to `rows`: x of a product, the queries of
+        kf.attention, or all that BatchAttentionInterface multiplies, for which
+        f32 says that there is no kernel. f32: as they are, and what else is done with them is the
         kernel's, by the schedule that selectSchedule() gives it for such rows.
         Another one: they are rounded to it before, once for all workgroups. The
         first is what the target chooses. The others are as exact, or more so:

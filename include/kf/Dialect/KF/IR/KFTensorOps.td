@@ -169,9 +169,14 @@ def KF_BatchMatmulOp : KF_LoopOp<"batch_matmul", [KF_Differentiable]> {
   }];
 }
 
+/// Attention to keys that are tensors, or gradients of it.
+class KF_BatchAttentionOp<string mnemonic, list<Trait> traits = []>
+    : KF_LoopOp<mnemonic, !listconcat([KF_BatchAttentionInterface, KF_Expanded],
+                                      traits)>;
+
 def KF_ScaledDotProductAttentionOp
-    : KF_TensorOp<"scaled_dot_product_attention",
-                  [KF_Expanded, KF_DifferentiableByParts]> {
+    : KF_BatchAttentionOp<"scaled_dot_product_attention",
+                          [KF_DifferentiableByParts]> {
   let summary = "attention of queries to keys and values that are tensors";
   let description = [{
     For each batch and head, `softmax(mask(cap(scale * q k^T))) v` over the
@@ -188,8 +193,9 @@ def KF_ScaledDotProductAttentionOp
 
     A query that attends to no key, as all of its scores are -inf, has zeros.
     Scores are summed and their softmax is computed in f32.
-    `kf-expand-tensors` makes products, a softmax and elementwise ops of it; the
-    scores, [B, H, T, S] of f32, are in memory between them.
+    Where the target has a kernel for it, it is one; else `kf-expand-tensors`
+    makes products, a softmax and elementwise ops of it, and the scores,
+    [B, H, T, S] of f32, are in memory between them.
 
     - C1: `q` is [B, H, T, D], or [H, T, D], of f32, f16 or bf16, static.
     - C2: `k` is [B, G, S, D] with the batches of `q`, H a multiple of G, and
@@ -222,8 +228,7 @@ def KF_ScaledDotProductAttentionOp
     `:` type($q) `,` type($k) `,` type($v) (`,` type($mask)^)?
   }];
   let extraClassDeclaration = [{
-    /// What scores are multiplied by.
-    double getScaleFactor();
+    ElementWork getElementWork();
   }];
 }
 

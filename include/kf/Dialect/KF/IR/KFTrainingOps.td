@@ -171,4 +171,85 @@ def KF_MatmulWgradOp : KF_LoopOp<"matmul_wgrad"> {
   }];
 }
 
+def KF_AttentionQgradOp : KF_BatchAttentionOp<"attention_qgrad"> {
+  let summary = "the gradient of attention for its queries";
+  let description = [{
+    Where kf.scaled_dot_product_attention has `y = p v` of the weights
+    `p = softmax(s)` of scores `s`, with the gradient `dy` of y:
+    `dp = dy v^T`, `delta = sum of each row's p dp`, and `dq = scale ds k` of
+    `ds = p (dp - delta)` (with `softcap` c, ds times 1 - (s / c)^2). Weights are
+    computed again (Dao et al., "FlashAttention", 2022). For
+    kf.attention_kvgrad it gives what a row's weights are made of, too: the
+    logarithm of the sum of exp(s), and delta. A query that attends to no key has
+    0 in all three. Where the target has no kernel for it, `kf-expand-tensors`
+    makes products, a softmax and elementwise ops of it.
+
+    - C1 to C5: as of kf.scaled_dot_product_attention.
+    - C6: `dy` is [B, H, T, E] of f32, f16 or bf16.
+    - C7: the results are f32, [B, H, T, D], and twice [B, H, T].
+
+    ```mlir
+    %dq, %lse, %delta = kf.attention_qgrad %q, %k, %v, %dy {causal}
+        : tensor<2x4x5x8xf32>, tensor<2x2x7x8xf32>, tensor<2x2x7x16xf32>,
+          tensor<2x4x5x16xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$k,
+                       AnyRankedTensor:$v, AnyRankedTensor:$dy,
+                       Optional<AnyRankedTensor>:$mask,
+                       OptionalAttr<F32Attr>:$scale,
+                       OptionalAttr<F32Attr>:$softcap,
+                       UnitAttr:$causal,
+                       DefaultValuedAttr<I64Attr, "0">:$offset,
+                       OptionalAttr<I64Attr>:$window);
+  let results = (outs AnyRankedTensor:$dq, AnyRankedTensor:$lse,
+                      AnyRankedTensor:$delta);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `,` $dy (`mask` `(` $mask^ `)`)? attr-dict
+    `:` type($q) `,` type($k) `,` type($v) `,` type($dy) (`,` type($mask)^)?
+  }];
+  let extraClassDeclaration = [{
+    ElementWork getElementWork();
+  }];
+}
+
+def KF_AttentionKvgradOp
+    : KF_BatchAttentionOp<"attention_kvgrad",
+                          [AllTypesMatch<["lse", "delta"]>]> {
+  let summary = "the gradients of attention for its keys and values";
+  let description = [{
+    `dk = scale ds^T q` and `dv = p^T dy`, summed over the query heads that read a
+    KV head, with what kf.attention_qgrad says, of which `lse` and `delta` are
+    results.
+
+    - C1 to C6: as of kf.attention_qgrad.
+    - C7: `lse` and `delta` are f32, [B, H, T].
+    - C8: the results are f32, of the shapes of `k` and `v`.
+
+    ```mlir
+    %dk, %dv = kf.attention_kvgrad %q, %k, %v, %dy, %lse, %delta {causal}
+        : tensor<2x4x5x8xf32>, tensor<2x2x7x8xf32>, tensor<2x2x7x16xf32>,
+          tensor<2x4x5x16xf32>, tensor<2x4x5xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$q, AnyRankedTensor:$k,
+                       AnyRankedTensor:$v, AnyRankedTensor:$dy,
+                       AnyRankedTensor:$lse, AnyRankedTensor:$delta,
+                       Optional<AnyRankedTensor>:$mask,
+                       OptionalAttr<F32Attr>:$scale,
+                       OptionalAttr<F32Attr>:$softcap,
+                       UnitAttr:$causal,
+                       DefaultValuedAttr<I64Attr, "0">:$offset,
+                       OptionalAttr<I64Attr>:$window);
+  let results = (outs AnyRankedTensor:$dk, AnyRankedTensor:$dv);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `,` $dy `,` $lse `,` $delta (`mask` `(` $mask^ `)`)?
+    attr-dict `:` type($q) `,` type($k) `,` type($v) `,` type($dy) `,`
+    type($lse) (`,` type($mask)^)?
+  }];
+  let extraClassDeclaration = [{
+    ElementWork getElementWork();
+  }];
+}
+
 #endif // KF_DIALECT_KF_IR_KFTRAININGOPS_TD
