@@ -93,7 +93,7 @@ private:
       workgroup.insert(workgroup.begin(), 1);
     return MmaScheduleAttr::get(kernel.getContext(), workgroup,
                                 {tile.rowWarps, tile.lineWarps}, step, stages,
-                                MatrixUnit::MmaSync, parts);
+                                MatrixUnit::MmaSync, parts, /*shares=*/1);
   }
 
   /// Workgroups of `shape` that a multiprocessor has at once.
