@@ -150,3 +150,17 @@ func.func @slices_q6_k(%x: tensor<?x9472xf32>) -> tensor<?x40xf32> attributes {k
   %0 = kf.matmul %x, %w : tensor<?x9472xf32>, tensor<40x9472x!kf.quant<q6_k>>
   return %0 : tensor<?x40xf32>
 }
+
+// Scales of about 2^105, which f16 does not hold, 2^-127 and NaN: codes are
+// multiplied as f16 on CUDA.
+func.func @far_mxfp4(%x: tensor<1x352xf32>) -> tensor<1x77xf32> {
+  %w = kf.weight ["far"] : tensor<77x352x!kf.quant<mxfp4>>
+  %0 = kf.matmul %x, %w : tensor<1x352xf32>, tensor<77x352x!kf.quant<mxfp4>>
+  return %0 : tensor<1x77xf32>
+}
+
+func.func @far_mxfp4_plain(%x: tensor<?x352xf32>) -> tensor<?x77xf32> attributes {kf.max_tokens = 16 : i64} {
+  %w = kf.weight ["far"] : tensor<77x352x!kf.quant<mxfp4>>
+  %0 = kf.matmul %x, %w : tensor<?x352xf32>, tensor<77x352x!kf.quant<mxfp4>>
+  return %0 : tensor<?x77xf32>
+}

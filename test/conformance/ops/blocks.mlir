@@ -139,7 +139,7 @@ func.func @matmul_mxfp4(%x: tensor<?x512xf32>) -> tensor<?x80xf32> attributes {k
   return %0 : tensor<?x80xf32>
 }
 
-// Scales of about 2^105, which f16 does not hold.
+// Scales of about 2^105, which f16 does not hold, 2^-127 and NaN.
 func.func @matmul_far_mxfp4(%x: tensor<?x512xf32>) -> tensor<?x80xf32> attributes {kf.max_tokens = 21 : i64} {
   %w = kf.weight ["far"] : tensor<80x512x!kf.quant<mxfp4>>
   %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<80x512x!kf.quant<mxfp4>>
