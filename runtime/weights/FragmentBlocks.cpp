@@ -165,17 +165,10 @@ void packTiles(std::span<const std::byte *const, tileRows> rows, int64_t blocks,
 using PackFn = void (*)(std::span<const std::byte *const, tileRows>, int64_t,
                         std::byte *);
 
-/// Null where the format has no tiles.
-template <size_t Index> constexpr PackFn packFunction() {
-  if constexpr (findFragmentTile(kBlockFormats[Index].type))
-    return packTiles<Index>;
-  return nullptr;
-}
-
 template <size_t... Indices>
 constexpr std::array<PackFn, sizeof...(Indices)>
 packFunctions(std::index_sequence<Indices...>) {
-  return {packFunction<Indices>()...};
+  return {packTiles<Indices>...};
 }
 
 constexpr auto kPack =
@@ -187,7 +180,7 @@ void packFragmentBlocks(
     DataType type, std::span<const std::byte *const, FragmentTile::rows> rows,
     int64_t blocks, std::byte *dst) {
   const BlockFormat *format = findBlockFormat(type);
-  assert(format && findFragmentTile(type) && "only some types have tiles");
+  assert(format && "only types of blocks");
   kPack[format - kBlockFormats.data()](rows, blocks, dst);
 }
 

@@ -11,7 +11,8 @@
 // stored on the way.
 //
 // A code in the low bits of 1024, an f16, is 1024 more than it is, so two are
-// masked out of a word and made numbers at once.
+// masked out of a word and made numbers at once. Codes of E2M1 are brought to
+// where bf16 has sign, exponent and mantissa, and multiplied by powers of two.
 //
 //===----------------------------------------------------------------------===//
 

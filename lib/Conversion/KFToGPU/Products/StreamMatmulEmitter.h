@@ -138,7 +138,7 @@ private:
   std::optional<RowRange> range; // of rows that become f16
   bool isScaled = false;         // whether they are scaled
   Value xMemory, ring, sumMemory, squares, scales;
-  Value sumsOfX;              // a pointer: of blocks
+  Value sumsOfX;              // a pointer: of blocks of integers
   Value passes;               // how often warps take row blocks
   Value total;                // a warp's steps for them
   Value share, ownBlock;      // of this warp, in the first round and pass

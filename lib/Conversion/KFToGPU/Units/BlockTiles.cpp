@@ -145,7 +145,7 @@ void BlockTiles::loadScales(Tile &tile, Value pointer) {
     llvm::append_range(tile.own, code.loadRegisters(at(lanes.lane, ofLane / 2,
                                                        scaling.restOffset),
                                                     ofLane / 2));
-  if (!hasSubScales() || scaling.areExponents)
+  if (!hasSubScales())
     return;
   const int64_t ofBlocks = scaling.blockPairBytes();
   tile.blocks =
@@ -245,17 +245,21 @@ Value BlockTiles::lookUp(Value word, int64_t first) {
 }
 
 std::pair<Value, Value> BlockTiles::scalesOf(const Tile &tile, int64_t number) {
+  auto placeOf = [&](int row) -> int64_t {
+    return scaling.integerAt(0, row, static_cast<int>(number));
+  };
+  if (scaling.areExponents) {
+    auto of = [&](int64_t at) { return exponent(tile.scales[at / 4], at % 4); };
+    return {of(placeOf(0)), of(placeOf(1))};
+  }
   if (!hasSubScales())
     return {half(tile.scales[number / 2 * 2], number % 2),
             half(tile.scales[number / 2 * 2 + 1], number % 2)};
-  auto of = [&](int row) -> Value {
-    const int64_t at = scaling.integerAt(0, row, static_cast<int>(number));
-    if (scaling.areExponents)
-      return exponent(tile.scales[at / 4], at % 4);
+  auto of = [&](int64_t at) -> Value {
     Value scale = byte(tile.scales[at / 4], at % 4, (1 << scaling.bits) - 1);
     return scaling.above ? e.sub(scale, e.f32(scaling.above)) : scale;
   };
-  return {of(0), of(1)};
+  return {of(placeOf(0)), of(placeOf(1))};
 }
 
 SmallVector<SmallVector<Value>> BlockTiles::minimums(const Tile &tile) {

@@ -74,7 +74,8 @@ protected:
   /// The left operand: 16 columns of span `span`.
   SmallVector<Value> fragment(const Tile &tile, int64_t span, int64_t half);
   /// The two codes of pair number `pair` of row `row` in span `span`, at bit
-  /// placeOfPair() of halves of a word; of a table, its entries plus 128.
+  /// placeOfPair() of halves of a word; of a table, its entries plus 128; of
+  /// E2M1, f16 that are 2^-14 of what they stand for.
   Value codesOf(const Tile &tile, int64_t span, int64_t row, int64_t pair);
   /// The codes of E2M1 of such a pair, as floats of 16 bits whose exponents
   /// end above `mantissa` bits.
@@ -84,7 +85,9 @@ protected:
   /// one.
   std::pair<Value, Value> scalesOf(const Tile &tile, int64_t number);
   /// Whether d and m have sub-blocks with integer scales.
-  bool hasSubScales() const { return scaling.integers != 0; }
+  bool hasSubScales() const {
+    return scaling.integers != 0 && !scaling.areExponents;
+  }
   /// Left operands whose columns are the minimums of eight spans, or halves of
   /// them, twice: f16, or integers as codes are.
   SmallVector<SmallVector<Value>> minimums(const Tile &tile);
