@@ -211,7 +211,7 @@ getCoopShape(MatmulOp op, MmaScheduleAttr schedule, FailFn fail) {
                 " multiplies rows of its type, with a multiple of " +
                 Twine(CoopShape::vectorColumns) +
                 " columns, by weights of it or, in f16, of f8E4M3FN or "
-                "blocks, found " +
+                "blocks with scales of f16, found " +
                 debugString(x) + " and " + debugString(w));
   if (!hasFragments(w))
     return fail(Twine("unit = ") + stringifyMatrixUnit(unit) +

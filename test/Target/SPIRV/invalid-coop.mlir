@@ -24,10 +24,19 @@ kf.kernel @k(%x: tensor<?x64xf16>, %w: tensor<96x64xf16>) -> tensor<?x96xf32>
 
 // -----
 
-// expected-error @below {{schedule cannot run on a GPU: unit = coop_f16 multiplies rows of its type, with a multiple of 8 columns, by weights of it or, in f16, of f8E4M3FN or blocks, found tensor<?x64xf32> and tensor<96x64xf16, #kf.fragments>}}
+// expected-error @below {{schedule cannot run on a GPU: unit = coop_f16 multiplies rows of its type, with a multiple of 8 columns, by weights of it or, in f16, of f8E4M3FN or blocks with scales of f16, found tensor<?x64xf32> and tensor<96x64xf16, #kf.fragments>}}
 kf.kernel @k(%x: tensor<?x64xf32>, %w: tensor<96x64xf16, #kf.fragments>) -> tensor<?x96xf32>
     attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 1], reduction = 32, stages = 2, unit = coop_f16>} {
   %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<96x64xf16, #kf.fragments>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// expected-error @below {{unit = coop_f16 multiplies rows of its type, with a multiple of 8 columns, by weights of it or, in f16, of f8E4M3FN or blocks with scales of f16, found tensor<?x64xf16> and tensor<96x64x!kf.quant<mxfp4>, #kf.fragments>}}
+kf.kernel @k(%x: tensor<?x64xf16>, %w: tensor<96x64x!kf.quant<mxfp4>, #kf.fragments>) -> tensor<?x96xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 1], reduction = 32, stages = 2, unit = coop_f16>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x64xf16>, tensor<96x64x!kf.quant<mxfp4>, #kf.fragments>
   kf.yield %0 : tensor<?x96xf32>
 }
 

@@ -215,8 +215,9 @@ def KF_MmaScheduleAttr : KF_ScheduleAttr<"Mma", "mma"> {
       weight, rows are at most 256, `reduction` is 64 and `stages` 3 or more. Or
       it is `coop_f16` or `coop_bf16`, cooperative matrices of 16 x 16, which
       subgroups of a Vulkan device multiply, those being the warps: for weights
-      with `#kf.fragments`, blocks among them, with a `reduction` of 32 and 2
-      `stages`, one of which is in registers while the other is multiplied.
+      with `#kf.fragments`, blocks with scales of f16 among them, with a
+      `reduction` of 32 and 2 `stages`, one of which is in registers while the
+      other is multiplied.
     - `parts`: workgroups, up to 8, that divide K and have sums of the same tile,
       where there are fewer tiles than multiprocessors; of codes, each has whole
       tiles of 256 columns. They are a cluster (sm_90), and each adds up a part of the tile from their workgroup memory,
