@@ -69,6 +69,8 @@ Status run(char **arguments) {
   options.withTokenizer = false;
   options.rows = batches.rows();
   options.length = batches.length();
+  const auto profile = std::make_shared<Profile>();
+  options.profile = profile;
   const auto rate = static_cast<float>(std::atof(arguments[3]));
   if (const int64_t rank = std::atoll(arguments[5]))
     options.lora = LoraConfig{.rank = rank,
@@ -83,11 +85,8 @@ Status run(char **arguments) {
                static_cast<double>(model->weightBytes()) / (1 << 20));
   if (options.lora)
     KF_RETURN_IF_ERROR(model->save(arguments[6]));
-  Profile profile;
   for (int64_t i = 0; i < batches.steps(); ++i) {
     const TrainingBatch batch = batches.get(i);
-    if (i + 1 == batches.steps())
-      model->setProfile(&profile);
     Stopwatch watch;
     KF_ASSIGN_OR_RETURN(const TrainingLoss loss,
                         model->accumulate(batch, nullptr));
@@ -97,7 +96,7 @@ Status run(char **arguments) {
     std::printf("%.9g %.9g %.4f\n", loss.mean(), norm, watch.seconds());
     std::fflush(stdout);
   }
-  std::fputs(profile.table({}).c_str(), stderr);
+  std::fputs(profile->table({}).c_str(), stderr);
   return Status();
 }
 
