@@ -117,6 +117,21 @@ void addPooling(const PoolingConfig &pooling, const ModelConfig &config,
                          pooling.unsupported.message());
 }
 
+/// A warning where layers that attend to another one's keys have none.
+void addMissingKeys(const ModelConfig &config,
+                    const std::vector<ConvertedTensor> &tensors,
+                    GgufPlan &plan) {
+  for (int64_t i = 0; i < config.layers; ++i) {
+    const std::string name = "blk." + std::to_string(i) + ".attn_k.weight";
+    if (std::ranges::find(tensors, name, &ConvertedTensor::name) !=
+        tensors.end())
+      continue;
+    plan.warnings.push_back("llama.cpp will not load the file: it expects " +
+                            name + ", which nothing reads");
+    return;
+  }
+}
+
 /// Whether a key says which of a model's files one is.
 bool isOfSplit(std::string_view key) {
   return key == kGgufSplitNumber || key == kGgufSplitCount ||
@@ -137,6 +152,8 @@ Result<GgufPlan> kf::planFromModel(const ModelConfig &config,
   KF_RETURN_IF_ERROR(addModelMetadata(config, name, plan.metadata));
   addPooling(pooling, config, plan);
   plan.warnings = listReaderProblems(config);
+  if (config.architecture == Architecture::Gemma3n)
+    addMissingKeys(config, tensors, plan);
   if (isBeyondQwen2(config))
     plan.notes.push_back(
         "the file's architecture is llama, since qwen2 has " +

@@ -8,26 +8,23 @@
 
 #include "runtime/convert/ModelMetadata.h"
 
+#include "runtime/convert/LayerMetadata.h"
 #include "runtime/core/Quote.h"
 #include "runtime/model/ConfigLimits.h"
 #include "runtime/model/GgufConfig.h"
 #include "runtime/model/GgufExperts.h"
+#include "runtime/model/GgufRope.h"
 #include "runtime/model/ModelFamily.h"
 #include "runtime/model/RopeFactors.h"
 #include "runtime/model/SamplingDefaults.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <tuple>
 
 using namespace kf;
 
 namespace {
-
-Status inexpressible(const std::string &what) {
-  return Status::error("a GGUF file cannot say that " + what);
-}
 
 /// The most positions back that a layer attends; 0 where all see everything.
 int64_t longestWindow(const ModelConfig &config) {
@@ -62,17 +59,13 @@ Status checkClamp(const ModelConfig &config) {
   return Status();
 }
 
-/// That all layers have experts whose probabilities are as files have them.
+/// That probabilities of experts, and gates, are as files have them.
 Status checkExperts(const ModelConfig &config) {
   const ExpertFields &fields = familyOf(config.architecture).experts;
-  if (!fields.count)
+  if (!fields.count || config.experts.count == 0)
     return Status();
-  for (int64_t i = 0; i < config.layers; ++i)
-    if (!config.hasExperts(i))
-      return inexpressible("layer " + std::to_string(i) +
-                           " has no experts ('mlp_only_layers' or "
-                           "'decoder_sparse_step')");
-  if (config.experts.normalized != isNormalizedInGguf(config.architecture))
+  if (!fields.groups &&
+      config.experts.normalized != isNormalizedInGguf(config.architecture))
     return inexpressible(
         "the probabilities of the experts that are chosen are " +
         std::string(config.experts.normalized ? "" : "not ") +
@@ -85,6 +78,8 @@ Status checkRopes(const ModelConfig &config) {
   const GgufRopePlan ropes = ggufRopes(config);
   for (int64_t i = 0; i < config.layers; ++i) {
     const LayerConfig &layer = config.layerConfigs[i];
+    if (layer.isLinear)
+      continue;
     const bool slides = layer.window > 0;
     const RopeConfig *rope = slides ? ropes.sliding : ropes.full;
     const bool isTurned =
@@ -97,9 +92,10 @@ Status checkRopes(const ModelConfig &config) {
   const RopeConfig *rope = ropes.full;
   if (!rope)
     return Status();
-  if (familyOf(config.architecture).ropeByType && longestWindow(config) > 0 &&
+  const Family &own = familyOf(config.architecture);
+  if (own.ropeByType && longestWindow(config) > 0 &&
       (ropes.sliding->scaling != RopeConfig::Scaling::None ||
-       ropes.sliding->dim != rope->dim))
+       (ropes.sliding->dim != rope->dim && !own.sizes.fullHeadDim)))
     return inexpressible("layers with a window scale RoPE, or turn another "
                          "part of heads");
   if (const bool isTruncated = isYarnTruncatedInGguf(config.architecture);
@@ -111,7 +107,8 @@ Status checkRopes(const ModelConfig &config) {
   if (rope->scaling == RopeConfig::Scaling::LongRope &&
       config.architecture != Architecture::Phi3)
     return inexpressible("RoPE is scaled by longrope");
-  if (rope->scaling == RopeConfig::Scaling::Proportional)
+  if (rope->scaling == RopeConfig::Scaling::Proportional &&
+      !own.proportionalRope)
     return inexpressible("RoPE is scaled by proportional");
   for (auto [name, value] :
        {std::pair("theta", rope->theta), std::pair("factor", rope->factor),
@@ -136,43 +133,19 @@ Status checkImplied(const ModelConfig &config) {
   if (config.activation != ggufActivation(config.architecture))
     return inexpressible("the model's activation is not " +
                          std::string(own.defaultActivation));
-  if (!own.attentionScale && !own.scoreDivisor && !isUsualScale(config))
+  if (!own.attentionScale && !own.scoreDivisor && !config.latent.width &&
+      !isUsualScale(config))
     return inexpressible("attention is not scaled by the head dimension");
-  if (!own.fullLayers)
+  if (!ggufFullLayers(config.architecture))
     for (const LayerConfig &layer : config.layerConfigs)
       if (layer.window != config.layerConfigs.front().window)
         return inexpressible("some layers have a sliding window and others "
                              "have none");
+  KF_RETURN_IF_ERROR(checkLayers(config));
   KF_RETURN_IF_ERROR(checkCaps(config));
   KF_RETURN_IF_ERROR(checkExperts(config));
   return checkRopes(config);
 }
-
-class MetadataAdder {
-public:
-  MetadataAdder(std::string architecture, GgufMetadata &metadata)
-      : architecture(std::move(architecture)), metadata(metadata) {}
-
-  void integer(const std::string &key, int64_t value) {
-    metadata.addU32(architecture + "." + key, static_cast<uint32_t>(value));
-  }
-  void real(const std::string &key, double value) {
-    metadata.addF32(architecture + "." + key, static_cast<float>(value));
-  }
-  void text(const std::string &key, const std::string &value) {
-    metadata.addText(architecture + "." + key, value);
-  }
-  void flag(const std::string &key, bool value) {
-    metadata.addBool(architecture + "." + key, value);
-  }
-  void flags(const std::string &key, const std::vector<bool> &values) {
-    metadata.addBools(architecture + "." + key, values);
-  }
-
-private:
-  std::string architecture;
-  GgufMetadata &metadata;
-};
 
 void addExperts(const ModelConfig &config, MetadataAdder &add) {
   const ExpertsConfig &experts = config.experts;
@@ -182,13 +155,14 @@ void addExperts(const ModelConfig &config, MetadataAdder &add) {
   add.integer(std::string(kGgufExpertsChosen), experts.chosen);
   if (hasGgufExpertWidth(config.architecture))
     add.integer(std::string(kGgufExpertWidth), experts.width);
-  if (experts.sharedWidth > 0)
+  if (experts.sharedWidth > 0 &&
+      familyOf(config.architecture).experts.sharedGate)
     add.integer(std::string(kGgufSharedWidth), experts.sharedWidth);
 }
 
 void addScales(const ModelConfig &config, MetadataAdder &add) {
   const Family &own = familyOf(config.architecture);
-  if (own.attentionScale || !isUsualScale(config))
+  if (own.attentionScale || (!isUsualScale(config) && !config.latent.width))
     add.real("attention.scale", config.attentionScale);
   if (own.logitDivisor) {
     add.real("embedding_scale", config.embeddingScale);
@@ -205,9 +179,13 @@ void addScales(const ModelConfig &config, MetadataAdder &add) {
 
 void addWindows(const ModelConfig &config, MetadataAdder &add) {
   const Family &own = familyOf(config.architecture);
+  if (own.chunked)
+    return; // goes without saying
   int64_t window = longestWindow(config);
   // Where readers take it that there is one, no layer has it.
   const bool isImplied = config.architecture == Architecture::Gemma2 ||
+                         config.architecture == Architecture::Gemma3n ||
+                         config.architecture == Architecture::Gemma4 ||
                          config.architecture == Architecture::Cohere2 ||
                          config.architecture == Architecture::GptOss;
   if (window == 0 && isImplied)
@@ -218,7 +196,9 @@ void addWindows(const ModelConfig &config, MetadataAdder &add) {
   if (!own.fullLayers)
     return;
   const char *key = "attention.sliding_window_pattern";
-  if (const std::optional<int64_t> period = slidingPeriod(config)) {
+  // Readers of Gemma 4's files expect an array.
+  const std::optional<int64_t> period = slidingPeriod(config);
+  if (period && !own.sizes.sharing) {
     add.integer(key, *period);
     return;
   }
@@ -235,6 +215,8 @@ void addRope(const ModelConfig &config, MetadataAdder &add) {
   const RopeConfig &rope = *ropes.full;
   add.integer("rope.dimension_count", rope.dim);
   add.real("rope.freq_base", rope.theta);
+  if (familyOf(config.architecture).sizes.fullHeadDim)
+    add.integer(std::string(kGgufSlidingTurned), ropes.sliding->dim);
   if (familyOf(config.architecture).ropeByType && longestWindow(config) > 0)
     add.real("rope.freq_base_swa", ropes.sliding->theta);
   const auto addOriginal = [&] {
@@ -243,9 +225,7 @@ void addRope(const ModelConfig &config, MetadataAdder &add) {
   switch (rope.scaling) {
   case RopeConfig::Scaling::None:
   case RopeConfig::Scaling::Llama3: // the tensor rope_freqs.weight
-    return;
   case RopeConfig::Scaling::Proportional:
-    assert(false && "checkRopes() has refused it");
     return;
   case RopeConfig::Scaling::Linear:
     add.text("rope.scaling.type", "linear");
@@ -257,7 +237,10 @@ void addRope(const ModelConfig &config, MetadataAdder &add) {
     addOriginal();
     add.real("rope.scaling.yarn_beta_fast", rope.betaFast);
     add.real("rope.scaling.yarn_beta_slow", rope.betaSlow);
-    const double more = rope.magnitude / yarnMagnitude(rope.factor);
+    const double more =
+        rope.magnitude / (config.latent.width && !isUsualScale(config)
+                              ? 1
+                              : yarnMagnitude(rope.factor));
     if (std::fabs(more - 1) > 1e-6)
       add.real("rope.scaling.attn_factor", more);
     return;
@@ -355,24 +338,20 @@ Status kf::addModelMetadata(const ModelConfig &config, const std::string &name,
   add.integer("block_count", config.layers);
   add.integer("context_length", config.maxPositions);
   add.integer("embedding_length", config.hiddenSize);
-  add.integer("feed_forward_length", config.intermediateSize);
-  add.integer("attention.head_count", config.heads);
-  add.integer("attention.head_count_kv", config.kvHeads);
+  addSizes(config, add);
   add.real(config.norm == Norm::Layer ? "attention.layer_norm_epsilon"
                                       : "attention.layer_norm_rms_epsilon",
            config.normEps);
-  if (config.headDim * config.heads != config.hiddenSize ||
-      config.architecture == Architecture::Qwen3 ||
-      config.architecture == Architecture::Qwen3Moe) {
-    add.integer("attention.key_length", config.headDim);
-    add.integer("attention.value_length", config.headDim);
-  }
   if (familyOf(config.architecture).parallelField)
     add.flag("use_parallel_residual", config.parallelBlocks);
   addExperts(config, add);
+  addRouterMetadata(config, add);
+  addLatentMetadata(config, add);
+  addStreamMetadata(config, add);
   addScales(config, add);
   addWindows(config, add);
   addRope(config, add);
+  addLinearMetadata(config, add);
   add.integer("vocab_size", config.vocabSize);
   addSampling(config.sampling, metadata);
   return Status();

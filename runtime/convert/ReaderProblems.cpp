@@ -14,7 +14,10 @@
 #include "runtime/model/ModelFamily.h"
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
+#include <optional>
+#include <tuple>
 
 using namespace kf;
 
@@ -64,6 +67,12 @@ constexpr ReaderArchitecture kReader[] = {
      .tied = false,
      .windows = true,
      .alwaysSlides = true},
+    {.architecture = Gemma3n, .ownHeads = true, .windows = true},
+    {.architecture = Gemma4, .ownHeads = true, .windows = true},
+    {.architecture = Llama4, .llama3 = true, .ownHeads = true, .windows = true},
+    {.architecture = DeepseekV3, .ownHeads = true},
+    {.architecture = Qwen3Next, .ownHeads = true},
+    {.architecture = Qwen3_5, .ownHeads = true},
     {.architecture = SmolLm3, .ownHeads = true},
     {.architecture = Olmo2, .tied = false, .windows = true},
     {.architecture = Starcoder2, .outputBias = true, .mlpBias = true},
@@ -81,6 +90,51 @@ constexpr ReaderArchitecture kReader[] = {
      .windows = true,
      .alwaysSlides = true},
 };
+
+/// Of how many layers of Gemma 3n llama.cpp takes it that they have keys of
+/// their own, and that gates are cut off.
+constexpr int64_t kReaderKeys = 20, kReaderCuts = 10;
+/// At how many deviations: .95 of a normal distribution are below.
+constexpr double kReaderCutoff = 1.6448533535003662;
+
+/// Sizes of Gemma 3n that are constants there.
+void listOtherSizes(const ModelConfig &config,
+                    std::vector<std::string> &missing) {
+  for (auto [name, value, constant] :
+       {std::tuple("altup.num_inputs", config.streams.count, int64_t(4)),
+        std::tuple("embedding_length_per_layer_input", config.tokenInputWidth,
+                   int64_t(256)),
+        std::tuple("rows of laurel_l", config.narrowWidth, int64_t(64))})
+    if (value != constant)
+      missing.push_back(std::to_string(constant) + " as " + name + ", not " +
+                        std::to_string(value));
+}
+
+/// Whether layers attend to the keys of those that llama.cpp takes, which goes
+/// by their number.
+bool sharesReadersKeys(const ModelConfig &config) {
+  const auto sharing =
+      std::ranges::count_if(config.layerConfigs, [](const LayerConfig &layer) {
+        return layer.keysOf.has_value();
+      });
+  const int64_t first = config.layers - sharing;
+  if (config.architecture == Gemma3n && first != kReaderKeys)
+    return false;
+  return std::ranges::all_of(config.layerConfigs, [&](const LayerConfig &own) {
+    return !own.keysOf || own.keysOf == first - (own.window > 0 ? 2 : 1);
+  });
+}
+
+/// Whether gates are cut off as llama.cpp does it.
+bool cutsReadersGates(const ModelConfig &config) {
+  for (int64_t i = 0; i < config.layers; ++i) {
+    const std::optional<double> cutoff = config.layerConfigs[i].gateCutoff;
+    if (cutoff.has_value() != (i < kReaderCuts) ||
+        (cutoff && std::fabs(*cutoff - kReaderCutoff) > 1e-6))
+      return false;
+  }
+  return true;
+}
 
 /// What its architecture lacks, without which it refuses the file.
 std::vector<std::string> listMissing(const ModelConfig &config,
@@ -104,6 +158,16 @@ std::vector<std::string> listMissing(const ModelConfig &config,
     missing.emplace_back("always an output matrix of its own (output.weight)");
   if (!config.tiedEmbeddings && !reader.untied)
     missing.emplace_back("no output matrix of its own (output.weight)");
+  if (config.hasStates() && config.linear.keyDim != config.linear.valueDim)
+    missing.emplace_back("keys and values of one size in linear attention "
+                         "(ssm.state_size)");
+  if (constexpr int64_t lite[] = {26, 27};
+      config.latent.width && !config.latent.queryWidth &&
+      std::ranges::find(lite, config.layers) == std::end(lite))
+    missing.emplace_back("always a row that queries are made of "
+                         "(attention.q_lora_rank)");
+  if (reader.architecture == Gemma3n)
+    listOtherSizes(config, missing);
   if (reader.alwaysSlides && std::ranges::max(config.windows()) == 0)
     missing.emplace_back(
         "always some layers with a window (attention.sliding_window_pattern)");
@@ -121,11 +185,18 @@ std::vector<std::string> listUnheeded(const ModelConfig &config,
     keys.push_back("attention.sliding_window: past " + std::to_string(window) +
                    " positions, its results are not the model's");
   if (reader.windows && std::ranges::max(config.windows()) > 0 &&
-      !slidingPeriod(config))
+      !slidingPeriod(config) && !familyOf(config.architecture).sizes.sharing)
     keys.push_back("attention.sliding_window_pattern, since its layers with a "
                    "window have no period" +
                    otherwise);
-  if (!familyOf(config.architecture).logitDivisor && !isUsualScale(config))
+  if (familyOf(config.architecture).sizes.sharing && !sharesReadersKeys(config))
+    keys.push_back("attention.shared_kv_layers: it takes the keys of other "
+                   "layers" +
+                   otherwise);
+  if (reader.architecture == Gemma3n && !cutsReadersGates(config))
+    keys.push_back("activation_sparsity_scale" + otherwise);
+  if (!familyOf(config.architecture).logitDivisor && !config.latent.width &&
+      !isUsualScale(config))
     keys.push_back("attention.scale" + otherwise);
   const GgufRopePlan ropes = ggufRopes(config);
   if (!ropes.full)
@@ -165,6 +236,12 @@ std::vector<std::string> kf::listReaderProblems(const ModelConfig &config) {
                        ", of which it takes " + std::to_string(kReaderExperts));
   for (const std::string &key : listUnheeded(config, *reader))
     problems.push_back("llama.cpp will not heed " + name + "." + key);
+  if (constexpr double latentEps = 1e-6;
+      config.latent.width && config.normEps != latentEps)
+    problems.push_back("llama.cpp takes " + name +
+                       ".attention.layer_norm_rms_epsilon for norms of latent "
+                       "rows, too, of which it is 1e-6: its results are not "
+                       "quite the model's");
   if (const RopeConfig *rope = ggufRopes(config).full;
       rope && rope->scaling == RopeConfig::Scaling::Yarn && !rope->truncate)
     problems.emplace_back("llama.cpp rounds yarn's bounds to whole numbers: "

@@ -27,6 +27,11 @@ enum class TensorOrder {
   Transposed ///< [in, out], as GPT-2's Conv1D has it
 };
 
+/// Neighbouring rows, or elements of a row.
+struct RowRange {
+  int64_t first = 0, count = 0;
+};
+
 /// A tensor to be written and where it comes from.
 struct ConvertedTensor {
   std::string name;   ///< in GGUF
@@ -35,8 +40,12 @@ struct ConvertedTensor {
   std::vector<std::string> following = {};
   std::vector<int64_t> shape; ///< in GGUF, row-major
   TensorOrder order = TensorOrder::Same;
-  int64_t headDim = 0;       ///< rows of a head, for HalvesOfHeads
-  float added = 0;           ///< to each of the source's elements
+  int64_t headDim = 0;             ///< rows of a head, for HalvesOfHeads
+  float added = 0;                 ///< to each of the source's elements
+  bool negatedExponential = false; ///< elements are -exp of the source's
+  /// Rows of the source that are the tensor's, in this order, and elements of
+  /// each row that are those of a row; empty: all of them, as they come.
+  std::vector<RowRange> rows = {}, columns = {};
   std::vector<float> values; ///< of a tensor that no source has
 };
 

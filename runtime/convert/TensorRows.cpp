@@ -37,13 +37,22 @@ struct Rows {
       count *= size;
     // Elements of a vector that move are rows of their own.
     const bool single =
-        tensor.shape.size() == 1 && tensor.order == TensorOrder::HalvesOfHeads;
+        tensor.shape.size() == 1 &&
+        (tensor.order == TensorOrder::HalvesOfHeads || !tensor.rows.empty());
     columns = single || tensor.shape.empty() ? 1 : tensor.shape.back();
     count = columns > 0 ? count / columns : 0;
+    int64_t end = 0;
+    for (const RowRange &range : tensor.rows)
+      ends.push_back(end += range.count);
   }
 
   /// The row of the source that is row `row` of the result.
   int64_t sourceRow(int64_t row) const {
+    if (!ends.empty()) {
+      const auto range = std::ranges::upper_bound(ends, row) - ends.begin();
+      return tensor.rows[range].first + tensor.rows[range].count -
+             (ends[range] - row);
+    }
     if (tensor.order != TensorOrder::HalvesOfHeads)
       return row;
     const int64_t inHead = row % tensor.headDim;
@@ -69,6 +78,10 @@ struct Rows {
           convertToFloat(view->type, bytesOf(row).data(), columns, out));
       if (tensor.added != 0)
         std::for_each_n(out, columns, [&](float &x) { x += tensor.added; });
+      if (tensor.negatedExponential)
+        std::for_each_n(out, columns, [](float &x) { x = -std::exp(x); });
+      if (!tensor.columns.empty())
+        moveColumns(out);
       return Status();
     }
     const std::byte *data = static_cast<const std::byte *>(view->data);
@@ -82,8 +95,18 @@ struct Rows {
   /// Whether rows of the source are rows of `type` as they are.
   bool are(DataType type) const {
     return view && view->type == type && tensor.added == 0 &&
-           tensor.order != TensorOrder::Transposed;
+           tensor.order != TensorOrder::Transposed &&
+           !tensor.negatedExponential && tensor.columns.empty();
   }
+
+private:
+  void moveColumns(float *row) const {
+    const std::vector<float> source(row, row + columns);
+    for (const RowRange &range : tensor.columns)
+      row = std::copy_n(source.data() + range.first, range.count, row);
+  }
+
+  std::vector<int64_t> ends; ///< of tensor.rows, in the tensor
 };
 
 bool isFiniteHalf(const uint8_t *bytes) { return (bytes[1] & 0x7c) != 0x7c; }

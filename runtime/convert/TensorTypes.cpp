@@ -194,7 +194,10 @@ ChosenType kf::chooseType(const TypeRule &rule, std::string_view name,
                           std::span<const int64_t> shape) {
   if (shape.size() < 2 || !name.ends_with(".weight") ||
       name == "position_embd.weight" ||
-      partOf(name).part.starts_with("ffn_gate_inp"))
+      partOf(name).part.starts_with("ffn_gate_inp") ||
+      partOf(name).part == "ssm_conv1d" ||
+      partOf(name).part == "altup_correct_coef" ||
+      partOf(name).part == "altup_predict_coef")
     return {F32, F32};
   if (!isBlock(rule.type))
     return {rule.type, rule.type};

@@ -9,7 +9,8 @@
 // A file "of type q4_k" is a mix, as llama.cpp makes it: tensors whose errors
 // matter more get more bits. The rule, from the first line that applies:
 //
-//   vectors, biases, positions, routers         f32
+//   vectors, biases, positions, routers,
+//   convolutions, shares of streams             f32
 //   all, for f32, f16, bf16                     the type
 //   all but experts, for mxfp4 where some are   q8_0
 //   the output matrix (token_embd if tied)      q8_0 for q8_0, else q6_k

@@ -11,6 +11,8 @@
 #include "runtime/convert/TensorRows.h"
 #include "runtime/core/Exceptions.h"
 
+#include <algorithm>
+
 using namespace kf;
 
 namespace {
@@ -60,8 +62,11 @@ private:
     for (const std::string &source : sources) {
       KF_ASSIGN_OR_RETURN(TensorView view, weights.find(source));
       part.source = source;
-      if (sources.size() > 1)
+      if (sources.size() > 1) {
         part.shape = view.shape;
+        if (part.order == TensorOrder::Transposed)
+          std::ranges::reverse(part.shape);
+      }
       summary.sourceBytes += view.bytes;
       KF_RETURN_IF_ERROR(rows.convert(part, &view, planned.type, sink));
       weights.release(source);

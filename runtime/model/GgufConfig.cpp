@@ -12,9 +12,13 @@
 #include "runtime/core/Quote.h"
 #include "runtime/model/ConfigLimits.h"
 #include "runtime/model/GgufExperts.h"
+#include "runtime/model/GgufLatent.h"
+#include "runtime/model/GgufLayerSizes.h"
+#include "runtime/model/GgufLinear.h"
 #include "runtime/model/GgufNumbers.h"
 #include "runtime/model/GgufOddities.h"
 #include "runtime/model/GgufRope.h"
+#include "runtime/model/GgufStreams.h"
 #include "runtime/model/ModelFamily.h"
 #include "runtime/model/SamplingDefaults.h"
 
@@ -48,7 +52,13 @@ constexpr GgufFamily families[] = {{"llama", Architecture::Llama},
                                    {"qwen3moe", Architecture::Qwen3Moe},
                                    {"granitemoe", Architecture::GraniteMoe},
                                    {"olmoe", Architecture::Olmoe},
-                                   {"gpt-oss", Architecture::GptOss}};
+                                   {"gpt-oss", Architecture::GptOss},
+                                   {"qwen3next", Architecture::Qwen3Next},
+                                   {"qwen35", Architecture::Qwen3_5},
+                                   {"gemma3n", Architecture::Gemma3n},
+                                   {"gemma4", Architecture::Gemma4},
+                                   {"deepseek2", Architecture::DeepseekV3},
+                                   {"llama4", Architecture::Llama4}};
 
 const GgufFamily *findFamily(std::string_view name) {
   auto found = std::ranges::find(families, name, &GgufFamily::name);
@@ -64,14 +74,16 @@ public:
 private:
   Status readFamily();
   Status tellMixtral();
+  Status countLayers();
   Status readSizes();
   Status readHeads();
   Status readNorm();
   Status readScales();
   Status readCaps();
+  Status readWindows();
   Status readLayers();
   Result<int64_t> readWindow() const;
-  Result<std::vector<bool>> readSliding(int64_t window) const;
+  Result<std::vector<bool>> readSliding() const;
   Status readTokens();
 
   std::string keyOf(std::string_view name) const {
@@ -84,6 +96,8 @@ private:
   const Gguf &gguf;
   const GgufFamily *family = nullptr;
   std::optional<GgufNumbers> numbers; ///< of the family's keys
+  int64_t window = 0;                 ///< of the layers that have one
+  std::vector<bool> slides;           ///< which have
   ModelConfig config;
 };
 
@@ -143,13 +157,35 @@ Status GgufConfigReader::tellMixtral() {
       inQuotes(keyOf(kGgufExpertCount)) + " says of no experts");
 }
 
-Status GgufConfigReader::readSizes() {
+/// Some files have layers behind the last one that guess further tokens.
+Status GgufConfigReader::countLayers() {
   KF_ASSIGN_OR_RETURN(config.layers, numbers->size("block_count", kMaxLayers));
+  KF_ASSIGN_OR_RETURN(const uint64_t guessing,
+                      gguf.getUnsigned(keyOf(kGgufGuessingLayers), 0));
+  if (guessing >= static_cast<uint64_t>(config.layers))
+    return Status::error(
+        numbers->valueOf(kGgufGuessingLayers, std::to_string(guessing)) +
+        ", but all layers are " + std::to_string(config.layers));
+  config.guessingLayers = static_cast<int64_t>(guessing);
+  config.layers -= config.guessingLayers;
+  config.layerConfigs.resize(config.layers);
+  return Status();
+}
+
+Status GgufConfigReader::readSizes() {
+  KF_RETURN_IF_ERROR(countLayers());
   KF_ASSIGN_OR_RETURN(config.hiddenSize,
                       numbers->size("embedding_length", kMaxSize));
-  KF_ASSIGN_OR_RETURN(
-      config.intermediateSize,
-      numbers->layerSize("feed_forward_length", config.layers, kMaxSize));
+  if (familyOf(config.architecture).sizes.sharing) {
+    KF_ASSIGN_OR_RETURN(
+        const std::vector<int64_t> widths,
+        numbers->layerSizes("feed_forward_length", config.layers, kMaxSize));
+    config.intermediateSize = widths.front();
+  } else {
+    KF_ASSIGN_OR_RETURN(
+        config.intermediateSize,
+        numbers->layerSize("feed_forward_length", config.layers, kMaxSize));
+  }
   KF_ASSIGN_OR_RETURN(config.maxPositions,
                       numbers->size("context_length", kMaxPositions));
   const GgufTensor *table = gguf.lookUpTensor("token_embd.weight");
@@ -178,9 +214,17 @@ Status GgufConfigReader::readSizes() {
 }
 
 Status GgufConfigReader::readHeads() {
+  const Family &own = familyOf(config.architecture);
+  if (own.sizes.fullHeadDim) {
+    KF_RETURN_IF_ERROR(readGgufLayerHeads(*numbers, slides, config));
+    config.attentionScale = ggufAttentionScale(config);
+    return Status();
+  }
   KF_ASSIGN_OR_RETURN(
       config.heads,
       numbers->layerSize("attention.head_count", config.layers, kMaxSize));
+  if (own.latent.defaultWidth)
+    return readGgufLatent(gguf, *numbers, config);
   KF_ASSIGN_OR_RETURN(config.kvHeads,
                       numbers->layerSize("attention.head_count_kv",
                                          config.layers, kMaxSize,
@@ -237,9 +281,17 @@ Status GgufConfigReader::readNorm() {
   config.gatedMlp = own.gatedMlp;
   config.qkNorm = own.qkNorm;
   config.attentionSinks = own.attentionSinks;
+  config.gatedAttention = own.gatedAttention;
+  config.valueNorm = own.valueNorm;
+  config.layerScales =
+      own.layerScales && hasTensor("blk.0.layer_output_scale.weight");
+  const auto attends =
+      std::ranges::find(config.layerConfigs, false, &LayerConfig::isLinear);
+  const std::string attention =
+      "blk." + std::to_string(attends - config.layerConfigs.begin()) + ".attn_";
   config.qkvBias =
-      hasTensor(gpt2 || phi3 ? "blk.0.attn_qkv.bias" : "blk.0.attn_q.bias");
-  config.attentionOutputBias = hasTensor("blk.0.attn_output.bias");
+      hasTensor(attention + (gpt2 || phi3 ? "qkv.bias" : "q.bias"));
+  config.attentionOutputBias = hasTensor(attention + "output.bias");
   config.mlpBias = hasTensor("blk.0.ffn_down.bias");
   KF_ASSIGN_OR_RETURN(
       config.normEps,
@@ -299,12 +351,19 @@ Result<int64_t> GgufConfigReader::readWindow() const {
   if (config.architecture == Architecture::Cohere2 ||
       config.architecture == Architecture::GptOss)
     fallback.reset(); // their files always have the key
-  if (config.architecture == Architecture::Gemma2)
+  if (config.architecture == Architecture::Gemma2 ||
+      config.architecture == Architecture::Llama4)
     fallback =
         static_cast<uint64_t>(familyOf(config.architecture).defaultWindow);
   KF_ASSIGN_OR_RETURN(
-      uint64_t window,
+      const uint64_t window,
       gguf.getUnsigned(keyOf("attention.sliding_window"), fallback));
+  if (familyOf(config.architecture).chunked && window != fallback)
+    return Status::error(
+        numbers->valueOf("attention.sliding_window", std::to_string(window)) +
+            ", which is not supported (supported: " +
+            std::to_string(*fallback) + ")",
+        StatusCode::Unsupported);
   if (window > static_cast<uint64_t>(kMaxPositions))
     return Status::error(
         numbers->valueOf("attention.sliding_window", std::to_string(window)) +
@@ -314,36 +373,46 @@ Result<int64_t> GgufConfigReader::readWindow() const {
 }
 
 /// Which layers have the window.
-Result<std::vector<bool>> GgufConfigReader::readSliding(int64_t window) const {
+Result<std::vector<bool>> GgufConfigReader::readSliding() const {
   std::vector<bool> slides(config.layers, window > 0);
-  const Family &own = familyOf(config.architecture);
-  if (!own.fullLayers || window == 0)
+  const int64_t usual = ggufFullLayers(config.architecture);
+  if (!usual || window == 0)
     return slides;
   const std::string_view name = "attention.sliding_window_pattern";
   const GgufValue *value = gguf.lookUp(keyOf(name));
   if (value && value->type() == GgufValueType::Array)
     return numbers->layerFlags(name, *value, config.layers);
   // Every so many-th layer has no window.
-  KF_ASSIGN_OR_RETURN(int64_t period,
-                      numbers->size(name, kMaxLayers, own.fullLayers));
+  KF_ASSIGN_OR_RETURN(int64_t period, numbers->size(name, kMaxLayers, usual));
   for (int64_t i = 0; i < config.layers; ++i)
     slides[i] = (i + 1) % period != 0;
   return slides;
 }
 
+Status GgufConfigReader::readWindows() {
+  const bool chunked = familyOf(config.architecture).chunked;
+  KF_ASSIGN_OR_RETURN(window, readWindow());
+  KF_ASSIGN_OR_RETURN(slides, readSliding());
+  for (int64_t i = 0; i < config.layers; ++i) {
+    config.layerConfigs[i].window = slides[i] ? window : 0;
+    config.layerConfigs[i].chunked = slides[i] && chunked;
+  }
+  return Status();
+}
+
 Status GgufConfigReader::readLayers() {
-  KF_ASSIGN_OR_RETURN(const int64_t window, readWindow());
-  KF_ASSIGN_OR_RETURN(const std::vector<bool> slides, readSliding(window));
+  const QueryGrowthFields &growth = familyOf(config.architecture).queryGrowth;
+  KF_RETURN_IF_ERROR(readGgufLayerSizes(gguf, *numbers, slides, config));
   GgufRopes ropes;
   if (config.architecture != Architecture::Gpt2) {
     KF_ASSIGN_OR_RETURN(ropes, readGgufRopes(gguf, *numbers, config));
   }
-  config.layerConfigs.resize(config.layers);
   for (int64_t i = 0; i < config.layers; ++i) {
     LayerConfig &layer = config.layerConfigs[i];
-    layer.window = slides[i] ? window : 0;
-    if (isTurnedInGguf(config.architecture, i, slides[i]))
+    if (!layer.isLinear && isTurnedInGguf(config.architecture, i, slides[i]))
       layer.rope = slides[i] ? ropes.sliding : ropes.full;
+    else if (growth.used)
+      layer.queryGrowth = {growth.defaultScale, growth.defaultPeriod};
   }
   return Status();
 }
@@ -378,12 +447,17 @@ Result<ModelConfig> GgufConfigReader::read() {
   KF_RETURN_IF_ERROR(checkGgufKeys(gguf, family->name));
   config.warnings = findGgufOddities(gguf, family->name);
   KF_RETURN_IF_ERROR(readSizes());
+  KF_RETURN_IF_ERROR(readWindows());
   KF_RETURN_IF_ERROR(readHeads());
+  KF_RETURN_IF_ERROR(readGgufLinear(gguf, *numbers, config));
   KF_RETURN_IF_ERROR(readNorm());
   KF_RETURN_IF_ERROR(readScales());
   KF_RETURN_IF_ERROR(readCaps());
   KF_RETURN_IF_ERROR(readLayers());
-  KF_RETURN_IF_ERROR(readGgufExperts(*numbers, config));
+  KF_RETURN_IF_ERROR(readGgufStreams(gguf, *numbers, config));
+  KF_RETURN_IF_ERROR(readGgufExperts(gguf, *numbers, config));
+  if (!hasGgufQkNorm(config))
+    config.qkNorm = QkNorm::None;
   KF_RETURN_IF_ERROR(readTokens());
   config.sampling = readSamplingDefaults(gguf, config.warnings);
   return std::move(config);
@@ -435,7 +509,24 @@ bool kf::isYarnTruncatedInGguf(Architecture architecture) {
   return architecture != Architecture::GptOss;
 }
 
+int64_t kf::ggufFullLayers(Architecture architecture) {
+  return architecture == Architecture::Llama4
+             ? 4
+             : familyOf(architecture).fullLayers;
+}
+
+bool kf::hasGgufQkNorm(const ModelConfig &config) {
+  constexpr int64_t maverick = 128; // experts of the Llama 4 without
+  return config.architecture != Architecture::Llama4 ||
+         config.experts.count != maverick;
+}
+
 double kf::ggufAttentionScale(const ModelConfig &config) {
+  if (familyOf(config.architecture).unscaledAttention)
+    return 1;
+  if (config.latent.width)
+    return 1 / std::sqrt(static_cast<double>(config.latent.plainDim +
+                                             config.latent.turnedDim));
   // The largest Gemmas have other heads than their scale says.
   const bool isLargest =
       (config.architecture == Architecture::Gemma2 && config.layers == 46) ||

@@ -25,6 +25,10 @@
 
 namespace kf {
 
+/// The key, behind the architecture's name, of how many of the layers guess
+/// further tokens: the last ones, which are not read.
+inline constexpr std::string_view kGgufGuessingLayers = "nextn_predict_layers";
+
 /// Reads the configuration of a model of an architecture that
 /// isGgufArchitecture() knows; Mistral's and Mixtral's files say llama, and
 /// OLMo 3's olmo2.
@@ -38,6 +42,11 @@ Activation ggufActivation(Architecture architecture);
 bool isInterleavedInGguf(Architecture architecture);
 bool isTurnedInGguf(Architecture architecture, int64_t layer, bool hasWindow);
 bool isYarnTruncatedInGguf(Architecture architecture);
+/// Of how many layers with a window the last one has none, where a file does
+/// not say it; 0: all are alike.
+int64_t ggufFullLayers(Architecture architecture);
+/// Whether queries and keys have the norms of the architecture.
+bool hasGgufQkNorm(const ModelConfig &config);
 double ggufAttentionScale(const ModelConfig &config);
 
 /// Whether readGgufConfig knows the architecture of that name.

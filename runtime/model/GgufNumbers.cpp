@@ -33,18 +33,34 @@ Result<int64_t> GgufNumbers::size(std::string_view name, int64_t most,
   return static_cast<int64_t>(value);
 }
 
-Result<int64_t> GgufNumbers::layerSize(std::string_view name, int64_t layers,
-                                       int64_t most,
-                                       std::optional<int64_t> fallback) const {
+Result<std::vector<int64_t>>
+GgufNumbers::layerSizes(std::string_view name, int64_t layers, int64_t most,
+                        std::optional<int64_t> fallback) const {
   const GgufValue *value = gguf.lookUp(keyOf(name));
-  if (!value || value->type() != GgufValueType::Array)
-    return size(name, most, fallback);
+  if (!value || value->type() != GgufValueType::Array) {
+    KF_ASSIGN_OR_RETURN(const int64_t one, size(name, most, fallback));
+    return std::vector<int64_t>(static_cast<size_t>(layers), one);
+  }
   KF_ASSIGN_OR_RETURN(std::vector<int64_t> values,
                       gguf.getIntegers(keyOf(name)));
   if (values.size() != static_cast<size_t>(layers))
     return Status::error(
         valueOf(name, "an array of " + std::to_string(values.size())) +
         " numbers for " + std::to_string(layers) + " layers");
+  for (size_t i = 0; i < values.size(); ++i)
+    if (values[i] < 1 || values[i] > most)
+      return Status::error(valueOf(name, std::to_string(values[i])) +
+                           " in layer " + std::to_string(i) +
+                           ", but a number from 1 to " + std::to_string(most) +
+                           " is expected");
+  return values;
+}
+
+Result<int64_t> GgufNumbers::layerSize(std::string_view name, int64_t layers,
+                                       int64_t most,
+                                       std::optional<int64_t> fallback) const {
+  KF_ASSIGN_OR_RETURN(const std::vector<int64_t> values,
+                      layerSizes(name, layers, most, fallback));
   auto other = std::ranges::find_if(
       values, [&](int64_t v) { return v != values.front(); });
   if (other != values.end())
@@ -53,10 +69,6 @@ Result<int64_t> GgufNumbers::layerSize(std::string_view name, int64_t layers,
             std::to_string(values.front()) + " and " + std::to_string(*other) +
             "), which is not supported",
         StatusCode::Unsupported);
-  if (values.front() < 1 || values.front() > most)
-    return Status::error(valueOf(name, std::to_string(values.front())) +
-                         " in every layer, but a number from 1 to " +
-                         std::to_string(most) + " is expected");
   return values.front();
 }
 

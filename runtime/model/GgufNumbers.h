@@ -43,6 +43,10 @@ public:
   /// The same, or an array of one such integer for each of `layers`, all equal.
   Result<int64_t> layerSize(std::string_view name, int64_t layers, int64_t most,
                             std::optional<int64_t> fallback = {}) const;
+  /// The same, where layers may differ: one for each.
+  Result<std::vector<int64_t>>
+  layerSizes(std::string_view name, int64_t layers, int64_t most,
+             std::optional<int64_t> fallback = {}) const;
   /// The elements of `array`, the value of `name`, true or false (1 or 0) for
   /// each of `layers`.
   Result<std::vector<bool>> layerFlags(std::string_view name,

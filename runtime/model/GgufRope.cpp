@@ -11,9 +11,11 @@
 #include "runtime/core/Quote.h"
 #include "runtime/model/ConfigLimits.h"
 #include "runtime/model/GgufConfig.h"
+#include "runtime/model/GgufLatent.h"
 #include "runtime/model/ModelFamily.h"
 #include "runtime/model/RopeFactors.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -29,19 +31,22 @@ constexpr std::string_view kOriginal = "rope.scaling.original_context_length";
 
 class RopeReader {
 public:
-  RopeReader(const Gguf &gguf, const GgufNumbers &numbers,
-             const ModelConfig &config)
+  RopeReader(const Gguf &gguf, const GgufNumbers &numbers, ModelConfig &config)
       : gguf(gguf), numbers(numbers), config(config),
         family(familyOf(config.architecture)) {}
 
-  Result<GgufRopes> read() const {
+  Result<GgufRopes> read() {
     RopeConfig rope;
     rope.interleaved = isInterleavedInGguf(config.architecture);
     KF_ASSIGN_OR_RETURN(rope.theta, readTheta("rope.freq_base", rope.theta));
-    KF_ASSIGN_OR_RETURN(rope.dim, readDim());
+    KF_ASSIGN_OR_RETURN(rope.dim, readDim("rope.dimension_count", fullDim()));
     GgufRopes ropes = {rope, rope};
     KF_RETURN_IF_ERROR(readScaling(ropes.full));
     KF_RETURN_IF_ERROR(readFrequencies(ropes.full));
+    if (family.sizes.fullHeadDim) {
+      KF_ASSIGN_OR_RETURN(ropes.sliding.dim,
+                          readDim(kGgufSlidingTurned, config.headDim));
+    }
     if (!family.ropeByType) {
       ropes.sliding = ropes.full;
       return ropes;
@@ -59,27 +64,37 @@ private:
     return numbers.number(name, kMinRopeBase, kMaxRopeBase, fallback);
   }
 
-  /// How many elements of a head turn.
-  Result<int64_t> readDim() const {
-    KF_ASSIGN_OR_RETURN(int64_t dim, numbers.size("rope.dimension_count",
-                                                  kMaxSize, config.headDim));
-    const std::string value =
-        numbers.valueOf("rope.dimension_count", std::to_string(dim)) +
-        ", but heads have " + std::to_string(config.headDim) + " elements";
-    if (dim != config.headDim && !family.partialRotary)
+  /// Elements that may turn, in a head of a layer without a window.
+  int64_t fullDim() const {
+    if (config.latent.width)
+      return config.latent.turnedDim;
+    const auto full =
+        std::ranges::find(config.layerConfigs, 0, &LayerConfig::window);
+    return full == config.layerConfigs.end()
+               ? config.headDim
+               : config.layer(full - config.layerConfigs.begin()).headDim;
+  }
+
+  /// How many elements of a head turn, which has `headDim`.
+  Result<int64_t> readDim(std::string_view name, int64_t headDim) const {
+    KF_ASSIGN_OR_RETURN(int64_t dim, numbers.size(name, kMaxSize, headDim));
+    const std::string value = numbers.valueOf(name, std::to_string(dim)) +
+                              ", but heads have " + std::to_string(headDim) +
+                              " elements";
+    if (dim != headDim && !family.partialRotary)
       return Status::error(value + "; rotating a part of them is not supported",
                            StatusCode::Unsupported);
-    if (dim > config.headDim)
+    if (dim > headDim)
       return Status::error(value);
     if (dim % 2 == 0)
       return dim;
-    if (dim == config.headDim)
+    if (dim == headDim)
       return Status::error("a head dimension of " + std::to_string(dim) +
                            " is odd; rotary embedding needs an even one");
     return Status::error(value + "; rotary embedding needs an even number");
   }
 
-  Status readScaling(RopeConfig &rope) const {
+  Status readScaling(RopeConfig &rope) {
     // As llama.cpp has it, a factor alone scales linearly, and 0 is none.
     KF_ASSIGN_OR_RETURN(std::string_view type,
                         gguf.getString(numbers.keyOf(kType), "linear"));
@@ -92,6 +107,8 @@ private:
     }
     if (type == "yarn") {
       KF_RETURN_IF_ERROR(readYarn(rope));
+      if (config.latent.width)
+        return readGgufLatentYarn(numbers, rope, config);
       return checkScale(rope);
     }
     if (type != "none" && type != "linear")
@@ -250,7 +267,7 @@ private:
 
   const Gguf &gguf;
   const GgufNumbers &numbers;
-  const ModelConfig &config;
+  ModelConfig &config;
   const Family &family;
 };
 
@@ -258,6 +275,6 @@ private:
 
 Result<GgufRopes> kf::readGgufRopes(const Gguf &gguf,
                                     const GgufNumbers &numbers,
-                                    const ModelConfig &config) {
+                                    ModelConfig &config) {
   return RopeReader(gguf, numbers, config).read();
 }

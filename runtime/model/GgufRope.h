@@ -28,10 +28,16 @@ struct GgufRopes {
   RopeConfig full, sliding;
 };
 
-/// Reads both for `config`, whose architecture, heads, scale of attention and
-/// positions are known. Errors name the key or the tensor.
+/// The key, behind the architecture's name, of how many elements of heads turn
+/// in layers with a window, where those have heads of another size.
+inline constexpr std::string_view kGgufSlidingTurned =
+    "rope.dimension_count_swa";
+
+/// Reads both for `config`, whose architecture, layers' windows, heads, scale
+/// of attention and positions are known; of latent attention, that scale gets
+/// yarn's share. Errors name the key or the tensor.
 Result<GgufRopes> readGgufRopes(const Gguf &gguf, const GgufNumbers &numbers,
-                                const ModelConfig &config);
+                                ModelConfig &config);
 
 } // namespace kf
 

@@ -45,7 +45,7 @@ private:
   ModelConfig &config;
 };
 
-std::string nameOf(size_t layer) { return "layer " + std::to_string(layer); }
+std::string layerText(size_t layer) { return "layer " + std::to_string(layer); }
 
 /// The layer that `text` is the number of, as numbers are written; nothing
 /// where it is none.
@@ -115,16 +115,17 @@ Status LayerSizeReader::checkHeads(size_t layer) const {
     return Status();
   const LayerConfig own = config.layer(static_cast<int64_t>(layer));
   if (config.heads % own.kvHeads != 0)
-    return Status::error(nameOf(layer) + " has " + std::to_string(own.kvHeads) +
+    return Status::error(layerText(layer) + " has " +
+                         std::to_string(own.kvHeads) +
                          " KV heads, of which 'num_attention_heads' " +
                          std::to_string(config.heads) + " is no multiple");
   if (own.headDim % 2 != 0)
-    return Status::error(nameOf(layer) + " has a head dimension of " +
+    return Status::error(layerText(layer) + " has a head dimension of " +
                          std::to_string(own.headDim) +
                          ", which is odd; rotary embedding needs an even one");
   if (config.heads * own.headDim > kMaxSize)
     return Status::error(
-        nameOf(layer) + " has 'num_attention_heads' times " + "heads of " +
+        layerText(layer) + " has 'num_attention_heads' times " + "heads of " +
         std::to_string(own.headDim) + ", which is " +
         std::to_string(config.heads * own.headDim) + "; at most " +
         std::to_string(kMaxSize) + " is possible");
@@ -139,12 +140,12 @@ Status LayerSizeReader::checkKinds() const {
     const int64_t own = config.layer(static_cast<int64_t>(i)).headDim;
     const int64_t other = config.layer(static_cast<int64_t>(first)).headDim;
     if (own != other)
-      return Status::error(nameOf(i) + " has heads of " + std::to_string(own) +
-                               " elements, but " + nameOf(first) + " of " +
-                               std::to_string(other) + ", and both have " +
-                               (slides[i] ? "a" : "no") +
-                               " window; this is not supported",
-                           StatusCode::Unsupported);
+      return Status::error(
+          layerText(i) + " has heads of " + std::to_string(own) +
+              " elements, but " + layerText(first) + " of " +
+              std::to_string(other) + ", and both have " +
+              (slides[i] ? "a" : "no") + " window; this is not supported",
+          StatusCode::Unsupported);
   }
   return Status();
 }
@@ -166,27 +167,12 @@ Status LayerSizeReader::readSharing() {
           std::to_string(2 * config.intermediateSize) + " columns; at most " +
           std::to_string(kMaxSize) + " is possible");
   }
-  const auto first = static_cast<size_t>(layers - sharing);
-  for (size_t i = first; i < slides.size(); ++i) {
-    size_t from = first;
-    while (from > 0 && slides[from - 1] != slides[i])
-      --from;
-    const std::string says = "'" + std::string(fields.sharing) + "' " +
-                             std::to_string(sharing) + " has " + nameOf(i);
-    if (from == 0)
-      return Status::error(says + " attend to the keys of an earlier layer " +
-                           (slides[i] ? "with a" : "without") +
-                           " window, and there is none");
-    const auto source = static_cast<int64_t>(from - 1);
-    const LayerConfig own = config.layer(static_cast<int64_t>(i)),
-                      other = config.layer(source);
-    if (own.kvHeads != other.kvHeads || own.headDim != other.headDim)
-      return Status::error(says + " attend to the keys of " + nameOf(from - 1) +
-                           ", which have other sizes");
-    config.layerConfigs[i].keysOf = source;
-    if (isDouble)
-      config.layerConfigs[i].intermediateSize = 2 * config.intermediateSize;
-  }
+  KF_RETURN_IF_ERROR(shareKeys("'" + std::string(fields.sharing) + "' " +
+                                   std::to_string(sharing) + " has ",
+                               sharing, slides, config));
+  for (LayerConfig &layer : config.layerConfigs)
+    if (isDouble && layer.keysOf)
+      layer.intermediateSize = 2 * config.intermediateSize;
   return Status();
 }
 
@@ -243,6 +229,28 @@ Status LayerSizeReader::read() {
 }
 
 } // namespace
+
+Status kf::shareKeys(const std::string &says, int64_t sharing,
+                     const std::vector<bool> &slides, ModelConfig &config) {
+  const auto first = slides.size() - static_cast<size_t>(sharing);
+  for (size_t i = first; i < slides.size(); ++i) {
+    size_t from = first;
+    while (from > 0 && slides[from - 1] != slides[i])
+      --from;
+    if (from == 0)
+      return Status::error(
+          says + layerText(i) + " attend to the keys of an earlier layer " +
+          (slides[i] ? "with a" : "without") + " window, and there is none");
+    const auto source = static_cast<int64_t>(from - 1);
+    const LayerConfig own = config.layer(static_cast<int64_t>(i)),
+                      other = config.layer(source);
+    if (own.kvHeads != other.kvHeads || own.headDim != other.headDim)
+      return Status::error(says + layerText(i) + " attend to the keys of " +
+                           layerText(from - 1) + ", which have other sizes");
+    config.layerConfigs[i].keysOf = source;
+  }
+  return Status();
+}
 
 Status kf::readLayerSizes(const ConfigReader &reader, const Family &family,
                           const std::vector<bool> &slides,

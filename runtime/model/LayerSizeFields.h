@@ -12,9 +12,16 @@
 #include "runtime/model/ConfigReader.h"
 #include "runtime/model/ModelFamily.h"
 
+#include <string>
 #include <vector>
 
 namespace kf {
+
+/// Has the last `sharing` of config.layers attend to the keys of the last layer
+/// before them all that has a window, or none, as they have; `slides` says
+/// which have one. What is wrong begins with `says`.
+Status shareKeys(const std::string &says, int64_t sharing,
+                 const std::vector<bool> &slides, ModelConfig &config);
 
 /// Sets the sizes of config.layerConfigs, and which of them attend to another
 /// one's keys, by the fields of `family`.sizes. `config` has its own sizes and

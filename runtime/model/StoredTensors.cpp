@@ -11,6 +11,7 @@
 #include "runtime/core/Exceptions.h"
 #include "runtime/core/Quote.h"
 #include "runtime/io/ExpertStacks.h"
+#include "runtime/io/LinearTensors.h"
 #include "runtime/io/RenamedWeights.h"
 #include "runtime/io/SplitWeights.h"
 #include "runtime/model/ModelFamily.h"
@@ -37,6 +38,18 @@ public:
 
   /// The tensors as splitLayer(layer) leaves them.
   using Layer = Status (TensorSplitter::*)();
+  /// The matrices of all streams in one, [streams - 1, D, D].
+  Status splitStreams() {
+    const int64_t hidden = config.hiddenSize, count = config.streams.count - 1;
+    for (std::string_view part : {names.streamProjections, names.streamEnds}) {
+      std::vector<SplitWeights::Part> parts;
+      for (int64_t i = 1; i <= count; ++i)
+        parts.push_back({TensorNames::ofStream(part, i) + ".weight", hidden});
+      KF_RETURN_IF_ERROR(splitStack(std::string(part) + ".weight",
+                                    {count, hidden, hidden}, parts));
+    }
+    return Status();
+  }
   Status split(Layer splitLayer) {
     for (layer = 0; layer < config.layers; ++layer)
       KF_RETURN_IF_ERROR((this->*splitLayer)());
@@ -76,6 +89,22 @@ public:
     return weights->split(nameOf(names.keysValues), parts);
   }
 
+  /// Those of GGUF files: a stack of matrices for keys, each transposed, and
+  /// one for values.
+  Status splitGgufLatent() {
+    const LatentConfig &latent = config.latent;
+    std::vector<SplitWeights::Part> keys, values;
+    for (int64_t head = 0; head < config.heads; ++head) {
+      keys.push_back({nameOf(names.ofHead("keys", head)), latent.width});
+      values.push_back({nameOf(names.ofHead("values", head)), latent.valueDim});
+    }
+    KF_RETURN_IF_ERROR(splitStack(nameOf(names.stackedKeys),
+                                  {config.heads, latent.width, latent.plainDim},
+                                  keys));
+    return splitStack(nameOf(names.stackedValues),
+                      {config.heads, latent.valueDim, latent.width}, values);
+  }
+
   /// Experts in two stacks: [E, 2 * width, D], gates first, and [E, D, width].
   Status splitExperts() {
     const ExpertsConfig &experts = config.experts;
@@ -100,11 +129,14 @@ public:
                       outputs);
   }
 
-  /// Experts of GGUF files: a stack for each of an expert's matrices, and of
-  /// its biases where it has some, in older files apart. The matrix of one row
+  /// Experts of GGUF files: a stack for each of an expert's matrices, or one
+  /// for gates and ups, and of its biases where it has some, in older files
+  /// apart. The matrix of one row
   /// that weighs the shared expert may be a vector there.
   Status splitGgufExperts() {
     const ExpertsConfig &experts = config.experts;
+    if (!config.hasExperts(layer))
+      return Status();
     const std::string sharedRouter = nameOf(names.sharedRouter);
     if (experts.sharedGate && has(sharedRouter)) {
       KF_ASSIGN_OR_RETURN(const TensorView view,
@@ -115,6 +147,15 @@ public:
     if (has(nameOf(names.ofExpert(names.expertGate, 0))))
       return Status();
     const int64_t width = experts.width, hidden = config.hiddenSize;
+    if (const std::string stack = nameOf("ffn_gate_up_exps"); has(stack)) {
+      std::vector<SplitWeights::Part> parts;
+      for (int64_t i = 0; i < experts.count; ++i)
+        for (std::string_view part : {names.expertGate, names.expertUp})
+          parts.push_back({nameOf(names.ofExpert(part, i)), width});
+      KF_RETURN_IF_ERROR(
+          splitStack(stack, {experts.count, 2 * width, hidden}, parts));
+      return splitGgufStack(names.expertDown, hidden, width);
+    }
     KF_RETURN_IF_ERROR(splitGgufStack(names.expertGate, width, hidden));
     KF_RETURN_IF_ERROR(splitGgufStack(names.expertUp, width, hidden));
     return splitGgufStack(names.expertDown, hidden, width);
@@ -256,29 +297,65 @@ static Status unstackExperts(const ModelConfig &config,
   return status;
 }
 
+/// Shows what GGUF files have of linear attention as other checkpoints do.
+static Status adaptLinearTensors(const ModelConfig &config,
+                                 std::unique_ptr<WeightSource> &weights) {
+  const TensorNames &names = tensorNames(config);
+  const LinearAttentionConfig &linear = config.linear;
+  const int64_t keys = linear.keyHeads * linear.keyDim;
+  const int64_t times =
+      names.tiledHeads ? linear.valueHeads / linear.keyHeads : 1;
+  auto tensors = std::make_unique<LinearTensors>(std::move(weights));
+  Status status;
+  for (int64_t layer = 0; layer < config.layers && status.ok(); ++layer) {
+    if (!config.layer(layer).isLinear)
+      continue;
+    const std::string at =
+        std::string(names.layer) + "." + std::to_string(layer) + ".";
+    status = tensors->addDecay(at + std::string(names.linearDecay),
+                               linear.valueHeads);
+    if (status.ok())
+      status = tensors->addConvolution(
+          at + std::string(names.convolution) + ".weight",
+          {{keys, times},
+           {keys, times},
+           {linear.valueHeads * linear.valueDim, 1}},
+          linear.taps);
+  }
+  weights = std::move(tensors);
+  return status;
+}
+
 Status kf::adaptStoredTensors(const ModelConfig &config,
                               std::unique_ptr<WeightSource> &weights) try {
-  if (familyOf(config.architecture).wrapperType)
-    KF_RETURN_IF_ERROR(unwrapTensors(weights));
   const bool gguf = config.naming == TensorNaming::Gguf;
+  if (familyOf(config.architecture).wrapperType && !gguf)
+    KF_RETURN_IF_ERROR(unwrapTensors(weights));
+  if (gguf && config.hasStates())
+    KF_RETURN_IF_ERROR(adaptLinearTensors(config, weights));
   if (config.architecture == Architecture::GptOss && !gguf)
     return unstackExperts(config, {.inTurns = true, .hasBiases = true},
                           weights);
-  if (config.architecture == Architecture::Llama4)
+  if (config.architecture == Architecture::Llama4 && !gguf)
     return unstackExperts(config, {}, weights);
-  TensorSplitter::Layer splitLayer = nullptr;
+  std::vector<TensorSplitter::Layer> splits;
   if (config.architecture == Architecture::Phi3)
-    splitLayer = &TensorSplitter::splitProjections;
-  else if (config.latent.width)
-    splitLayer = &TensorSplitter::splitLatent;
-  else if (config.experts.count > 0 && gguf)
-    splitLayer = &TensorSplitter::splitGgufExperts;
+    splits.push_back(&TensorSplitter::splitProjections);
+  if (config.latent.width)
+    splits.push_back(gguf ? &TensorSplitter::splitGgufLatent
+                          : &TensorSplitter::splitLatent);
+  if (config.experts.count > 0 && gguf)
+    splits.push_back(&TensorSplitter::splitGgufExperts);
   else if (!tensorNames(config).stackedInputs.empty())
-    splitLayer = &TensorSplitter::splitExperts;
-  if (!splitLayer)
+    splits.push_back(&TensorSplitter::splitExperts);
+  const bool stacksStreams = gguf && config.streams.count > 1;
+  if (splits.empty() && !stacksStreams)
     return Status();
   TensorSplitter splitter(config, std::move(weights));
-  const Status status = splitter.split(splitLayer);
+  Status status = stacksStreams ? splitter.splitStreams() : Status();
+  for (TensorSplitter::Layer split : splits)
+    if (status.ok())
+      status = splitter.split(split);
   weights = splitter.take();
   return status;
 } catch (...) {

@@ -159,16 +159,22 @@ private:
     auto addMatrix = [&](std::string_view name, int64_t rows) {
       addLinear(in(name), rows, hidden, /*bias=*/false);
     };
-    if (linear.byKeyHeads) {
+    if (names.joinsQkvz(linear)) {
       addMatrix(names.linearQkvz, linear.channels() + values);
-      addMatrix(names.linearBa, 2 * heads);
     } else {
       addMatrix(names.linearQkv, linear.channels());
       addMatrix(names.linearZ, values);
+    }
+    if (linear.byKeyHeads) {
+      addMatrix(names.linearBa, 2 * heads);
+    } else {
       addMatrix(names.linearB, heads);
       addMatrix(names.linearA, heads);
     }
-    add(in(names.convolution) + ".weight", {linear.channels(), 1, linear.taps},
+    const int64_t channels = names.tiledHeads
+                                 ? heads * (2 * linear.keyDim + linear.valueDim)
+                                 : linear.channels();
+    add(in(names.convolution) + ".weight", {channels, 1, linear.taps},
         Role::Convolution);
     add(in(names.linearDecay), {heads}, Role::Bias);
     add(in(names.linearBias), {heads}, Role::Bias);
@@ -211,7 +217,7 @@ private:
       // Queries are multiplied by it, in the keys' place.
       addLinear(layer + names.ofHead("keys", head), latent.width,
                 latent.plainDim, /*bias=*/false);
-      tensors.back().transposed = true;
+      tensors.back().transposed = names.stackedKeys.empty();
       tensors.back().ofHead = true;
       addLinear(layer + names.ofHead("values", head), latent.valueDim,
                 latent.width, /*bias=*/false);

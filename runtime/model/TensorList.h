@@ -50,22 +50,29 @@ struct TensorNames {
   /// In checkpoints all heads' keys and values, [heads * (plain dim + value
   /// dim), C]; of a head, see ofHead().
   std::string_view keysValues;
+  /// Where those are apart: a stack of all heads' matrices for keys, each
+  /// transposed, [heads, C, plain dim], and one for values, [heads, value dim,
+  /// C]. Empty: they are not.
+  std::string_view stackedKeys, stackedValues;
   std::string_view output; ///< [D, heads * dim]
   // In one with linear attention: K key heads, r value heads for each.
   std::string_view linearQkv;        ///< all q, k and v, [channels, D]
   std::string_view linearZ;          ///< [V * dv, D]
   std::string_view linearA, linearB; ///< [V, D]
-  /// Those in order of the key heads: [K * (2 * dk + 2 * r * dv), D], and b
-  /// before a, [K * 2 * r, D].
+  /// Those in order of the key heads: [K * (2 * dk + 2 * r * dv), D], or empty,
+  /// and b before a, [K * 2 * r, D].
   std::string_view linearQkvz, linearBa;
   std::string_view convolution;             ///< [channels, 1, taps]
   std::string_view linearDecay, linearBias; ///< [V]; the whole names
   std::string_view linearNorm;              ///< [dv]
   std::string_view linearOutput;            ///< [D, V * dv]
-  std::string_view gate, up, down;          ///< [F, D], [F, D], [D, F]
-  std::string_view tokenGate, tokenOutput;  ///< [P, D], [D, P]
-  std::string_view tokenOutputNorm;         ///< [D]
-  std::string_view layerScale;              ///< [1]; the whole name
+  /// The key head of value head h is h % K, rather than h / r; the convolution
+  /// has channels of q and k for each value head, [V * (2 * dk + dv), 1, taps].
+  bool tiledHeads = false;
+  std::string_view gate, up, down;         ///< [F, D], [F, D], [D, F]
+  std::string_view tokenGate, tokenOutput; ///< [P, D], [D, P]
+  std::string_view tokenOutputNorm;        ///< [D]
+  std::string_view layerScale;             ///< [1]; the whole name
   /// What whole names of layers that guess further tokens begin with, where
   /// those are not behind the last layer.
   std::string_view guesses;
@@ -101,6 +108,10 @@ struct TensorNames {
   std::string ofHead(std::string_view part, int64_t head) const {
     return std::string(keysValues) + "." + std::to_string(head) + "." +
            std::string(part);
+  }
+  /// Whether all q, k, v and z of `linear` are one matrix.
+  bool joinsQkvz(const LinearAttentionConfig &linear) const {
+    return linear.byKeyHeads && !linearQkvz.empty();
   }
   /// The name of stream `stream`'s matrix `part` (streamProjections, ...).
   static std::string ofStream(std::string_view part, int64_t stream) {

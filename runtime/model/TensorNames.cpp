@@ -249,6 +249,47 @@ constexpr TensorNames ggufNames(bool isGpt2) {
   return names;
 }
 
+/// With a second norm by the name of one behind attention, and layers of linear
+/// attention, whose decays and convolution GgufTensors.cpp shows as others have
+/// them. Qwen3-Next has b and a in order of the key heads.
+constexpr TensorNames ggufQwenLinearNames() {
+  TensorNames names = ggufNames(/*isGpt2=*/false);
+  names.mlpNorm = "post_attention_norm";
+  names.linearQkv = "attn_qkv";
+  names.linearZ = "attn_gate";
+  names.linearA = "ssm_alpha";
+  names.linearB = "ssm_beta";
+  names.linearBa = "ssm_ba";
+  names.convolution = "ssm_conv1d";
+  names.linearDecay = "ssm_a";
+  names.linearBias = "ssm_dt.bias";
+  names.linearNorm = "ssm_norm";
+  names.linearOutput = "ssm_out";
+  return names;
+}
+
+/// Value heads take turns at the key heads.
+constexpr TensorNames ggufQwen3_5Names() {
+  TensorNames names = ggufQwenLinearNames();
+  names.tiledHeads = true;
+  return names;
+}
+
+/// Keys and values are split by StoredTensors.cpp.
+constexpr TensorNames ggufDeepseekNames() {
+  TensorNames names = ggufNames(/*isGpt2=*/false);
+  names.queryLatent = "attn_q_a";
+  names.queryLatentNorm = "attn_q_a_norm";
+  names.queryOfLatent = "attn_q_b";
+  names.keyLatent = "attn_kv_a_mqa";
+  names.keyLatentNorm = "attn_kv_a_norm";
+  names.keysValues = "attn_kv_b";
+  names.stackedKeys = "attn_k_b";
+  names.stackedValues = "attn_v_b";
+  names.choiceBias = "exp_probs_b.bias";
+  return names;
+}
+
 constexpr TensorNames ggufOlmoNames() {
   TensorNames names = ggufNames(/*isGpt2=*/false);
   names.attentionNorm = names.mlpNorm = {};
@@ -261,6 +302,41 @@ constexpr TensorNames ggufGemmaNames() {
   TensorNames names = ggufNames(/*isGpt2=*/false);
   names.attentionOutputNorm = "post_attention_norm";
   names.mlpOutputNorm = "post_ffw_norm";
+  return names;
+}
+
+/// With inputs of tokens, scales of layers, and experts beside blocks.
+constexpr TensorNames ggufGemma4Names() {
+  TensorNames names = ggufGemmaNames();
+  names.tokenInputs = "per_layer_token_embd";
+  names.tokenInputProjection = "per_layer_model_proj";
+  names.tokenInputNorm = "per_layer_proj_norm";
+  names.tokenGate = "inp_gate";
+  names.tokenOutput = "proj";
+  names.tokenOutputNorm = "post_norm";
+  names.layerScale = "layer_output_scale.weight";
+  names.routerNorm = "ffn_gate_inp.scale";
+  names.expertScales = "ffn_down_exps.scale";
+  names.blockOutputNorm = "post_ffw_norm_1";
+  names.expertNorm = "pre_ffw_norm_2";
+  names.expertOutputNorm = "post_ffw_norm_2";
+  return names;
+}
+
+/// With several streams, whose matrices are in stacks, and blocks of few
+/// columns.
+constexpr TensorNames ggufGemma3nNames() {
+  TensorNames names = ggufGemma4Names();
+  names.streamProjections = "altup_proj";
+  names.streamEnds = "altup_unembd_proj";
+  names.streamNorm = "altup_router_norm";
+  names.streamRouter = "altup_router";
+  names.streamPredictions = "altup_predict_coef";
+  names.streamCorrections = "altup_correct_coef";
+  names.streamScale = "altup_correct_scale.weight";
+  names.narrowIn = "laurel_l";
+  names.narrowOut = "laurel_r";
+  names.narrowNorm = "laurel_post_norm";
   return names;
 }
 
@@ -295,6 +371,11 @@ constexpr TensorNames kGpt2 = gpt2Names();
 constexpr TensorNames kGgufLlama = ggufNames(/*isGpt2=*/false);
 constexpr TensorNames kGgufOlmo = ggufOlmoNames();
 constexpr TensorNames kGgufGemma = ggufGemmaNames();
+constexpr TensorNames kGgufGemma3n = ggufGemma3nNames();
+constexpr TensorNames kGgufGemma4 = ggufGemma4Names();
+constexpr TensorNames kGgufQwenLinear = ggufQwenLinearNames();
+constexpr TensorNames kGgufQwen3_5 = ggufQwen3_5Names();
+constexpr TensorNames kGgufDeepseek = ggufDeepseekNames();
 constexpr TensorNames kGgufStarcoder2 = ggufStarcoder2Names();
 constexpr TensorNames kGgufGptOss = ggufGptOssNames();
 constexpr TensorNames kGgufGpt2 = ggufNames(/*isGpt2=*/true);
@@ -313,9 +394,9 @@ const TensorNames &kf::tensorNames(const ModelConfig &config) {
   case Architecture::Gemma3:
     return gguf ? kGgufGemma : kGemma;
   case Architecture::Gemma3n:
-    return kGemma3n;
+    return gguf ? kGgufGemma3n : kGemma3n;
   case Architecture::Gemma4:
-    return kGemma4;
+    return gguf ? kGgufGemma4 : kGemma4;
   case Architecture::Starcoder2:
     return gguf ? kGgufStarcoder2 : kStarcoder2;
   case Architecture::Mixtral:
@@ -325,12 +406,13 @@ const TensorNames &kf::tensorNames(const ModelConfig &config) {
   case Architecture::GptOss:
     return gguf ? kGgufGptOss : kGptOss;
   case Architecture::Llama4:
-    return kLlama4;
+    return gguf ? kGgufLlama : kLlama4;
   case Architecture::DeepseekV3:
-    return kDeepseekV3;
+    return gguf ? kGgufDeepseek : kDeepseekV3;
   case Architecture::Qwen3Next:
+    return gguf ? kGgufQwenLinear : kQwenLinear;
   case Architecture::Qwen3_5:
-    return kQwenLinear;
+    return gguf ? kGgufQwen3_5 : kQwenLinear;
   case Architecture::Qwen2Moe:
   case Architecture::Qwen3Moe:
   case Architecture::Olmoe:

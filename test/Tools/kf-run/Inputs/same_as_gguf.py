@@ -6,9 +6,9 @@ usage: same_as_gguf.py FOLDER OUT.gguf [OPTION]... [-- FOLDER-OPTION...]
 
 Files of the types that hold the folder's weights as they are have the same
 logits, but for sums in another order; q8_0's may differ by its rounding, which
-may choose other experts, and so may mxfp4's where the folder's experts are
-blocks of it: the rest is q8_0. The OPTIONs go to kf-run logits; those behind -- only
-where it reads the folder.
+may choose other experts, or go on in states, and so may mxfp4's where the
+folder's experts are blocks of it: the rest is q8_0. The OPTIONs go to kf-run
+logits; those behind -- only where it reads the folder.
 """
 
 import json
@@ -41,9 +41,11 @@ def stores_floats(folder):
     return next(iter(header.values()))["dtype"] == "F32"
 
 
-def has_experts(folder):
+def is_sensitive(folder):
+    """Whether rounding may choose other experts, or goes on in states."""
     with open(f"{folder}/config.json") as file:
-        return "num_experts_per_tok" in json.load(file)
+        config = json.load(file)
+    return "num_experts_per_tok" in config or "linear_key_head_dim" in config
 
 
 def has_mxfp4(folder):
@@ -58,7 +60,7 @@ if "--" in options:
     at = options.index("--")
     options, own = options[:at], options[at + 1:]
 expected = logits(folder, options + own)
-limits = {"f32": 1e-4, "q8_0": 1.0 if has_experts(folder) else 0.5}
+limits = {"f32": 1e-4, "q8_0": 1.0 if is_sensitive(folder) else 0.5}
 if not stores_floats(folder):
     limits["bf16"] = 1e-4
 if has_mxfp4(folder):
