@@ -58,10 +58,14 @@ bool isSound(const RopeConfig &rope, int64_t headDim) {
 
 /// Every size of a configuration is one that code can count on.
 void check(const ModelConfig &config) {
-  for (const LayerConfig &layer : config.layerConfigs)
-    if (layer.window < 0 ||
-        (layer.rope && !isSound(*layer.rope, config.headDim)))
+  for (int64_t i = 0; i < config.layers; ++i) {
+    const LayerConfig layer = config.layer(i);
+    if (layer.window < 0 || layer.kvHeads < 1 ||
+        config.heads % layer.kvHeads != 0 || layer.intermediateSize < 1 ||
+        (layer.keysOf && (*layer.keysOf < 0 || *layer.keysOf >= i)) ||
+        (layer.rope && !isSound(*layer.rope, layer.headDim)))
       std::abort();
+  }
   const ExpertsConfig &experts = config.experts;
   if (config.hasExperts(0) &&
       (experts.chosen < 1 || experts.chosen > experts.count ||
