@@ -231,7 +231,7 @@ static std::optional<int64_t> fullInterval(const ModelConfig &config) {
 
 void kf::addLinearMetadata(const ModelConfig &config, MetadataAdder &add) {
   const LinearAttentionConfig &linear = config.linear;
-  if (!config.hasStates())
+  if (!familyOf(config.architecture).linear.areRead)
     return;
   std::vector<bool> layers;
   for (const LayerConfig &layer : config.layerConfigs)
@@ -240,11 +240,13 @@ void kf::addLinearMetadata(const ModelConfig &config, MetadataAdder &add) {
   // Older readers know this one.
   if (const std::optional<int64_t> interval = fullInterval(config))
     add.integer(std::string(kGgufFullInterval), *interval);
-  add.integer(std::string(kGgufTaps), linear.taps);
-  add.integer(std::string(kGgufKeyDim), linear.keyDim);
-  add.integer(std::string(kGgufKeyHeads), linear.keyHeads);
-  add.integer(std::string(kGgufValueHeads), linear.valueHeads);
-  add.integer(std::string(kGgufValues), linear.valueHeads * linear.valueDim);
+  if (config.hasStates()) {
+    add.integer(std::string(kGgufTaps), linear.taps);
+    add.integer(std::string(kGgufKeyDim), linear.keyDim);
+    add.integer(std::string(kGgufKeyHeads), linear.keyHeads);
+    add.integer(std::string(kGgufValueHeads), linear.valueHeads);
+    add.integer(std::string(kGgufValues), linear.valueHeads * linear.valueDim);
+  }
   if (!familyOf(config.architecture).mixesPositions)
     return;
   // Which pairs turn by which position of an image; for texts all are one.

@@ -93,6 +93,17 @@ Status checkRopes(const ModelConfig &config) {
   if (!rope)
     return Status();
   const Family &own = familyOf(config.architecture);
+  if (own.interleavedField &&
+      rope->interleaved != isInterleavedInGguf(config.architecture))
+    return inexpressible("RoPE turns halves of heads rather than neighbours (" +
+                         inQuotes(own.interleavedField) + ")");
+  // Readers expect a table of the proportional one, whose place is taken then.
+  if (own.proportionalRope && (rope->scaling == RopeConfig::Scaling::Yarn ||
+                               rope->scaling == RopeConfig::Scaling::Llama3))
+    return inexpressible("RoPE of layers without a window is scaled by " +
+                         std::string(rope->scaling == RopeConfig::Scaling::Yarn
+                                         ? "yarn"
+                                         : "llama3"));
   if (own.ropeByType && longestWindow(config) > 0 &&
       (ropes.sliding->scaling != RopeConfig::Scaling::None ||
        (ropes.sliding->dim != rope->dim && !own.sizes.fullHeadDim)))

@@ -158,6 +158,9 @@ std::vector<std::string> listMissing(const ModelConfig &config,
     missing.emplace_back("always an output matrix of its own (output.weight)");
   if (!config.tiedEmbeddings && !reader.untied)
     missing.emplace_back("no output matrix of its own (output.weight)");
+  if (familyOf(config.architecture).linear.areRead && !config.hasStates())
+    missing.emplace_back("always some layers with linear attention "
+                         "(ssm.conv_kernel)");
   if (config.hasStates() && config.linear.keyDim != config.linear.valueDim)
     missing.emplace_back("keys and values of one size in linear attention "
                          "(ssm.state_size)");

@@ -226,6 +226,9 @@ kf::listConvertedTensors(const ModelConfig &config,
                            "' has elements of " +
                            std::string(nameOf(view.type)) +
                            ", where floats or blocks are expected");
+    if (isBlock(view.type) && found[i].transposed)
+      return Status::error("checkpoint tensor '" + found[i].name +
+                           "' is quantized, so it cannot be transposed");
     if (found[i].ofExpert) {
       stackExpert(config.experts.count, found[i], next->name, tensors);
       continue;
@@ -249,9 +252,6 @@ kf::listConvertedTensors(const ModelConfig &config,
       convertLinear(config, found[i], tensorNames(target).tiledHeads, last);
     if (last.name.ends_with(sharedRouter)) // [1, D]
       last.shape.erase(last.shape.begin());
-    if (isBlock(view.type) && found[i].transposed)
-      return Status::error("checkpoint tensor '" + found[i].name +
-                           "' is quantized, so it cannot be transposed");
   }
   assert(next == named.data() + named.size() && "both list one model");
   const bool prefixed = found.front().name != found.front().key;
@@ -281,20 +281,18 @@ kf::listConvertedTensors(const ModelConfig &config,
     addTable(kGgufShortFactors, rope->shortFactors);
   }
   if (rope && rope->scaling == RopeConfig::Scaling::Llama3)
-    addTable("rope_freqs.weight",
-             llama3FrequencyFactors(*rope, config.headDim));
+    addTable("rope_freqs.weight", llama3FrequencyFactors(*rope));
   return tensors;
 }
 
-std::vector<float> kf::llama3FrequencyFactors(const RopeConfig &rope,
-                                              int64_t headDim) {
+std::vector<float> kf::llama3FrequencyFactors(const RopeConfig &rope) {
   // Waves that fit into the original context more than highFreqFactor times
   // keep their frequency, those that fit less than lowFreqFactor times are
   // slowed down by the factor; between, the frequency is interpolated.
   std::vector<float> factors;
-  for (int64_t i = 0; i < headDim / 2; ++i) {
+  for (int64_t i = 0; i < rope.dim / 2; ++i) {
     const double exponent =
-        2 * static_cast<double>(i) / static_cast<double>(headDim);
+        2 * static_cast<double>(i) / static_cast<double>(rope.dim);
     const double wave = 2 * std::numbers::pi * std::pow(rope.theta, exponent);
     const double fits = static_cast<double>(rope.originalContext) / wave;
     const double range = rope.highFreqFactor - rope.lowFreqFactor;

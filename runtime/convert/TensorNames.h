@@ -58,10 +58,9 @@ struct ConvertedTensor {
 Result<std::vector<ConvertedTensor>>
 listConvertedTensors(const ModelConfig &config, const WeightSource &weights);
 
-/// What Llama 3's scaling divides the frequency of each pair of a head's
-/// elements by, [headDim / 2].
-std::vector<float> llama3FrequencyFactors(const RopeConfig &rope,
-                                          int64_t headDim);
+/// What Llama 3's scaling divides the frequency of each pair of elements by,
+/// [rope.dim / 2].
+std::vector<float> llama3FrequencyFactors(const RopeConfig &rope);
 
 } // namespace kf
 

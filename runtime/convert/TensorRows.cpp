@@ -190,7 +190,7 @@ Status TensorRows::convert(const ConvertedTensor &tensor,
   raw.resize(static_cast<size_t>(tasks * rawBytes));
   bytes.resize(static_cast<size_t>(tasks * taskRows * rowBytes));
 
-  FirstRow notFinite, tooLarge;
+  FirstRow notFinite, noRate, tooLarge;
   for (int64_t begin = 0; begin < rows.count; begin += tasks * taskRows) {
     const int64_t end = std::min(rows.count, begin + tasks * taskRows);
     auto convertTask = [&](int64_t task) {
@@ -199,6 +199,10 @@ Status TensorRows::convert(const ConvertedTensor &tensor,
       const int64_t first = begin + task * taskRows;
       for (int64_t i = first; i < std::min(end, first + taskRows); ++i) {
         const bool read = rows.read(i, row, raw.data() + task * rawBytes).ok();
+        if (tensor.negatedExponential &&
+            !std::all_of(row, row + rows.columns,
+                         [](float x) { return std::isfinite(x) && x < 0; }))
+          return noRate.note(i);
         if (!read || !std::all_of(row, row + rows.columns,
                                   [](float x) { return std::isfinite(x); }))
           return notFinite.note(i);
@@ -219,6 +223,9 @@ Status TensorRows::convert(const ConvertedTensor &tensor,
     if (notFinite.any())
       return Status::error(name + " has a NaN or an infinity in " +
                            notFinite.text());
+    if (noRate.any())
+      return Status::error(name + " has a value in " + noRate.text() +
+                           " of which -exp is no finite number below 0");
     if (tooLarge.any())
       return Status::error(name + " has a value in " + tooLarge.text() +
                            " that is too large for " +

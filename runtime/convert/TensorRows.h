@@ -30,8 +30,8 @@ public:
 
   /// Gives `tensor`, which lies at `view` (null: in its `values`), to `sink` as
   /// elements of `type`; rows that are of it already are copied. A NaN, an
-  /// infinity, or a value that is too large for `type` is an error that names
-  /// its row.
+  /// infinity, a value that is too large for `type`, or one whose negated
+  /// exponential is not below 0 is an error that names its row.
   Status convert(const ConvertedTensor &tensor, const TensorView *view,
                  DataType type, const Sink &sink);
 

@@ -290,7 +290,9 @@ Status GgufConfigReader::readNorm() {
   const std::string attention =
       "blk." + std::to_string(attends - config.layerConfigs.begin()) + ".attn_";
   config.qkvBias =
-      hasTensor(attention + (gpt2 || phi3 ? "qkv.bias" : "q.bias"));
+      hasTensor(attention + (gpt2 || phi3          ? "qkv.bias"
+                             : config.latent.width ? "kv_a_mqa.bias"
+                                                   : "q.bias"));
   config.attentionOutputBias = hasTensor(attention + "output.bias");
   config.mlpBias = hasTensor("blk.0.ffn_down.bias");
   KF_ASSIGN_OR_RETURN(

@@ -545,12 +545,13 @@ TEST(Convert, WritesLlama3Frequencies) {
   // Llama 3.1: theta 500000, factor 8, 1 and 4, 8192 positions, heads of 128.
   RopeConfig rope;
   rope.theta = 500000;
+  rope.dim = 128;
   rope.scaling = RopeConfig::Scaling::Llama3;
   rope.factor = 8;
   rope.lowFreqFactor = 1;
   rope.highFreqFactor = 4;
   rope.originalContext = 8192;
-  const std::vector<float> factors = llama3FrequencyFactors(rope, 128);
+  const std::vector<float> factors = llama3FrequencyFactors(rope);
   ASSERT_EQ(factors.size(), 64u);
   EXPECT_EQ(factors[0], 1.0f);
   EXPECT_EQ(factors[28], 1.0f); // a wave of 1956 positions: under 8192 / 4
@@ -566,7 +567,7 @@ TEST(Convert, WritesLlama3Frequencies) {
   }
   // No frequencies between.
   rope.highFreqFactor = 1;
-  const std::vector<float> steps = llama3FrequencyFactors(rope, 128);
+  const std::vector<float> steps = llama3FrequencyFactors(rope);
   EXPECT_EQ(steps[34], 1.0f);
   EXPECT_EQ(steps[35], 8.0f);
   TempFolder folder;
@@ -576,7 +577,7 @@ TEST(Convert, WritesLlama3Frequencies) {
   EXPECT_EQ(gguf->find("rope_freqs.weight")->type, DataType::F32);
   const ModelConfig config = openSource(kGolden + "llama3-gqa-scaled").config;
   EXPECT_EQ(valuesOf(*gguf, "rope_freqs.weight"),
-            llama3FrequencyFactors(*config.commonRope(), config.headDim));
+            llama3FrequencyFactors(*config.commonRope()));
 }
 
 //===----------------------------------------------------------------------===//
