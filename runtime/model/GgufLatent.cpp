@@ -10,6 +10,7 @@
 
 #include "runtime/core/Quote.h"
 #include "runtime/model/ConfigLimits.h"
+#include "runtime/model/GgufRope.h"
 #include "runtime/model/RopeFactors.h"
 
 #include <algorithm>
@@ -80,6 +81,11 @@ Status kf::readGgufLatentYarn(const GgufNumbers &numbers, RopeConfig &rope,
   if (tenth == 0)
     return Status();
   const double magnitude = yarnMagnitude(rope.factor, 10 * tenth);
+  if (numbers.contains(kGgufYarnMagnitude))
+    return Status::error(numbers.valueOf(kGgufYarnScale, spellNumber(tenth)) +
+                             ", which is not supported beside " +
+                             inQuotes(numbers.keyOf(kGgufYarnMagnitude)),
+                         StatusCode::Unsupported);
   config.attentionScale *= magnitude * magnitude;
   rope.magnitude /= yarnMagnitude(rope.factor);
   if (std::isnormal(static_cast<float>(config.attentionScale)))

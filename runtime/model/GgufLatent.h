@@ -36,7 +36,8 @@ inline constexpr std::string_view kGgufYarnScale =
 Status readGgufLatent(const Gguf &gguf, const GgufNumbers &numbers,
                       ModelConfig &config);
 /// Gives attention's scale yarn's share, where `rope` is scaled so and the file
-/// says it; RoPE's magnitude is 1 then.
+/// says it; RoPE's magnitude, which is the usual one times the file's
+/// attn_factor, is that factor alone then.
 Status readGgufLatentYarn(const GgufNumbers &numbers, RopeConfig &rope,
                           ModelConfig &config);
 

@@ -26,7 +26,6 @@ namespace {
 constexpr std::string_view kType = "rope.scaling.type";
 constexpr std::string_view kFactor = "rope.scaling.factor";
 constexpr std::string_view kMagnitude = "rope.scaling.attn_factor";
-constexpr std::string_view kYarnMagnitude = "rope.scaling.yarn_attn_factor";
 constexpr std::string_view kOriginal = "rope.scaling.original_context_length";
 
 class RopeReader {
@@ -118,7 +117,7 @@ private:
                                "linear, yarn" +
                                (mayBeLong ? ", longrope)" : ")"),
                            StatusCode::Unsupported);
-    for (std::string_view key : {kMagnitude, kYarnMagnitude}) {
+    for (std::string_view key : {kMagnitude, kGgufYarnMagnitude}) {
       KF_ASSIGN_OR_RETURN(double magnitude,
                           gguf.getFloat(numbers.keyOf(key), 1));
       if (magnitude != 1)
@@ -186,7 +185,7 @@ private:
     // What the converter of llama.cpp found in config.json is all of it;
     // attn_factor is what llama.cpp multiplies the usual one by.
     KF_ASSIGN_OR_RETURN(rope.magnitude,
-                        numbers.number(kYarnMagnitude, kMinYarn, kMaxYarn,
+                        numbers.number(kGgufYarnMagnitude, kMinYarn, kMaxYarn,
                                        yarnMagnitude(rope.factor)));
     KF_ASSIGN_OR_RETURN(double more,
                         numbers.number(kMagnitude, kMinYarn, kMaxYarn, 1));

@@ -24,6 +24,11 @@ inline constexpr std::string_view kGgufLongFactors = "rope_factors_long.weight",
                                       "rope_factors_short.weight";
 
 /// The RoPE of layers without a window, and of those with one.
+/// Behind the architecture's name: all that yarn multiplies cosines and sines
+/// by, where files say it.
+inline constexpr std::string_view kGgufYarnMagnitude =
+    "rope.scaling.yarn_attn_factor";
+
 struct GgufRopes {
   RopeConfig full, sliding;
 };

@@ -250,8 +250,8 @@ constexpr TensorNames ggufNames(bool isGpt2) {
 }
 
 /// With a second norm by the name of one behind attention, and layers of linear
-/// attention, whose decays and convolution GgufTensors.cpp shows as others have
-/// them. Qwen3-Next has b and a in order of the key heads.
+/// attention, whose decays and convolution StoredTensors.cpp shows as others
+/// have them. Qwen3-Next has b and a in order of the key heads.
 constexpr TensorNames ggufQwenLinearNames() {
   TensorNames names = ggufNames(/*isGpt2=*/false);
   names.mlpNorm = "post_attention_norm";

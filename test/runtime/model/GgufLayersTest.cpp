@@ -191,6 +191,20 @@ TEST(GgufLayers, LatentAttention) {
   EXPECT_NEAR(yarn->attentionScale, magnitude * magnitude / std::sqrt(20.0),
               1e-6);
   EXPECT_NEAR(yarn->commonRope()->magnitude, 1, 1e-12);
+  // A factor of the usual magnitude remains; another magnitude is unknown.
+  auto scaled = leastDeepseek()
+                    .text("deepseek2.rope.scaling.type", "yarn")
+                    .f32("deepseek2.rope.scaling.factor", 40)
+                    .f32("deepseek2.rope.scaling.yarn_log_multiplier", .1f);
+  auto factor =
+      FileOf(scaled).f32("deepseek2.rope.scaling.attn_factor", 2).config();
+  ASSERT_TRUE(factor.ok()) << factor.message();
+  EXPECT_NEAR(factor->commonRope()->magnitude, 2, 1e-12);
+  EXPECT_NE(scaled.f32("deepseek2.rope.scaling.yarn_attn_factor", 1)
+                .error()
+                .find("not supported beside "
+                      "'deepseek2.rope.scaling.yarn_attn_factor'"),
+            std::string::npos);
 }
 
 TEST(GgufLayers, Chunks) {
