@@ -13,6 +13,7 @@
 #include "runtime/model/StoredTensors.h"
 #include "runtime/model/TensorList.h"
 
+#include <algorithm>
 #include <cstdlib>
 
 using namespace kf;
@@ -56,20 +57,60 @@ bool isSound(const RopeConfig &rope, int64_t headDim) {
          rope.shortFactors.size() == factors;
 }
 
+bool isSound(const LatentConfig &latent, const ModelConfig &config) {
+  return latent.width == 0 ||
+         (latent.width > 0 && latent.queryWidth >= 0 && latent.plainDim > 0 &&
+          latent.turnedDim > 0 && latent.turnedDim % 2 == 0 &&
+          latent.valueDim > 0 && config.kvHeads == 1 &&
+          config.headDim == latent.turnedDim + latent.width);
+}
+
+bool isSound(const LinearAttentionConfig &linear, const ModelConfig &config) {
+  if (std::ranges::any_of(config.layerConfigs, &LayerConfig::isLinear) !=
+      config.hasStates())
+    return false;
+  return !config.hasStates() ||
+         (linear.valueHeads > 0 && linear.valueHeads % linear.keyHeads == 0 &&
+          linear.keyDim > 0 && linear.valueDim > 0 && linear.taps >= 2);
+}
+
+/// Streams, and the inputs of tokens that they need.
+bool isSound(const StreamsConfig &streams, const ModelConfig &config) {
+  if (streams.count < 1 || streams.active < 0 ||
+      streams.active >= streams.count || config.narrowWidth < 0 ||
+      config.tokenInputWidth < 0 ||
+      (config.tokenInputWidth > 0 && config.tokenInputVocab < 1))
+    return false;
+  return streams.count == 1 ||
+         (config.narrowWidth > 0 && config.tokenInputWidth > 0);
+}
+
+bool isSound(const ExpertsConfig &experts) {
+  if (experts.count == 0)
+    return true;
+  if (experts.chosen < 1 || experts.chosen > experts.count ||
+      experts.width < 1 || experts.sharedWidth < 0 || experts.groups < 0)
+    return false;
+  if (experts.groups == 0)
+    return experts.keptGroups == 0;
+  const int64_t size = experts.count / experts.groups;
+  return experts.count % experts.groups == 0 && size >= 2 &&
+         experts.keptGroups >= 1 && experts.keptGroups <= experts.groups &&
+         experts.keptGroups * size >= experts.chosen;
+}
+
 /// Every size of a configuration is one that code can count on.
 void check(const ModelConfig &config) {
   for (int64_t i = 0; i < config.layers; ++i) {
     const LayerConfig layer = config.layer(i);
-    if (layer.window < 0 || layer.kvHeads < 1 ||
+    if (layer.window < 0 || layer.kvHeads < 1 || layer.headDim < 1 ||
         config.heads % layer.kvHeads != 0 || layer.intermediateSize < 1 ||
         (layer.keysOf && (*layer.keysOf < 0 || *layer.keysOf >= i)) ||
         (layer.rope && !isSound(*layer.rope, layer.headDim)))
       std::abort();
   }
-  const ExpertsConfig &experts = config.experts;
-  if (config.hasExperts(0) &&
-      (experts.chosen < 1 || experts.chosen > experts.count ||
-       experts.width < 1 || experts.sharedWidth < 0))
+  if (!isSound(config.experts) || !isSound(config.latent, config) ||
+      !isSound(config.linear, config) || !isSound(config.streams, config))
     std::abort();
   if (config.layers < 1 ||
       config.layerConfigs.size() != size_t(config.layers) ||
