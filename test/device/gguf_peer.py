@@ -36,6 +36,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 GOLDEN = os.path.join(os.path.dirname(HERE), "golden")
 IDS = [5, 9, 31, 7, 44, 12, 58, 23, 3, 17, 40, 29, 61, 8, 50, 36]
 LIMIT = 1e-3
+PACKAGE = "llama-cpp-python"
+VERSION = "0.3.36"  # whose llama.cpp it is
 
 # What llama.cpp takes for granted, where a golden model has it otherwise.
 EDITS = {
@@ -71,28 +73,29 @@ def run(*command):
 
 def build_llama(work):
     """Builds libllama of PyPI's source package; its folder, and the source."""
-    source = glob.glob(f"{work}/llama_cpp_python-*/vendor/llama.cpp")
-    if not source:
+    folder = f"{work}/{PACKAGE.replace('-', '_')}-{VERSION}"
+    source, built = f"{folder}/vendor/llama.cpp", f"{work}/llama-{VERSION}"
+    functions = f"{source}/ggml/src/ggml-cpu/vec.h"
+    if not os.path.isdir(folder):
         run(sys.executable, "-m", "pip", "download", "--no-deps", "--no-binary",
-            "llama-cpp-python", "--no-build-isolation", "-d", work,
-            "llama-cpp-python")
-        with tarfile.open(
-                glob.glob(f"{work}/llama_cpp_python-*.tar.gz")[0]) as archive:
+            PACKAGE, "--no-build-isolation", "-d", work, f"{PACKAGE}=={VERSION}")
+        with tarfile.open(f"{folder}.tar.gz") as archive:
             archive.extractall(work, filter="data")
-        source = glob.glob(f"{work}/llama_cpp_python-*/vendor/llama.cpp")
-    built = f"{work}/llama"
     # GELU of every f32, not of those of a table of f16.
-    functions = f"{source[0]}/ggml/src/ggml-cpu/vec.h"
+    table, without = "#define GGML_GELU_FP16", "#undef GGML_GELU_FP16"
     with open(functions, encoding="utf-8") as file:
         text = file.read()
-    with open(functions, "w", encoding="utf-8") as file:
-        file.write(text.replace("#define GGML_GELU_FP16", ""))
-    run("cmake", "-S", source[0], "-B", built, "-DCMAKE_BUILD_TYPE=Release",
+    if without not in text:
+        if table not in text:
+            sys.exit(f"gguf_peer.py: error: {functions} has no '{table}'")
+        with open(functions, "w", encoding="utf-8") as file:
+            file.write(text.replace(table, without))
+    run("cmake", "-S", source, "-B", built, "-DCMAKE_BUILD_TYPE=Release",
         "-DLLAMA_CURL=OFF", "-DLLAMA_BUILD_TESTS=OFF", "-DGGML_OPENMP=OFF",
         "-DLLAMA_BUILD_EXAMPLES=OFF", "-DLLAMA_BUILD_TOOLS=OFF",
         "-DLLAMA_BUILD_SERVER=OFF")
     run("cmake", "--build", built, "-j2", "--target", "llama")
-    return f"{built}/bin", source[0]
+    return f"{built}/bin", source
 
 
 def build_reader(libraries, source, work):
@@ -279,8 +282,10 @@ def perplexity(rows):
 
 
 def distance(rows, others):
-    return max(abs(a - b) for row, other in zip(rows, others, strict=True)
-               for a, b in zip(row, other))
+    """The largest difference; inf where one is no number."""
+    differences = [abs(a - b) for row, other in zip(rows, others, strict=True)
+                   for a, b in zip(row, other, strict=True)]
+    return max(x if math.isfinite(x) else math.inf for x in differences)
 
 
 def compare(arguments, reader, name, kind):
@@ -320,8 +325,10 @@ def main():
     parser.add_argument("--types", default="f32,bf16,q8_0,q4_0,q4_k")
     parser.add_argument("models", nargs="*")
     arguments = parser.parse_args()
+    if bool(arguments.llama) != bool(arguments.source):
+        parser.error("--llama and --source go together")
     os.makedirs(arguments.work, exist_ok=True)
-    if arguments.llama and arguments.source:
+    if arguments.llama:
         libraries, source = arguments.llama, arguments.source
     else:
         libraries, source = build_llama(arguments.work)
