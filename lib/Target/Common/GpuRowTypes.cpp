@@ -42,9 +42,10 @@ bool mlir::kf::haveOwnKeys(CacheAttentionInterface op, int64_t rows) {
   return rows <= (hasSequences ? kGpuGeneratingRows : kGpuFewRows);
 }
 
+/// Elements of x in a product of f32 by f32 that are worth matrix units.
+static constexpr int64_t leastElements = 1 << 12;
+
 bool mlir::kf::areForMatrixUnits(MatmulOp op, int64_t rows) {
-  // Elements of x in a product of f32 by f32 that are worth matrix units.
-  constexpr int64_t leastElements = 1 << 12;
   if (!WideFactors::are(op.getX().getType(), op.getW().getType()))
     return rows > kGpuFewRows;
   // Of f32 they take products of training, whose rows are known. Few of them
@@ -61,7 +62,15 @@ bool mlir::kf::isForMatrixUnits(BatchMatmulOp op) {
   auto type = cast<RankedTensorType>(op.getType());
   auto x = cast<RankedTensorType>(op.getX().getType());
   return type.hasStaticShape() &&
+         x.getElementType() == getElementTypeOrSelf(op.getW().getType()) &&
          std::min(type.getShape().end()[-2], x.getShape().back()) > kGpuFewRows;
+}
+
+bool mlir::kf::isForMatrixUnits(MatmulWgradOp op) {
+  auto dy = cast<RankedTensorType>(op.getDy().getType());
+  auto x = cast<RankedTensorType>(op.getX().getType());
+  return WideFactors::are(dy, x) && dy.hasStaticShape() && x.hasStaticShape() &&
+         dy.getNumElements() >= leastElements;
 }
 
 /// What matrix units multiply with the weight of `op`, up to `rows` rows of x:

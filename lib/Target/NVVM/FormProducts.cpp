@@ -51,10 +51,7 @@ void joinBatches(BatchMatmulOp op) {
 
 /// dy^T x is a product of what both have in each column.
 void transposeFactors(MatmulWgradOp op) {
-  RankedTensorType dy = TensorBuilder::typeOf(op.getDy()),
-                   x = TensorBuilder::typeOf(op.getX());
-  if (!dy.hasStaticShape() || !x.hasStaticShape() ||
-      !dy.getElementType().isF32() || !x.getElementType().isF32())
+  if (!isForMatrixUnits(op))
     return;
   OpBuilder b(op);
   TensorBuilder build(b, op.getLoc());

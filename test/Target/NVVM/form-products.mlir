@@ -13,13 +13,21 @@ func.func @batches(%q: tensor<2x4x64x32xf32>, %k: tensor<2x4x48x32xf32>) -> tens
 }
 
 // CHECK-LABEL: func.func @gradient(
-// CHECK-SAME:    %[[DY:.*]]: tensor<128x16xf32>, %[[X:.*]]: tensor<128x256xf32>
+// CHECK-SAME:    %[[DY:.*]]: tensor<256x16xf32>, %[[X:.*]]: tensor<256x256xf32>
 // CHECK-DAG:     %[[A:.*]] = kf.transpose %[[DY]] permutation = [1, 0]
 // CHECK-DAG:     %[[B:.*]] = kf.transpose %[[X]] permutation = [1, 0]
-// CHECK:         %[[R:.*]] = kf.matmul %[[A]], %[[B]] : tensor<16x128xf32>, tensor<256x128xf32>
+// CHECK:         %[[R:.*]] = kf.matmul %[[A]], %[[B]] : tensor<16x256xf32>, tensor<256x256xf32>
 // CHECK:         return %[[R]]
-func.func @gradient(%dy: tensor<128x16xf32>, %x: tensor<128x256xf32>) -> tensor<16x256xf32> {
-  %0 = kf.matmul_wgrad %dy, %x : tensor<128x16xf32>, tensor<128x256xf32>
+func.func @gradient(%dy: tensor<256x16xf32>, %x: tensor<256x256xf32>) -> tensor<16x256xf32> {
+  %0 = kf.matmul_wgrad %dy, %x : tensor<256x16xf32>, tensor<256x256xf32>
+  return %0 : tensor<16x256xf32>
+}
+
+// A small one stays with threads.
+// CHECK-LABEL: func.func @small_gradient(
+// CHECK:         kf.matmul_wgrad
+func.func @small_gradient(%dy: tensor<255x16xf32>, %x: tensor<255x256xf32>) -> tensor<16x256xf32> {
+  %0 = kf.matmul_wgrad %dy, %x : tensor<255x16xf32>, tensor<255x256xf32>
   return %0 : tensor<16x256xf32>
 }
 
@@ -43,4 +51,14 @@ func.func @few(%q: tensor<2x4x16x32xf32>, %k: tensor<2x4x48x32xf32>, %p: tensor<
   %0 = kf.batch_matmul %q, %k : tensor<2x4x16x32xf32>, tensor<2x4x48x32xf32>
   %1 = kf.batch_matmul %p, %v : tensor<2x4x64x8xf32>, tensor<2x4x48x8xf32>
   return %0, %1 : tensor<2x4x16x48xf32>, tensor<2x4x64x48xf32>
+}
+
+// And factors of unlike types, which units do not multiply.
+// CHECK-LABEL: func.func @unlike(
+// CHECK-NOT:     collapse_shape
+// CHECK:         kf.batch_matmul {{.*}} : tensor<2x4x64x32xf32>, tensor<2x4x48x32xbf16>
+// CHECK:         return
+func.func @unlike(%q: tensor<2x4x64x32xf32>, %k: tensor<2x4x48x32xbf16>) -> tensor<2x4x64x48xf32> {
+  %0 = kf.batch_matmul %q, %k : tensor<2x4x64x32xf32>, tensor<2x4x48x32xbf16>
+  return %0 : tensor<2x4x64x48xf32>
 }

@@ -30,6 +30,8 @@ bool haveOwnKeys(CacheAttentionInterface op, int64_t rows);
 bool areForMatrixUnits(MatmulOp op, int64_t rows);
 /// The same of the product of each batch.
 bool isForMatrixUnits(BatchMatmulOp op);
+/// The same of dy^T x, where both lie as they are.
+bool isForMatrixUnits(MatmulWgradOp op);
 
 /// What GPUs fuse.
 FusionRules getGpuFusionRules();
