@@ -38,7 +38,8 @@ constexpr WideTile tiles[] = {
 // these say is within a third of what was measured there.
 
 /// Bytes that a multiprocessor has in a cycle at most, and of memory when all
-/// ask for as much.
+/// ask for as much, where they are copied without registers. Factors of batches
+/// come through these, for which nothing was measured.
 constexpr double bytesPerCycle = 40, memoryBytesPerCycle = 18;
 /// Cycles until what is asked for is there, those of a workgroup's begin and
 /// end, and those in which a cluster's workgroups read one another's sums.
@@ -116,23 +117,29 @@ private:
     const MmaShape &mma = *shape->mma;
     const int64_t all = std::max<int64_t>(product.batches, 1) *
                         llvm::divideCeil(product.rows, mma.rows) *
-                        llvm::divideCeil(product.columns, mma.lines) *
+                        llvm::divideCeil(product.columns, shape->columns) *
                         mma.parts;
     const int64_t atOnce = countAtOnce(*shape);
-    if (mma.parts > 1 && all > atOnce * machine.multiprocessors)
+    // Not all multiprocessors can be in a cluster of more than two.
+    const int64_t fitting =
+        atOnce > 1
+            ? atOnce * machine.multiprocessors
+            : mma.parts *
+                  getGpuCosts(machine).countClustersAtOnce(machine, mma.parts);
+    if (mma.parts > 1 && all > fitting)
       return std::nullopt;
     const int64_t ofEach = llvm::divideCeil(all, machine.multiprocessors);
     const auto count = static_cast<double>(ofEach);
     const auto together = static_cast<double>(std::min(atOnce, ofEach));
     const auto columns = static_cast<double>(mma.columns());
     const auto rows = static_cast<double>(std::min(mma.rows, product.rows)),
-               lines =
-                   static_cast<double>(std::min(mma.lines, product.columns));
+               lines = static_cast<double>(
+                   std::min(mma.lines, shape->groups * product.columns));
     const double copied = 4 * (rows + lines) * columns;
     // Results are as many bytes, which some are added to. Nothing is copied
     // meanwhile by a workgroup alone.
     const double stored = (together > 1 ? 2 : 4) * 4 * rows * lines /
-                          static_cast<double>(mma.parts);
+                          static_cast<double>(shape->groups * mma.parts);
     const double onTheWay =
         together * static_cast<double>((mma.stages - 1) * mma.stageBytes());
     const double copying =

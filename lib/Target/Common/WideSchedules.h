@@ -19,7 +19,8 @@ struct WideProduct {
   int64_t batches; ///< 0: of matrices
 };
 
-/// All that are worth a look.
+/// All that `machine` can run `kernel` by; of small products, those that are
+/// padding for the most part, too.
 SmallVector<MmaScheduleAttr>
 getWideSchedules(KernelOp kernel, const WideProduct &product,
                  const MachineDescription &machine);

@@ -59,6 +59,24 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
     %0 = kf.matmul %x, %a : tensor<8192x4096xf32>, tensor<64x4096xf32>
     kf.yield %0 : tensor<8192x64xf32>
   }
+  // 32 tiles of 128 x 128 in four parts would be as many workgroups as there are
+  // multiprocessors, not all of which can be in a cluster of four.
+  // CHECK-LABEL: kf.kernel @clusters
+  // CHECK-SAME:    parts = 2>
+  kf.kernel @clusters(%dy: tensor<8192x1024xf32>, %x: tensor<8192x512xf32>) -> tensor<1024x512xf32> {
+    %0 = kf.transpose %dy permutation = [1, 0] : tensor<8192x1024xf32>
+    %1 = kf.transpose %x permutation = [1, 0] : tensor<8192x512xf32>
+    %2 = kf.matmul %0, %1 : tensor<1024x8192xf32>, tensor<512x8192xf32>
+    kf.yield %2 : tensor<1024x512xf32>
+  }
+  // A workgroup of a gated product has the lines of gate and up for its columns:
+  // 128 tiles are enough for all multiprocessors, undivided.
+  // CHECK-LABEL: kf.kernel @gated
+  // CHECK-SAME:    #kf.mma<workgroup = [128, 128], {{.*}}unit = mma_sync>
+  kf.kernel @gated(%x: tensor<512x8192xf32>, %w: tensor<2x4096x8192xf32>) -> tensor<512x4096xf32> {
+    %0 = kf.matmul %x, %w glu(silu) : tensor<512x8192xf32>, tensor<2x4096x8192xf32>
+    kf.yield %0 : tensor<512x4096xf32>
+  }
   // A few rows that lie as they are multiplied are for threads, which share
   // the sums: most of a tile would be padding.
   // CHECK-LABEL: kf.kernel @few
