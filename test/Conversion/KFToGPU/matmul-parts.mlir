@@ -90,3 +90,19 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
     kf.yield %0 : tensor<?x128xf32>
   }
 }
+
+// -----
+
+// Rows that may have outliers are scaled where they lie row by row: they are not
+// turned on the way to registers.
+// CHECK-LABEL: gpu.func @transposed_outliers(
+// CHECK-NOT:     layout = #nvvm.mma_layout<col>
+// CHECK:         nvvm.mma.sync
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors = 132, memory = 232448>} {
+  kf.kernel @transposed_outliers(%x: tensor<2048x64xf16>, %o: tensor<64x2048xf32>, %w: tensor<128x2048xf16, #kf.fragments>) -> tensor<64x128xf32>
+      attributes {schedule = #kf.mma<workgroup = [64, 128], warps = [2, 4], reduction = 64, stages = 3, unit = mma_sync>} {
+    %0 = kf.transpose %x permutation = [1, 0] : tensor<2048x64xf16>
+    %1 = kf.matmul %0 outliers(%o : tensor<64x2048xf32>), %w wide : tensor<64x2048xf16>, tensor<128x2048xf16, #kf.fragments>
+    kf.yield %1 : tensor<64x128xf32>
+  }
+}

@@ -103,6 +103,7 @@ private:
     MmaStaging x(e,
                  MmaOperand(e, op.getX(), stagedTypeOf(op),
                             /*mayBeTurned=*/!mma.isForWarpgroups &&
+                                !mma.hasOutliers &&
                                 llvm::isPowerOf2_64(mma.rows)),
                  mma.rows, /*offset=*/0, [&](Value line) -> MmaStaging::Line {
                    return {{line}, e.isLess(line, rows)};
