@@ -91,9 +91,11 @@ kf.kernel @turned_wide(%dy: tensor<2048x16xf32>, %x: tensor<2048x72xf32>) -> ten
 
 // Where rows in memory are no multiple of 16 bytes, elements come one by one.
 // CHECK-LABEL: gpu.func @turned_odd(
-// CHECK-NOT:     llvm.load {{.*}} -> f32
 // CHECK:         memref.load %{{.*}} : memref<?xi16>
+// CHECK-NOT:     layout = #nvvm.mma_layout<col>
 // CHECK:         nvvm.ldmatrix %{{.*}} {{{.*}}layout = #nvvm.mma_layout<row>
+// CHECK-NOT:     layout = #nvvm.mma_layout<col>
+// CHECK:         nvvm.mma.sync
 kf.kernel @turned_odd(%x: tensor<128x64xbf16>, %w: tensor<64x133xbf16>) -> tensor<128x133xf32>
     attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 32, stages = 3, unit = mma_sync>} {
   %0 = kf.transpose %w permutation = [1, 0] : tensor<64x133xbf16>
