@@ -198,10 +198,11 @@ def KF_MmaScheduleAttr : KF_ScheduleAttr<"Mma", "mma"> {
   let description = [{
     A workgroup computes `workgroup` = [rows, columns] of a matmul of 16-bit
     floats, with sums in f32; or [1, rows, columns] of a kf.batch_matmul of rank
-    3, for one batch. Of f32, each factor is two numbers of bf16, what is rounded
-    and what that leaves, and all but the product of what both leave is summed
-    up: three products, which are right to 2^-16. It goes along K in steps of `reduction`, whose
-    operands are copied to shared memory while earlier ones are multiplied.
+    3, for one batch. Of f32, which is for `unit = mma_sync` alone, each factor
+    is two numbers of bf16, what is rounded and what that leaves, and all but the
+    product of what both leave is summed up: three products, which are right to
+    2^-16. It goes along K in steps of `reduction`, whose operands are copied to
+    shared memory while earlier ones are multiplied.
 
     - `warps`: how many divide the rows, and the columns. Each has a tile of its
       own, of whole 16 x 8 products.
@@ -220,8 +221,8 @@ def KF_MmaScheduleAttr : KF_ScheduleAttr<"Mma", "mma"> {
       other is multiplied.
     - `parts`: workgroups, up to 8, that divide K and have sums of the same tile,
       where there are fewer tiles than multiprocessors; of codes, each has whole
-      tiles of 256 columns. They are a cluster (sm_90), and each adds up a part of the tile from their workgroup memory,
-      in their order.
+      tiles of 256 columns. They are a cluster (sm_90), and each adds up a part of
+      the tile from their workgroup memory, in their order.
     - `shares`: of cooperative matrices, up to 32 subgroups of a workgroup that
       divide K, for few rows: each takes every so many steps (of blocks, parts
       of their tiles) by itself, with operands and sums of the whole tile, so
