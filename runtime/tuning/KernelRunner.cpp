@@ -156,11 +156,14 @@ KernelRunner::create(Device &device, Device &reference,
       std::min(kernelCase.tokens,
                std::max(options.checkTokens, program.limits().tokens.least));
   runner->writesCaches = hasCacheWrites(program);
-  // The CPU's products with blocks round their rows; NVIDIA's matrix units
+  // The CPU's products with blocks round their rows; matrix units of GPUs
   // multiply f16.
   const bool hasBlocks = hasBlockWeights(program);
   runner->tolerance.roundsRows = device.name() == "cpu" && hasBlocks;
-  runner->tolerance.roundsBlocks = device.name() == "cuda" && hasBlocks;
+  runner->tolerance.roundsBlocks =
+      hasBlocks &&
+      (device.name() == "cuda" ||
+       device.target().find("matrices = [f16") != std::string::npos);
   // Matrix units multiply queries, and weights of softmax, that are rounded to
   // 16 bits, where a step has many rows.
   if (device.name() == "cuda" && kernelCase.tokens > 16 &&

@@ -24,7 +24,7 @@ kf.kernel @mma_shares_outliers_f16_rows(%x: tensor<?x104xf32>) -> (tensor<?x104x
   kf.yield %rounded, %outliers : tensor<?x104xf16>, tensor<?x104xf32>
 }
 kf.kernel @mma_shares_outliers_f16_kernel(%x: tensor<?x104xf16>, %o: tensor<?x104xf32>, %w: tensor<100x104xf16>, %r: tensor<?x100xf32>) -> tensor<?x100xf32>
-    attributes {schedule = #kf.mma<workgroup = [32, 16], warps = [1, 1], reduction = 32, stages = 2, unit = coop_f16, shares = 8>} {
+    attributes {schedule = #kf.mma<workgroup = [16, 32], warps = [1, 1], reduction = 32, stages = 2, unit = coop_f16, shares = 8>} {
   %0 = kf.matmul %x outliers(%o : tensor<?x104xf32>), %w wide : tensor<?x104xf16>, tensor<100x104xf16>
   %1 = arith.addf %r, %0 : tensor<?x100xf32>
   kf.yield %1 : tensor<?x100xf32>
