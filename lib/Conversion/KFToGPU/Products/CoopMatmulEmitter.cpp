@@ -61,6 +61,13 @@ constexpr int64_t vectorColumns = CoopShape::vectorColumns,
                   stepVectors = CoopShape::step / vectorColumns,
                   lineVectors = CoopShape::lineWords / 4;
 
+/// Sums of shares have room where their lines were, of which there are
+/// blockLines or more.
+constexpr int64_t unitRows = getUnitShape(MatrixUnit::CoopF16).rows;
+static_assert(unitRows * (CoopShape::blockLines + CoopShape::sumPadding) <=
+                  CoopShape::blockLines * CoopShape::lineWords &&
+              unitRows <= CoopShape::lineWords);
+
 class CoopMatmulEmitter : public GPUMatmulEmitter {
 public:
   explicit CoopMatmulEmitter(GPUEmitter &emitter)
@@ -141,10 +148,13 @@ private:
 
   //===--- Steps ----------------------------------------------------------===//
 
+  /// Columns of K that all shares take together at a time.
+  int64_t stride() const { return coop.shares * coop.roundColumns; }
+  /// Those that they take in all.
+  int64_t padded() const { return llvm::alignTo(extent, stride()); }
+
   void multiplyTile() {
     const int64_t spans = coop.roundColumns / CoopShape::step;
-    const int64_t stride = coop.shares * coop.roundColumns;
-    const int64_t padded = llvm::alignTo(extent, stride);
     Value begin = e.scaled(share, coop.roundColumns);
     SmallVector<Value> state = zeros();
     const size_t sums = state.size();
@@ -153,12 +163,12 @@ private:
     Read first = loadTiles(begin);
     forVectors(first, [&](Value &each) { state.push_back(each); });
     auto steps =
-        e.loop(begin, e.index(padded), e.index(stride), state,
+        e.loop(begin, e.index(padded()), e.index(stride()), state,
                [&](Value k, ValueRange before) {
                  SmallVector<Value> after(before.take_front(sums));
                  SmallVector<Value> vectors(
                      before.drop_front(sums).take_front(ofRows));
-                 Value next = e.add(k, e.index(stride));
+                 Value next = e.add(k, e.index(stride()));
                  Read tiles = first;
                  size_t at = sums + ofRows;
                  forVectors(tiles, [&](Value &each) { each = before[at++]; });
@@ -172,7 +182,7 @@ private:
                  for (int64_t span = 0; span < spans; ++span) {
                    Value at = e.add(k, e.index(span * CoopShape::step));
                    stepBarrier();
-                   storeRows(vectors, at, padded);
+                   storeRows(vectors, at);
                    storePass(tiles, 0, span);
                    scaleRows(at);
                    stepBarrier();
@@ -256,13 +266,13 @@ private:
   }
 
   /// Stores it, zeros where columns are behind the last one.
-  void storeRows(ArrayRef<Value> vectors, Value k, int64_t padded) {
+  void storeRows(ArrayRef<Value> vectors, Value k) {
     Value none = arith::ConstantOp::create(
         b, loc, DenseElementsAttr::get(vectorType, int32_t(0)));
     size_t at = 0;
     forVectorsOfRows([&](Value row, Value part) {
       Value value = vectors[at++];
-      if (padded != extent) {
+      if (padded() != extent) {
         Value column = e.add(k, e.scaled(part, vectorColumns));
         value = e.select(e.isLess(column, e.index(extent)), value, none);
       }
@@ -346,7 +356,8 @@ private:
 
   /// Reads what this thread has of the round at column `k`: of blocks, a part
   /// of a tile. Behind the last lines they are read again, and not stored;
-  /// behind the last columns they are multiplied by zeros.
+  /// behind the last columns they are zeros, as rows are: an infinity of theirs
+  /// would make a NaN.
   Read loadTiles(Value k) {
     Read read;
     for (int64_t number = 0; number < countTiles(); ++number) {
@@ -363,16 +374,20 @@ private:
       };
       if (lanes.hasBlocks()) {
         Value part = e.div(k, coop.roundColumns);
-        tiles.push_back(lanes.load(buffer, inRow(e.div(part, lanes.parts())),
-                                   e.rem(part, lanes.parts())));
+        Value at = e.div(part, lanes.parts());
+        tiles.push_back(
+            lanes.load(buffer, inRow(at), e.rem(part, lanes.parts())));
+        if (padded() > tilesOfRow * tile.columns)
+          zeroUnless(e.isLess(at, e.index(tilesOfRow)), tiles.back());
         continue;
       }
       const int64_t count = CoopShape::step / tile.columns;
       for (int64_t i = 0; i < count; ++i) {
         Value at = e.add(e.div(k, tile.columns), e.index(i));
         tiles.push_back(lanes.load(buffer, inRow(at), Value()));
-        // Of a last step, the tile behind the last one.
-        if (i > 0 && tilesOfRow % count != 0)
+        // Behind the last one: of a last step, and all of a share's that has
+        // none of the last columns.
+        if ((i > 0 || coop.shares > 1) && padded() > tilesOfRow * tile.columns)
           zeroUnless(e.isLess(at, e.index(tilesOfRow)), tiles.back());
       }
     }
