@@ -373,7 +373,10 @@ double secondsOfCoop(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   const double extent =
       cast<RankedTensorType>(op.getX().getType()).getDimSize(1);
   const auto shares = static_cast<double>(coop.shares);
-  const double steps = std::ceil(extent / (CoopShape::step * shares));
+  // Of blocks, shares take parts of tiles in turn.
+  const auto round = static_cast<double>(coop.roundColumns);
+  const double steps =
+      std::ceil(extent / (round * shares)) * round / CoopShape::step;
   const double subgroups = coop.rowWarps * coop.lineWarps * coop.shares;
   const double ofSubgroup = (coop.rowTiles() + coop.lineTiles()) * coop.unit;
   const double read =

@@ -99,6 +99,14 @@ static bool willBePacked(Value weight) {
   return weight.getDefiningOp<WeightOp>() != nullptr;
 }
 
+/// Whether subgroups of the machine have as many vectors each of a step of a
+/// unit's rows: wider ones have no tile on cooperative matrices.
+static bool divideStep(const MachineDescription &machine, MatrixUnit unit) {
+  const int64_t vectors =
+      getUnitShape(unit).rows * CoopShape::step / CoopShape::vectorColumns;
+  return vectors % machine.subgroupThreads == 0;
+}
+
 /// The most rows of `op` that are not rounded to `type` before: threads
 /// multiply them, or matrix units take them as two numbers each, what is
 /// rounded and what that leaves.
@@ -110,10 +118,9 @@ static int64_t mostWholeRows(MatmulOp op, Type type,
                : StreamShape::mostSplitRows;
   const MatrixUnit unit =
       type.isF16() ? MatrixUnit::CoopF16 : MatrixUnit::CoopBF16;
-  const bool isMultiplied =
-      machine.has(unit) && willBePacked(op.getW()) && isForCoop(op, type);
-  return isMultiplied ? StreamShape::mostSplitRows
-                      : std::numeric_limits<int64_t>::max();
+  const bool isMultiplied = machine.has(unit) && divideStep(machine, unit) &&
+                            willBePacked(op.getW()) && isForCoop(op, type);
+  return isMultiplied ? kGpuThreadRows : std::numeric_limits<int64_t>::max();
 }
 
 /// Whether `rows` are those of a product whose own rows are rounded, moved,

@@ -60,7 +60,7 @@ public:
         addCoop(matmul, mma);
       if (auto stream = dyn_cast<StreamScheduleAttr>(chosen))
         addStream(stream);
-      if (auto lanes = dyn_cast<LanesScheduleAttr>(chosen))
+      if (auto lanes = selectLanesSchedule(kernel, matmul, machine, tokens))
         addLanes(lanes);
       addShared(matmul);
       addStaged(matmul);
@@ -184,13 +184,13 @@ private:
                                    first.getReduction(), first.getStages(),
                                    first.getUnit(), /*parts=*/1, /*shares=*/1));
       }
-    if (first.getShares() == 1)
+    if (rows > kGpuFewRows)
       return;
     for (int64_t lines : {16, 32, 64})
-      for (int64_t shares : {4, 8, 16})
+      for (int64_t shares : {1, 2, 4, 8, 16})
         add(MmaScheduleAttr::get(
-            context, {first.getWorkgroup()[0], lines / groups}, {1, 1},
-            first.getReduction(), first.getStages(), first.getUnit(),
+            context, {getUnitShape(first.getUnit()).rows, lines / groups},
+            {1, 1}, first.getReduction(), first.getStages(), first.getUnit(),
             /*parts=*/1, shares));
   }
 

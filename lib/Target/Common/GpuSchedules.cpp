@@ -84,12 +84,12 @@ constexpr int64_t dividedWarps = 8, loneWarps = 4;
 /// one of 128 x 128 is 1 (260 TFLOP/s of f16; 142 and 130 for the next two):
 /// comparable with one another, and with the first three by guess.
 struct CoopTile {
-  int64_t rows, lines, rowWarps, lineWarps, shares;
+  int64_t rows, lines, rowWarps, lineWarps;
   double slowness;
 };
-constexpr CoopTile coopTiles[] = {
-    {128, 256, 2, 4, 1, 1}, {256, 128, 4, 2, 1, 1.04}, {64, 128, 2, 2, 1, 1.6},
-    {64, 64, 2, 2, 1, 1.8}, {32, 128, 1, 4, 1, 2},     {32, 64, 1, 2, 1, 2.4}};
+constexpr CoopTile coopTiles[] = {{128, 256, 2, 4, 1},  {256, 128, 4, 2, 1.04},
+                                  {64, 128, 2, 2, 1.6}, {64, 64, 2, 2, 1.8},
+                                  {32, 128, 1, 4, 2},   {32, 64, 1, 2, 2.4}};
 
 /// Subgroups that divide K for few rows, of codes, which each takes longer to
 /// take apart, and of others, and lines of the weight that each has: what was
@@ -299,7 +299,7 @@ private:
                                   : MatrixUnit::CoopF16;
       auto schedule = MmaScheduleAttr::get(
           context, {tile.rows, columns}, {tile.rowWarps, tile.lineWarps},
-          CoopShape::step, /*stages=*/2, unit, /*parts=*/1, tile.shares);
+          CoopShape::step, /*stages=*/2, unit, /*parts=*/1, /*shares=*/1);
       if (failed(verifyGpuSchedule(kernel, schedule, machine, nullptr)))
         continue;
       const int64_t tiles = llvm::divideCeil(rows, tile.rows) *
@@ -317,11 +317,12 @@ private:
   }
 
   /// The same of few rows, for which subgroups divide K: as many as have some
-  /// steps each, of as many lines as leave no multiprocessor without tiles.
+  /// steps each, or one alone, of as many lines as leave no multiprocessor
+  /// without tiles.
   MmaScheduleAttr selectFewCoop(MatmulOp op, int64_t tokens) {
     auto type = cast<RankedTensorType>(op.getType());
     const int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
-    if (rows <= StreamShape::mostSplitRows || rows > kGpuFewRows)
+    if (rows <= kGpuThreadRows || rows > kGpuFewRows)
       return {};
     const int64_t groups = op.getGlu() ? 2 : 1;
     const int64_t extent = op.getX().getType().getShape().back();
@@ -331,12 +332,15 @@ private:
                                 ? MatrixUnit::CoopBF16
                                 : MatrixUnit::CoopF16;
     const int64_t unitRows = getUnitShape(unit).rows;
+    // Those of which the subgroup's threads have one tile each.
+    const int64_t least = std::max(unitRows, CoopShape::blockLines *
+                                                 machine.subgroupThreads / 32);
     int64_t lines = shareLines;
-    while (lines > unitRows &&
+    while (lines > least &&
            static_cast<int64_t>(llvm::divideCeil(
                type.getDimSize(1), lines / groups)) < machine.multiprocessors)
       lines /= 2;
-    for (int64_t shares = hasCodes ? codeShares : coopShares; shares > 1;
+    for (int64_t shares = hasCodes ? codeShares : coopShares; shares > 0;
          shares /= 2) {
       auto schedule = MmaScheduleAttr::get(
           context, {unitRows, lines / groups}, {1, 1}, CoopShape::step,
@@ -344,7 +348,7 @@ private:
       if (failed(verifyGpuSchedule(kernel, schedule, machine, nullptr)))
         continue;
       auto shape = getKernelShape(kernel, schedule, nullptr);
-      if (2 * shares * shape->coop->roundColumns <= extent)
+      if (shares == 1 || 2 * shares * shape->coop->roundColumns <= extent)
         return schedule;
     }
     return {};

@@ -7,16 +7,18 @@
 // Products of few rounded rows are on cooperative matrices, whose subgroups divide
 // K, where these multiply their type.
 module {
-  kf.program @p(%x: tensor<?x4096xf16>, %y: tensor<?x4096xf32>, %b: tensor<?x4096xbf16>, %z: tensor<4x4096xf32>) -> (tensor<?x6144xf32>, tensor<?x14336xf32>, tensor<?x1024xf32>, tensor<4x512xf32>) attributes {max_tokens = 16 : i64} {
+  kf.program @p(%x: tensor<?x4096xf16>, %y: tensor<?x4096xf32>, %b: tensor<?x4096xbf16>, %z: tensor<4x4096xf32>, %s: tensor<16x64xbf16>) -> (tensor<?x6144xf32>, tensor<?x14336xf32>, tensor<?x1024xf32>, tensor<4x512xf32>, tensor<16x96xf32>) attributes {max_tokens = 16 : i64} {
     %w = kf.weight ["w"] : tensor<6144x4096x!kf.quant<q4_k>>
     %g = kf.weight ["gate", "up"] {stacked} : tensor<2x14336x4096xf16>
     %h = kf.weight ["h"] : tensor<1024x4096xbf16>
     %f = kf.weight ["f"] : tensor<512x4096xbf16>
+    %i = kf.weight ["i"] : tensor<96x64xbf16>
     %0 = kf.dispatch @blocks(%x, %y, %w) : (tensor<?x4096xf16>, tensor<?x4096xf32>, tensor<6144x4096x!kf.quant<q4_k>>) -> tensor<?x6144xf32>
     %1 = kf.dispatch @gated(%x, %y, %g) : (tensor<?x4096xf16>, tensor<?x4096xf32>, tensor<2x14336x4096xf16>) -> tensor<?x14336xf32>
     %2 = kf.dispatch @narrow(%b, %h) : (tensor<?x4096xbf16>, tensor<1024x4096xbf16>) -> tensor<?x1024xf32>
     %3 = kf.dispatch @four(%z, %f) : (tensor<4x4096xf32>, tensor<512x4096xbf16>) -> tensor<4x512xf32>
-    kf.yield %0, %1, %2, %3 : tensor<?x6144xf32>, tensor<?x14336xf32>, tensor<?x1024xf32>, tensor<4x512xf32>
+    %4 = kf.dispatch @short(%s, %i) : (tensor<16x64xbf16>, tensor<96x64xbf16>) -> tensor<16x96xf32>
+    kf.yield %0, %1, %2, %3, %4 : tensor<?x6144xf32>, tensor<?x14336xf32>, tensor<?x1024xf32>, tensor<4x512xf32>, tensor<16x96xf32>
   }
 
   // Codes are taken apart by twice as many subgroups. Little workgroup memory, and
@@ -53,6 +55,8 @@ module {
   // Gate and up, of 16 lines each 8.
   // CHECK-LABEL: kf.kernel @gated
   // CHECK-SAME:    #kf.mma<workgroup = [16, 16], warps = [1, 1], reduction = 32, stages = 2, unit = coop_f16, shares = 8>
+  // WIDE-LABEL: kf.kernel @gated
+  // WIDE-SAME:    #kf.mma<workgroup = [16, 16], warps = [1, 1], reduction = 32, stages = 2, unit = coop_f16, shares = 8>
   kf.kernel @gated(%x: tensor<?x4096xf16>, %y: tensor<?x4096xf32>, %w: tensor<2x14336x4096xf16>) -> tensor<?x14336xf32> {
     %0 = kf.matmul %x outliers(%y : tensor<?x4096xf32>), %w glu(silu) wide : tensor<?x4096xf16>, tensor<2x14336x4096xf16>
     kf.yield %0 : tensor<?x14336xf32>
@@ -61,6 +65,9 @@ module {
   // Few columns are divided among more workgroups.
   // CHECK-LABEL: kf.kernel @narrow
   // CHECK-SAME:    #kf.mma<workgroup = [16, 16], warps = [1, 1], reduction = 32, stages = 2, unit = coop_bf16, shares = 8>
+  // Subgroups of 64 threads have no fewer lines than they have tiles of.
+  // WIDE-LABEL: kf.kernel @narrow
+  // WIDE-SAME:    #kf.mma<workgroup = [16, 32], warps = [1, 1], reduction = 32, stages = 2, unit = coop_bf16, shares = 8>
   kf.kernel @narrow(%x: tensor<?x4096xbf16>, %w: tensor<1024x4096xbf16>) -> tensor<?x1024xf32> {
     %0 = kf.matmul %x, %w wide : tensor<?x4096xbf16>, tensor<1024x4096xbf16>
     kf.yield %0 : tensor<?x1024xf32>
@@ -72,5 +79,15 @@ module {
   kf.kernel @four(%x: tensor<4x4096xf32>, %w: tensor<512x4096xbf16>) -> tensor<4x512xf32> {
     %0 = kf.matmul %x, %w : tensor<4x4096xf32>, tensor<512x4096xbf16>
     kf.yield %0 : tensor<4x512xf32>
+  }
+
+  // Where K is too short to be divided, one subgroup has all of it.
+  // CHECK-LABEL: kf.kernel @short
+  // CHECK-SAME:    #kf.mma<workgroup = [16, 16], warps = [1, 1], reduction = 32, stages = 2, unit = coop_bf16>
+  // WIDE-LABEL: kf.kernel @short
+  // WIDE-SAME:    #kf.mma<workgroup = [16, 32], warps = [1, 1], reduction = 32, stages = 2, unit = coop_bf16>
+  kf.kernel @short(%x: tensor<16x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<16x96xf32> {
+    %0 = kf.matmul %x, %w wide : tensor<16x64xbf16>, tensor<96x64xbf16>
+    kf.yield %0 : tensor<16x96xf32>
   }
 }

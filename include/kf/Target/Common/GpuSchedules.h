@@ -16,6 +16,9 @@ namespace mlir::kf {
 /// Rows up to which threads share the sums of a product, and it takes in a
 /// norm; rows of products with more are rounded for matrix units.
 inline constexpr int64_t kGpuFewRows = 16;
+/// Rows up to which threads multiply them as they are where subgroups multiply
+/// more on cooperative matrices.
+inline constexpr int64_t kGpuThreadRows = 4;
 /// Rows up to which those of several sequences are mostly of one each, which
 /// has keys of its own: of the programs that an engine has for sequences that
 /// generate (EnginePrograms.cpp), and fewer than those for prompts have.
