@@ -160,10 +160,7 @@ KernelRunner::create(Device &device, Device &reference,
   // multiply f16.
   const bool hasBlocks = hasBlockWeights(program);
   runner->tolerance.roundsRows = device.name() == "cpu" && hasBlocks;
-  runner->tolerance.roundsBlocks =
-      hasBlocks &&
-      (device.name() == "cuda" ||
-       device.target().find("matrices = [f16") != std::string::npos);
+  runner->tolerance.roundsBlocks = device.roundsBlocks() && hasBlocks;
   // Matrix units multiply queries, and weights of softmax, that are rounded to
   // 16 bits, where a step has many rows.
   if (device.name() == "cuda" && kernelCase.tokens > 16 &&

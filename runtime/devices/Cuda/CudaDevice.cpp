@@ -31,6 +31,7 @@ public:
   bool hasTilesBetween() const override {
     return context->properties().chip() == "sm_90a";
   }
+  bool roundsBlocks() const override { return true; }
   int64_t textsAtOnce() const override { return 256; }
   std::string description() const override {
     return context->properties().description();

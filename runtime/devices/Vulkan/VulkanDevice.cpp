@@ -27,6 +27,10 @@ public:
   int64_t promptRows() const override {
     return context->multipliesMatrices() ? 2048 : 512;
   }
+  bool takesFourRowsByThreads() const override {
+    return context->multipliesMatrices();
+  }
+  bool roundsBlocks() const override { return context->multipliesMatrices(); }
   std::string description() const override { return context->description(); }
   uint64_t mostTensorBytes() const override {
     return context->limits().maxStorageBufferRange;

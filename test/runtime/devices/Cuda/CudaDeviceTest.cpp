@@ -101,6 +101,7 @@ TEST_F(CudaDeviceTest, ChoosesTheChipByComputeCapability) {
     // These are of wgmma.
     EXPECT_EQ((*opened)->hasTilesBetween(), std::string(chip) == "sm_90a");
     EXPECT_TRUE((*opened)->takesRowsInTiles());
+    EXPECT_TRUE((*opened)->roundsBlocks());
   }
 }
 
