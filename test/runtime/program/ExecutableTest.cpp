@@ -243,6 +243,11 @@ TEST(Executable, VerifyNamesWhatIsWrong) {
          e.weights[1].layout = {WeightLayout::Kind::Fragments};
          e.weights[1].shape = {int64_t(1) << 40, int64_t(1) << 40};
        }},
+      {"weight 'q': its fragments are too large", // of experts
+       [](Executable &e) {
+         e.weights[1].layout = {WeightLayout::Kind::Fragments};
+         e.weights[1].shape = {2, int64_t(1) << 40, 1 << 12, 1 << 12};
+       }},
       {"weight 'q': a shape has more elements than 63 bits can count",
        [](Executable &e) {
          e.weights[1].shape = {int64_t(1) << 40, int64_t(1) << 40};
