@@ -44,3 +44,16 @@ kf.kernel @many(%x: tensor<?x2x64xf32>, %e: tensor<?x2xi32>, %w: tensor<1x5x32x6
 // CHECK:           scf.if
 // CHECK:             gpu.barrier
 // CHECK-COUNT-4:     nvvm.mma.sync
+
+// -----
+
+// Rounded rows are no smaller than x is, or f16 has fewer bits of small ones.
+// Sums of x are of what codes are multiplied with: of rounded elements, before
+// pairs are scaled whose codes are a power of two too large.
+kf.kernel @rounded_codes(%x: tensor<?x2x256xf32>, %e: tensor<?x2xi32>, %w: tensor<1x5x32x256x!kf.quant<q4_k>, #kf.fragments>) -> tensor<?x2x32xf32>
+    attributes {schedule = #kf.stream<workgroup = [32, 1, 32], warps = 2, tiles = 1, stages = 2, unit = mma_sync, rows = rounded, held = shared, block_warps = 2, reduction = 256>} {
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x2x256xf32>, tensor<?x2xi32>, tensor<1x5x32x256x!kf.quant<q4_k>, #kf.fragments>
+  kf.yield %0 : tensor<?x2x32xf32>
+}
+// CHECK-LABEL: gpu.func @rounded_codes
+// CHECK-NOT:     3.906250e-03

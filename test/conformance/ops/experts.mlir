@@ -334,8 +334,25 @@ func.func @many_rows_q4_k(%x: tensor<?x2x256xf32>, %e: tensor<?x2xi32>) -> tenso
   return %0 : tensor<?x2x50xf32>
 }
 
-// One expert has all rows, and each token all places of its own.
-func.func @all_of_one_f16(%x: tensor<?x64xf32>) -> tensor<?x8x40xf32> attributes {kf.max_tokens = 90 : i64} {
+// Codes that are floats, as few rows and as many.
+func.func @few_rows_mxfp4(%x: tensor<?x160xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x50xf32> attributes {kf.max_tokens = 9 : i64} {
+  %b = kf.weight ["b0", "b1", "b2", "c0", "c1", "c2"] {stacked} : tensor<2x3x50xf32>
+  %w = kf.weight ["g0", "g1", "g2", "u0", "u1", "u2"] {stacked} : tensor<2x3x50x160x!kf.quant<mxfp4>>
+  %t = math.tanh %x : tensor<?x160xf32>
+  %0 = kf.expert_matmul %t experts(%e), %w bias(%b) glu(silu) clamped<limit = 0.5, alpha = 1.702> : tensor<?x160xf32>, tensor<?x2xi32>, tensor<2x3x50x160x!kf.quant<mxfp4>>, tensor<2x3x50xf32>
+  return %0 : tensor<?x2x50xf32>
+}
+
+func.func @many_rows_mxfp4(%x: tensor<?x2x288xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x50xf32> attributes {kf.max_tokens = 301 : i64} {
+  %b = kf.weight ["b0", "b1", "b2", "b3", "b4"] {stacked} : tensor<1x5x50xf32>
+  %w = kf.weight ["w0", "w1", "w2", "w3", "w4"] {stacked} : tensor<1x5x50x288x!kf.quant<mxfp4>>
+  %0 = kf.expert_matmul %x experts(%e), %w bias(%b) : tensor<?x2x288xf32>, tensor<?x2xi32>, tensor<1x5x50x288x!kf.quant<mxfp4>>, tensor<1x5x50xf32>
+  return %0 : tensor<?x2x50xf32>
+}
+
+// One expert has all rows, and each token all places of its own, of more tokens
+// than an expert's rows are looked for among at a time.
+func.func @all_of_one_f16(%x: tensor<?x64xf32>) -> tensor<?x8x40xf32> attributes {kf.max_tokens = 600 : i64} {
   %w = kf.weight ["w0", "w1", "w2"] {stacked} : tensor<1x3x40x64xf16>
   %c = arith.constant dense<1> : tensor<1xi32>
   %cb = kf.broadcast %c : tensor<1xi32> to tensor<?x8xi32>

@@ -45,14 +45,8 @@ HeldBlocks::Rows HeldBlocks::hold(ArrayRef<SmallVector<Value>> words) {
           part, 0, 2, [&](Value x, Value y) { return e.add(x, y); }));
 
     SmallVector<Value> &scaled = rows.spans.emplace_back();
-    for (int64_t i = 0; i < 4; ++i) {
-      Value word = span[i];
-      if (double scale = scaleOfPair(i); scale != 1) {
-        Value both = arith::MulFOp::create(b, loc, pairOf(word), pairOf(scale));
-        word = LLVM::BitcastOp::create(b, loc, b.getI32Type(), both);
-      }
-      scaled.push_back(word);
-    }
+    for (int64_t i = 0; i < 4; ++i)
+      scaled.push_back(scaledPair(span[i], i));
   }
   // A lane's are those of numbers 2 t and 2 t + 1.
   for (size_t first = 0; first < sums.size(); first += spans) {

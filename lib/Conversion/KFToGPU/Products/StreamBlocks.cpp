@@ -101,7 +101,7 @@ void StreamBlocks::multiply(const Tile &tile, Value pair,
 void StreamBlocks::addMinimums(const Tile &tile, Value pair,
                                MutableArrayRef<Value> sums) {
   const SmallVector<SmallVector<Value>> left = minimums(tile);
-  auto [upper, lower] = scalesOfMinimums(tile, xScale);
+  auto [upper, lower] = scalesOfMinimums(tile, xScaleOf(stream));
   const bool isMixed = stream.isMixed();
   const int64_t wordsOfRow = spans * int64_t(left.size());
   for (int64_t number = 0; number < stream.columnTiles(); ++number) {
@@ -164,9 +164,9 @@ void StreamBlocks::storeSum(Value number, Value row, Value part) {
     if (!StreamShape::hasMinimums(sumsOfX)) {
       // What codes are above values is subtracted.
       const int64_t zero = ::kf::PackedBlock(format).zero;
-      store(
-          e.mul(sum, e.f32(-static_cast<double>(zero) * xScale * codeScale())),
-          e.add(e.mul(number, e.index(stream.sumColumns())), row), 4);
+      const double scale = xScaleOf(stream) * codeScale();
+      store(e.mul(sum, e.f32(-static_cast<double>(zero) * scale)),
+            e.add(e.mul(number, e.index(stream.sumColumns())), row), 4);
       return;
     }
     Value scaled = e.mul(sum, e.f32(minimumScale));

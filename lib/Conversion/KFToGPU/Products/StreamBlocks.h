@@ -28,8 +28,11 @@ struct StreamOperands : BlockLanes {
 
 class StreamBlocks : public BlockTiles {
 public:
-  /// By what x is scaled before it is rounded to f16.
-  static constexpr double xScale = 0x1p-8;
+  /// By what x is scaled before it becomes f16: of two terms, the second has
+  /// what is lost of small elements then; rounded ones stay as they are.
+  static constexpr double xScaleOf(const StreamShape &stream) {
+    return stream.terms == 2 ? 0x1p-8 : 1;
+  }
 
   StreamBlocks(GPUEmitter &emitter, const StreamOperands &operands,
                const ::kf::BlockFormat &format);

@@ -13,8 +13,9 @@
 // stands between: of 16-bit floats, a lane reads what it has copied itself; of
 // blocks, what its warp has. Rows of x are the columns of the right operand.
 // They are split into two numbers of 16 bits each, what is rounded and what
-// that leaves, which have columns of their own. A weight of f32 is split, too,
-// into two numbers of TF32, when it is multiplied, and x with it.
+// that leaves, which have columns of their own; or rounded, where many have the
+// same expert. A weight of f32 is split, too, into two numbers of TF32, when it
+// is multiplied, and x with it.
 //
 // A workgroup has a few row blocks of the weight. K is divided into as many
 // shares as there are warps: these take tiles along K in turn. What shares have
@@ -582,8 +583,8 @@ Value StreamMatmulEmitter::sumOf(Value block, Value row, Value line) {
         e.add(sum, element.isF16() ? e.mul(rest, e.f32(1 / restScale)) : rest);
   if (!element.isF16())
     return sum;
-  return e.mul(
-      sum, e.f32(1 / (halfScale * (blockTiles ? blockTiles->codeScale() : 1))));
+  return e.mul(sum, e.f32(1 / (halfScale() *
+                               (blockTiles ? blockTiles->codeScale() : 1))));
 }
 
 void mlir::kf::emitStreamMatmul(GPUEmitter &emitter) {

@@ -23,9 +23,11 @@ public:
         tileBytes(stream.tileBytes) {}
 
 private:
-  /// x is scaled by this for f16, so that what a model has fits, and what
-  /// rounding leaves once more, so that it is no subnormal number.
-  static constexpr double halfScale = StreamBlocks::xScale, restScale = 0x1p11;
+  /// x is scaled by this for f16 where it is split, so that what a model has
+  /// fits, and what rounding leaves once more, so that it is no subnormal
+  /// number.
+  double halfScale() const { return StreamBlocks::xScaleOf(stream); }
+  static constexpr double restScale = 0x1p11;
 
   void prepareInput() override;
   void emitProduct() override;

@@ -7,9 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // How #kf.stream brings rows of x to workgroup memory: as two numbers of 16
-// bits each, or as they are for a weight of f32, in the order in which lanes
-// multiply them, with sums of squares where a norm scales the rows, and sums of
-// x where the weight's blocks want some.
+// bits each or a rounded one, or as they are for a weight of f32, in the order
+// in which lanes multiply them, with sums of squares where a norm scales the
+// rows, and sums of x where the weight's blocks want some.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,7 +28,7 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-/// Splits a chunk's columns of all rows into the two terms, in the order of
+/// Splits a chunk's columns of all rows into one or two terms, in the order of
 /// the right operand: [pairs of tiles][terms][rows][4] vectors, of which each
 /// has words of columns 2 t, 2 t + 8, 2 t + 16 and 2 t + 24. For a weight of
 /// f32, terms are the halves of 32 columns, and have columns t, t + 4, t + 8
@@ -152,9 +152,17 @@ void StreamMatmulEmitter::storeBlockRun(const XRun &run) {
     Value pair = e.add(run.pair, e.index(i * StreamBlocks::pairsApart));
     SmallVector<Value> high, low;
     for (int64_t k = 0; k < 2; ++k) {
-      Value first = values[2 * k], second = values[2 * k + 1];
+      Value first = values[2 * k], second = values[2 * k + 1], word;
+      if (stream.terms == 1) { // sums are of what codes are multiplied with
+        word = code.pack(element, first, second);
+        std::tie(first, second) = widen(word);
+      }
       Value sum = e.add(first, second);
       parts[i] = k ? e.add(parts[i], sum) : sum;
+      if (word) {
+        high.push_back(blockTiles->scaledPair(word, k));
+        continue;
+      }
       if (double scale = blockTiles->scaleOfPair(k); scale != 1) {
         first = e.mul(first, e.f32(scale));
         second = e.mul(second, e.f32(scale));
@@ -218,9 +226,9 @@ void StreamMatmulEmitter::storeWords(ArrayRef<Value> words, Value place) {
 /// Two numbers in one word: rounded, and what that leaves.
 std::pair<Value, Value> StreamMatmulEmitter::split(Value first, Value second) {
   const bool isHalf = element.isF16();
-  if (isHalf) {
-    first = e.mul(first, e.f32(halfScale));
-    second = e.mul(second, e.f32(halfScale));
+  if (isHalf && halfScale() != 1) {
+    first = e.mul(first, e.f32(halfScale()));
+    second = e.mul(second, e.f32(halfScale()));
   }
   Value rounded = code.pack(element, first, second);
   auto [low, high] = widen(rounded);

@@ -72,6 +72,13 @@ Value BlockTiles::pairOf(double value) {
                                    DenseElementsAttr::get(type, number));
 }
 
+Value BlockTiles::scaledPair(Value word, int64_t i) {
+  const double scale = scaleOfPair(i);
+  if (scale == 1)
+    return word;
+  return wordOf(arith::MulFOp::create(b, loc, pairOf(word), pairOf(scale)));
+}
+
 Value BlockTiles::wordOf(Value pair) {
   return LLVM::BitcastOp::create(b, loc, b.getI32Type(), pair);
 }

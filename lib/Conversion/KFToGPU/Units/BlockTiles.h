@@ -36,6 +36,8 @@ public:
   double scaleOfPair(int64_t i) const {
     return 1.0 / static_cast<double>(1 << placeOfPair(i));
   }
+  /// Such a pair, a word of two f16, scaled so.
+  Value scaledPair(Value word, int64_t i);
 
   /// A tile in registers.
   struct Tile {
