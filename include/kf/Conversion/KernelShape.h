@@ -113,6 +113,8 @@ struct StreamShape {
   /// The most rows that are split into two numbers of 16 bits each where they
   /// could be rounded: both terms fill a unit's tile.
   static constexpr int64_t mostSplitRows = 4;
+  /// The most rows, and of an expert where they are rounded.
+  static constexpr int64_t mostRows = 16, mostRoundedRows = 64;
 
   /// What scales a span of a block-quantized weight, whose codes matrix units
   /// multiply as they are, and what of x goes with it.
@@ -153,6 +155,7 @@ struct StreamShape {
   /// Of experts: tokens among which those are found that have the same one, a
   /// multiple of `rows`; 0: rows have no experts.
   int64_t window = 0;
+  int64_t top = 0; ///< experts of a token
 
   int64_t threads() const { return warps * lanes; }
   /// K is divided into shares, one for each warp, which sum by themselves.
@@ -231,15 +234,16 @@ struct StreamShape {
   int64_t placeWords() const {
     return window && rows > 1 ? rows * (rows + 1) : 0;
   }
-  /// And of the experts of all places of the window, `top` of a token.
-  int64_t expertWords(int64_t top) const {
+  /// And of the experts of all places of the window.
+  int64_t expertWords() const {
     return placeWords() > 0 ? (window * top + 3) / 4 * 4 : 0;
   }
-  /// All of it but expertWords(): each part begins at a multiple of 16 bytes.
+  /// All of it: each part begins at a multiple of 16 bytes.
   int64_t bytes() const {
     auto vectors = [](int64_t words) { return (words + 3) / 4; };
     int64_t all = xVectors() + ringVectors() + vectors(sums()) +
-                  vectors(xSums()) + vectors(placeWords());
+                  vectors(xSums()) + vectors(placeWords()) +
+                  vectors(expertWords());
     if (hasSquares)
       all += vectors(rows * squares()) + vectors(rows);
     return 16 * all + (hasRange ? rowRangeBytes(rows) : 0);

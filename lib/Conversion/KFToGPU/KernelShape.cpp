@@ -277,7 +277,7 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
   // Blocks are rounded to f16, which holds all of f8E4M3FN, or to bf16.
   const bool isCode = isa<QuantType, Float8E4M3FNType>(w);
   const Type factor = getUnitElement(w, /*areManyRows=*/true);
-  bool fits = isCode ? x == factor && !matmul.getScales()
+  bool fits = isCode   ? x == factor && !matmul.getScales()
               : isWide ? schedule.getUnit() == MatrixUnit::MmaSync
                        : x == w && multiplies(schedule.getUnit(), x);
   if (!fits)
@@ -351,10 +351,6 @@ static FailureOr<KernelShape> getShape(KernelOp kernel,
     shape.workgroupBytes += MmaShape::warpgroupAlignment;
   return shape;
 }
-
-/// The most rows that `#kf.stream` multiplies, and of an expert where they are
-/// rounded.
-static constexpr int64_t mostStreamRows = 16, mostRoundedRows = 64;
 
 /// What of x goes with a weight of `element`s that has #kf.fragments.
 static StreamShape::Sums sumsFor(Type element) {
@@ -503,19 +499,18 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
   stream.rows = workgroup[0];
   stream.terms = schedule.getRows() == RowForm::Rounded ? 1 : 2;
   const int64_t mostRows =
-      experts && stream.terms == 1 ? mostRoundedRows : mostStreamRows;
+      experts && stream.terms == 1 ? stream.mostRoundedRows : stream.mostRows;
   if (stream.rows > mostRows)
     return fail("#kf.stream multiplies at most " + Twine(mostRows) +
                 " rows, found " + Twine(stream.rows));
   auto x = cast<RankedTensorType>(op.getX().getType());
-  // Experts of a token; a tile of their product has one of its places.
-  const int64_t top =
-      experts ? cast<RankedTensorType>(kernel.getResultTypes()[0]).getDimSize(1)
-              : 0;
   if (experts) { // of which one may have all rows
+    // A tile of their product has one of a token's places.
+    stream.top =
+        cast<RankedTensorType>(kernel.getResultTypes()[0]).getDimSize(1);
     stream.window = llvm::alignTo(
-        std::max<int64_t>(windowOfRow * stream.rows / std::max<int64_t>(top, 1),
-                          1),
+        std::max<int64_t>(
+            windowOfRow * stream.rows / std::max<int64_t>(stream.top, 1), 1),
         stream.rows);
   } else if (!x.isDynamicDim(0)) {
     stream.rows = std::clamp<int64_t>(x.getDimSize(0), 1, stream.rows);
@@ -584,7 +579,7 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
   } else {
     shape.workgroupBytes = 0; // that of sums which other norms have
   }
-  shape.workgroupBytes += stream.bytes() + 4 * stream.expertWords(top);
+  shape.workgroupBytes += stream.bytes();
   shape.stream = stream;
   return shape;
 }
@@ -606,8 +601,8 @@ getShape(KernelOp kernel, LanesScheduleAttr schedule, FailFn fail) {
   KernelShape shape;
   LanesShape &lanes = shape.lanes.emplace();
   lanes.rows = schedule.getWorkgroup()[0];
-  if (lanes.rows > mostStreamRows)
-    return fail("#kf.lanes multiplies at most " + Twine(mostStreamRows) +
+  if (lanes.rows > StreamShape::mostRows)
+    return fail("#kf.lanes multiplies at most " + Twine(StreamShape::mostRows) +
                 " rows, found " + Twine(lanes.rows));
   auto x = cast<RankedTensorType>(op.getX().getType());
   if (!x.isDynamicDim(0))

@@ -14,6 +14,8 @@
 
 #include "kf/Target/Common/GpuCostModel.h"
 
+#include "StreamSchedules.h"
+
 #include "kf/Conversion/KernelShape.h"
 #include "kf/Transforms/ArenaBytes.h"
 #include "kf/Transforms/CountWork.h"
@@ -116,16 +118,13 @@ double groupsOf(MatmulOp op, const KernelShape &shape, int64_t tokens) {
          parts;
 }
 
-/// Those of a product of experts that have rows, if each has as many: of all
-/// places, as many as rows go together, and for each expert another one.
+/// Those of a product of experts that have rows.
 double groupsOf(ExpertMatmulOp op, const KernelShape &shape, int64_t tokens) {
   auto type = cast<RankedTensorType>(op.getType());
   const int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
-  const int64_t places = rows * type.getDimSize(1);
-  const int64_t groups =
-      std::min(places, op.countExperts() + places / shape.rows);
   return static_cast<double>(
-      groups * int64_t(llvm::divideCeil(type.getDimSize(2), shape.columns)));
+      countExpertGroups(op, rows, shape.rows) *
+      int64_t(llvm::divideCeil(type.getDimSize(2), shape.columns)));
 }
 
 /// Of a product of few rows on matrix units: what a workgroup has on its way is

@@ -218,8 +218,11 @@ private:
       if (width >= ofBlock)
         widths.insert(llvm::alignTo(width, ofBlock));
     std::set<int64_t> heights = {workgroup[0]};
+    const bool areRounded = first.getRows() == RowForm::Rounded;
+    const int64_t mostRows =
+        areRounded ? StreamShape::mostRoundedRows : StreamShape::mostRows;
     if (isa<ExpertMatmulOp>(op.getOperation())) // rows that go together
-      for (int64_t height = 1; height <= std::min<int64_t>(tokens, 16);
+      for (int64_t height = 1; height <= std::min(tokens, mostRows);
            height *= 2)
         heights.insert(height);
     auto shape = getKernelShape(kernel, first, nullptr);
@@ -233,8 +236,8 @@ private:
               for (int64_t reduction : {int64_t(0), first.getReduction()}) {
                 workgroup.front() = height;
                 workgroup.back() = width;
-                add(getSharedStreamSchedule(op, workgroup, warps, tiles, stages,
-                                            reduction));
+                add(getSharedStreamSchedule(op, workgroup, areRounded, warps,
+                                            tiles, stages, reduction));
               }
   }
 

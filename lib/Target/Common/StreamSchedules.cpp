@@ -24,8 +24,8 @@ constexpr int64_t mostHeldWarps = 16;
 /// Rows of an expert at a time, at most, where they are split and rounded; how
 /// many there are for each that it has if all have as many; and row blocks of a
 /// workgroup, at most, of a few rows and of more.
-constexpr int64_t mostSplitRows = 16, mostRoundedRows = 32, spareOfExpert = 2,
-                  mostFewBlocks = 8, mostExpertBlocks = 16;
+constexpr int64_t mostExpertSplitRows = 16, mostExpertRoundedRows = 32,
+                  spareOfExpert = 2, mostFewBlocks = 8, mostExpertBlocks = 16;
 /// Workgroups for each multiprocessor where rows are few.
 constexpr int64_t expertGroups = 3;
 /// Workgroup memory that #kf.stream does with where it can have as much.
@@ -74,12 +74,13 @@ private:
     isOfExperts = true;
     // As rows of other products are that have codes.
     isRounded = hasBlocks && tokens > kGpuFewRows;
-    const int64_t most = isRounded ? mostRoundedRows : mostSplitRows;
+    const int64_t most =
+        isRounded ? mostExpertRoundedRows : mostExpertSplitRows;
     rows = StreamShape::mostSplitRows;
     while (rows < most && rows * all < spareOfExpert * places)
       rows *= 2;
     rows = std::clamp<int64_t>(llvm::bit_ceil<uint64_t>(tokens), 1, rows);
-    copies = std::min(places, all + places / rows);
+    copies = countExpertGroups(product, tokens, rows);
     const int64_t units = llvm::divideCeil(extent, tiles() * tile.columns);
     auto costOf = [&](int64_t count) {
       return static_cast<double>(llvm::alignTo(units, count)) *
@@ -123,14 +124,8 @@ private:
     SmallVector<int64_t> workgroup = {rows, width * ofBlock};
     if (isOfExperts)
       workgroup.insert(workgroup.begin() + 1, 1);
-    StreamScheduleAttr schedule = getSharedStreamSchedule(
-        op, workgroup, warps, tiles(), stages, reduction);
-    if (!isRounded)
-      return schedule;
-    return StreamScheduleAttr::get(
-        op->getContext(), workgroup, warps, tiles(), stages, schedule.getUnit(),
-        RowForm::Rounded, OperandPlace::Shared, schedule.getBlockWarps(),
-        schedule.getBlocks(), reduction, /*parts=*/1);
+    return getSharedStreamSchedule(op, workgroup, isRounded, warps, tiles(),
+                                   stages, reduction);
   }
   FailureOr<KernelShape> shapeOf(StreamScheduleAttr schedule) {
     return getKernelShape(kernel, schedule, nullptr);
@@ -158,8 +153,7 @@ private:
   SmallVector<int64_t> findWidths() const {
     SmallVector<int64_t> widths;
     for (int64_t each : {1, 2, 3, 4, 6, 8, 12, 16})
-      widths.push_back(
-          widthFor(static_cast<int64_t>(each) * machine.multiprocessors));
+      widths.push_back(widthFor(each * machine.multiprocessors));
     widths.push_back(1);
     llvm::erase_if(widths, [&](int64_t width) {
       return int64_t(llvm::divideCeil(blocks, width)) > groupsPerDimension;
@@ -353,8 +347,8 @@ static MatrixUnit unitFor(Type element) {
 }
 
 StreamScheduleAttr mlir::kf::getSharedStreamSchedule(
-    ProductOpInterface op, ArrayRef<int64_t> workgroup, int64_t warps,
-    int64_t tiles, int64_t stages, int64_t reduction) {
+    ProductOpInterface op, ArrayRef<int64_t> workgroup, bool areRounded,
+    int64_t warps, int64_t tiles, int64_t stages, int64_t reduction) {
   const Type w = getElementTypeOrSelf(op.getW().getType());
   const int64_t ofBlock = ::kf::FragmentTile::rows / (op.getGlu() ? 2 : 1);
   const int64_t all = workgroup.back() / ofBlock;
@@ -368,10 +362,20 @@ StreamScheduleAttr mlir::kf::getSharedStreamSchedule(
       while (warps % blockWarps != 0);
   }
   const MatrixUnit unit = unitFor(w);
-  return StreamScheduleAttr::get(
-      op->getContext(), workgroup, warps, tiles, stages, unit,
-      takesRows(unit, RowForm::F32) ? RowForm::F32 : RowForm::Split,
-      OperandPlace::Shared, blockWarps, blocks, reduction, /*parts=*/1);
+  const RowForm rows = areRounded                      ? RowForm::Rounded
+                       : takesRows(unit, RowForm::F32) ? RowForm::F32
+                                                       : RowForm::Split;
+  return StreamScheduleAttr::get(op->getContext(), workgroup, warps, tiles,
+                                 stages, unit, rows, OperandPlace::Shared,
+                                 blockWarps, blocks, reduction, /*parts=*/1);
+}
+
+int64_t mlir::kf::countExpertGroups(ExpertMatmulOp op, int64_t tokens,
+                                    int64_t rows) {
+  const int64_t places =
+      tokens * cast<RankedTensorType>(op.getType()).getDimSize(1);
+  return std::min(places,
+                  std::max<int64_t>(op.countExperts(), 1) + places / rows);
 }
 
 StreamScheduleAttr

@@ -28,13 +28,19 @@ LanesScheduleAttr selectLanesSchedule(KernelOp kernel, MatmulOp op,
                                       int64_t tokens);
 
 /// The schedule of `op` whose rows are in workgroup memory, of `workgroup` =
-/// [rows, columns], or [rows, 1, columns] of experts: they are taken as its
-/// weight has it, and with more rows, or `reduction` columns at a time, warps
-/// have row blocks of their own.
+/// [rows, columns], or [rows, 1, columns] of experts: they are rounded, or
+/// taken as its weight has it, and with more rows, or `reduction` columns at a
+/// time, warps have row blocks of their own.
 StreamScheduleAttr getSharedStreamSchedule(ProductOpInterface op,
                                            ArrayRef<int64_t> workgroup,
-                                           int64_t warps, int64_t tiles,
-                                           int64_t stages, int64_t reduction);
+                                           bool areRounded, int64_t warps,
+                                           int64_t tiles, int64_t stages,
+                                           int64_t reduction);
+
+/// Groups of up to `rows` rows that have the same expert, of `tokens` tokens,
+/// if each expert has as many: those of whole groups, and for each expert
+/// another one.
+int64_t countExpertGroups(ExpertMatmulOp op, int64_t tokens, int64_t rows);
 
 } // namespace mlir::kf
 

@@ -28,11 +28,6 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-/// Experts of a token.
-static int64_t countPlaces(GPUEmitter &e) {
-  return cast<RankedTensorType>(e.kernel.getResultTypes()[0]).getDimSize(1);
-}
-
 void StreamMatmulEmitter::emitExperts() {
   // Which weights are read is known behind the kernels before this one.
   e.waitForInputs();
@@ -68,7 +63,6 @@ void StreamMatmulEmitter::emitExperts() {
 void StreamMatmulEmitter::findPlaces() {
   places =
       e.workgroupMemory(llvm::alignTo(stream.placeWords(), 4), b.getI32Type());
-  const int64_t top = countPlaces(e);
   auto type = cast<RankedTensorType>(e.kernel.getResultTypes()[0]);
   Value tokens = type.isDynamicDim(0) ? e.loadSize(getSizeName(type))
                                       : e.index(type.getDimSize(0));
@@ -77,8 +71,8 @@ void StreamMatmulEmitter::findPlaces() {
   Value left = e.sub(tokens, windowStart);
   inWindow = e.scaled(e.select(e.isLess(left, e.index(stream.window)), left,
                                e.index(stream.window)),
-                      top);
-  numbers = e.workgroupMemory(stream.expertWords(top), b.getI32Type());
+                      stream.top);
+  numbers = e.workgroupMemory(stream.expertWords(), b.getI32Type());
   e.forThreads(inWindow, [&](Value number) {
     const Place place = placeOf(number);
     Value own = nearestExpert(e, experts, place[0], place[1]);
@@ -98,11 +92,10 @@ void StreamMatmulEmitter::findPlaces() {
 
 void StreamMatmulEmitter::findPlacesOf(Value number) {
   constexpr int64_t lanes = StreamShape::lanes;
-  const int64_t top = countPlaces(e);
   const SmallVector<Value> offsets = e.tileOffsets();
   Value lane = e.rem(e.thread, lanes);
   Value token = e.sub(e.add(offsets[0], number), windowStart);
-  Value leader = e.add(e.scaled(token, top), offsets[1]);
+  Value leader = e.add(e.scaled(token, stream.top), offsets[1]);
   Value own = expertOf(leader);
   auto isOwn = [&](Value place) -> Value {
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
@@ -171,10 +164,9 @@ Value StreamMatmulEmitter::expertOf(Value number) {
 
 /// Where place number `number` of the window is.
 StreamMatmulEmitter::Place StreamMatmulEmitter::placeOf(Value number) {
-  const int64_t top = countPlaces(e);
   const SmallVector<Value> offsets = e.tileOffsets();
-  return {e.sub(e.add(windowStart, e.div(number, top)), offsets[0]),
-          e.sub(e.rem(number, top), offsets[1])};
+  return {e.sub(e.add(windowStart, e.div(number, stream.top)), offsets[0]),
+          e.sub(e.rem(number, stream.top), offsets[1])};
 }
 
 /// Where row `row` of those that are multiplied is.
