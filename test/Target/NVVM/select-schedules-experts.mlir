@@ -61,3 +61,40 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
     kf.yield %0 : tensor<2048x8x768xf32>
   }
 }
+
+// -----
+
+// Experts of gpt-oss: codes that are floats, with a bias and a bounded gate, of
+// rows that are no multiple of a tile's.
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors = 132, memory = 232448>} {
+  // CHECK-LABEL: kf.kernel @gate_1(
+  // CHECK-SAME:    #kf.stream<workgroup = [1, 1, {{[0-9]+}}], {{.*}} rows = split, held = shared
+  kf.kernel @gate_1(%x: tensor<1x2880xf32>, %e: tensor<1x4xi32>, %w: tensor<2x32x2880x2880x!kf.quant<mxfp4>, #kf.fragments>, %b: tensor<2x32x2880xf32>) -> tensor<1x4x2880xf32> {
+    %0 = kf.expert_matmul %x experts(%e), %w bias(%b) glu(silu) clamped<limit = 7.0, alpha = 1.702> : tensor<1x2880xf32>, tensor<1x4xi32>, tensor<2x32x2880x2880x!kf.quant<mxfp4>, #kf.fragments>, tensor<2x32x2880xf32>
+    kf.yield %0 : tensor<1x4x2880xf32>
+  }
+  // CHECK-LABEL: kf.kernel @gate_16(
+  // CHECK-SAME:    #kf.stream<workgroup = [4, 1, {{[0-9]+}}], {{.*}} rows = split, held = shared
+  kf.kernel @gate_16(%x: tensor<16x2880xf32>, %e: tensor<16x4xi32>, %w: tensor<2x32x2880x2880x!kf.quant<mxfp4>, #kf.fragments>, %b: tensor<2x32x2880xf32>) -> tensor<16x4x2880xf32> {
+    %0 = kf.expert_matmul %x experts(%e), %w bias(%b) glu(silu) clamped<limit = 7.0, alpha = 1.702> : tensor<16x2880xf32>, tensor<16x4xi32>, tensor<2x32x2880x2880x!kf.quant<mxfp4>, #kf.fragments>, tensor<2x32x2880xf32>
+    kf.yield %0 : tensor<16x4x2880xf32>
+  }
+  // CHECK-LABEL: kf.kernel @gate_64(
+  // CHECK-SAME:    #kf.stream<workgroup = [16, 1, {{[0-9]+}}], {{.*}} rows = rounded, held = shared
+  kf.kernel @gate_64(%x: tensor<64x2880xf32>, %e: tensor<64x4xi32>, %w: tensor<2x32x2880x2880x!kf.quant<mxfp4>, #kf.fragments>, %b: tensor<2x32x2880xf32>) -> tensor<64x4x2880xf32> {
+    %0 = kf.expert_matmul %x experts(%e), %w bias(%b) glu(silu) clamped<limit = 7.0, alpha = 1.702> : tensor<64x2880xf32>, tensor<64x4xi32>, tensor<2x32x2880x2880x!kf.quant<mxfp4>, #kf.fragments>, tensor<2x32x2880xf32>
+    kf.yield %0 : tensor<64x4x2880xf32>
+  }
+  // CHECK-LABEL: kf.kernel @gate_512(
+  // CHECK-SAME:    #kf.stream<workgroup = [32, 1, {{[0-9]+}}], {{.*}} rows = rounded, held = shared
+  kf.kernel @gate_512(%x: tensor<512x2880xf32>, %e: tensor<512x4xi32>, %w: tensor<2x32x2880x2880x!kf.quant<mxfp4>, #kf.fragments>, %b: tensor<2x32x2880xf32>) -> tensor<512x4x2880xf32> {
+    %0 = kf.expert_matmul %x experts(%e), %w bias(%b) glu(silu) clamped<limit = 7.0, alpha = 1.702> : tensor<512x2880xf32>, tensor<512x4xi32>, tensor<2x32x2880x2880x!kf.quant<mxfp4>, #kf.fragments>, tensor<2x32x2880xf32>
+    kf.yield %0 : tensor<512x4x2880xf32>
+  }
+  // CHECK-LABEL: kf.kernel @down_1(
+  // CHECK-SAME:    #kf.stream<workgroup = [1, 1, {{[0-9]+}}], {{.*}} rows = split, held = shared
+  kf.kernel @down_1(%x: tensor<1x4x2880xf32>, %e: tensor<1x4xi32>, %w: tensor<1x32x2880x2880x!kf.quant<mxfp4>, #kf.fragments>, %b: tensor<1x32x2880xf32>) -> tensor<1x4x2880xf32> {
+    %0 = kf.expert_matmul %x experts(%e), %w bias(%b) : tensor<1x4x2880xf32>, tensor<1x4xi32>, tensor<1x32x2880x2880x!kf.quant<mxfp4>, #kf.fragments>, tensor<1x32x2880xf32>
+    kf.yield %0 : tensor<1x4x2880xf32>
+  }
+}

@@ -258,9 +258,10 @@ def KF_StreamScheduleAttr : KF_ScheduleAttr<"Stream", "stream"> {
     where x is split.
 
     Of an expert_matmul, with as many tokens as there may be, `rows` are those
-    that have the same expert and are multiplied together, of as many tokens as
-    they are taken from, the window. A workgroup has that many tokens, with the
-    same place among their experts, and multiplies the rows that these lead.
+    that have the same expert and are multiplied together. A workgroup has
+    `rows` neighbouring tokens, with the same place among their experts, and
+    multiplies the rows that these lead; they are looked for among about
+    128 `rows` / k tokens, the window, where a token has k experts.
 
     - `workgroup`: [rows, columns], or [rows, 1, columns] of an expert_matmul; a
       row block has 16 columns, or 8 with glu.
