@@ -52,7 +52,7 @@ Status Function::open() {
   inputSpecs = program.inputs;
   outputSpecs = program.outputs;
   weights = std::make_unique<WeightStore>(*device, source.get());
-  cache = std::make_unique<KVCache>(*device, /*pages=*/1);
+  cache = std::make_unique<KVCache>(*device, /*pages=*/1, kCachePage);
   KF_ASSIGN_OR_RETURN(
       runner, ProgramRunner::create(program, *device, *weights, *cache));
   return Status();

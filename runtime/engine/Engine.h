@@ -45,10 +45,10 @@ struct EngineOptions {
   int64_t contextLength = 0;
   /// Sequences that read at once. There may be more; steps take turns then.
   int64_t parallel = 1;
-  /// Pages of the cache, kCachePage positions each, of all layers or of a group
-  /// of them (LayerCaches.h); 0 for as many as `parallel` sequences of whole
-  /// contexts and the longest step need, which with states are at least those
-  /// of a slot for each (pagesOfSequences()).
+  /// Pages of the cache, pagePositionsOf() positions each, of all layers or of
+  /// a group of them (LayerCaches.h); 0 for as many as `parallel` sequences of
+  /// whole contexts and the longest step need, which with states are at least
+  /// those of a slot for each (pagesOfSequences()).
   int64_t pages = 0;
   /// The most rows of a step, at least 1: what is read of a prompt beside
   /// sequences that generate, and so how long those wait; none: as

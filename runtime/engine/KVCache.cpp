@@ -16,10 +16,9 @@ using namespace kf;
 /// has.
 Status KVCache::explain(const Status &error, const CacheSpec &spec,
                         int64_t bytes) const {
-  const int64_t held = heldPositions.value_or(poolPages * spec.page);
   const Status named =
-      error.in("the KV cache of " + std::to_string(held) + " positions, " +
-               std::to_string(bytes) + " bytes");
+      error.in("the KV cache of " + std::to_string(heldPositions) +
+               " positions, " + std::to_string(bytes) + " bytes");
   const Result<DeviceMemory> memory = device.memory();
   const Result<int64_t> page = spec.bytes(1);
   if (error.code() != StatusCode::OutOfMemory || !memory.ok() || !page.ok())
@@ -33,7 +32,8 @@ Status KVCache::explain(const Status &error, const CacheSpec &spec,
           std::to_string(static_cast<int64_t>(
               static_cast<double>(room) *
               static_cast<double>(std::max<int64_t>(spec.slotPages, 1)) *
-              static_cast<double>(held) / static_cast<double>(poolPages))) +
+              static_cast<double>(heldPositions) /
+              static_cast<double>(poolPages))) +
           " positions in all",
       StatusCode::OutOfMemory);
 }

@@ -13,7 +13,6 @@
 #include "runtime/engine/PagePool.h"
 
 #include <memory>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,11 +22,11 @@ namespace kf {
 /// Executable::caches. Owns them; `device` must outlive it. One thread.
 class KVCache {
 public:
-  /// `pages` is the number of pages of each pool, which hold `positions`
-  /// positions in all, without a number as many as a layer's pages; nothing is
+  /// `pages` is the number of pages of each cache, which hold `positions`
+  /// positions of sequences in all: as many as a layer's pages, or more where
+  /// ranks share positions, or fewer where layers share pages. Nothing is
   /// allocated yet.
-  KVCache(Device &device, int64_t pages,
-          std::optional<int64_t> positions = std::nullopt)
+  KVCache(Device &device, int64_t pages, int64_t positions)
       : device(device), poolPages(pages), heldPositions(positions) {}
 
   /// Cache number `index`, zeros when it is first asked for. Errors: it was
@@ -39,10 +38,8 @@ public:
   Status copyPages(Stream &stream, std::span<const PageCopy> copies);
 
   int64_t pages() const { return poolPages; }
-  /// In all pages.
-  int64_t positions() const {
-    return heldPositions.value_or(poolPages * kCachePage);
-  }
+  /// Of sequences, in all pages.
+  int64_t positions() const { return heldPositions; }
   uint64_t bytes() const;
 
 private:
@@ -56,7 +53,7 @@ private:
 
   Device &device;
   int64_t poolPages;
-  std::optional<int64_t> heldPositions; ///< none: a layer's page, for each
+  int64_t heldPositions;
   std::vector<Entry> entries; ///< by index; `buffer` is null until asked for
 };
 

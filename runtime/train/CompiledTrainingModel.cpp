@@ -134,7 +134,7 @@ Status CompiledTrainingModel::openAll(const TrainingSources &sources) {
       *target, model.weights.get(),
       PackOptions{.pool = pool.get(), .cancelled = options.cancelled});
   showPacking(*weights, options.observer);
-  cache = std::make_unique<KVCache>(*target, /*pages=*/1);
+  cache = std::make_unique<KVCache>(*target, /*pages=*/1, kCachePage);
   KF_ASSIGN_OR_RETURN(stream, target->createStream());
   KF_RETURN_IF_ERROR(allocate());
   KF_ASSIGN_OR_RETURN(gradient, make(TrainingPart::Gradient));

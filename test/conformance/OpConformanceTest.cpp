@@ -484,7 +484,7 @@ public:
     EXPECT_TRUE(program.ok()) << program.message();
     if (!program.ok())
       return {};
-    KVCache cache(device, cachePages);
+    KVCache cache(device, cachePages, cachePages * kCachePage);
     auto runner = ProgramRunner::create(**program, device, weights, cache);
     EXPECT_TRUE(runner.ok()) << runner.message();
     if (!runner.ok())

@@ -140,7 +140,8 @@ protected:
     device = test::openTestDevice(variant.device);
     ASSERT_NE(device, nullptr);
     weights = std::make_unique<WeightStore>(*device, nullptr);
-    cache = std::make_unique<KVCache>(*device, kPoolPages);
+    cache =
+        std::make_unique<KVCache>(*device, kPoolPages, kPoolPages * kCachePage);
     runner = load(variant);
     ASSERT_TRUE(runner);
     spec = runner->program().caches[0];

@@ -96,7 +96,7 @@ public:
     auto program = mlir::kf::compile(*module, options);
     EXPECT_TRUE(bool(program)) << llvm::toString(program.takeError());
     weights = std::make_unique<WeightStore>(*device, nullptr);
-    cache = std::make_unique<KVCache>(*device, 1);
+    cache = std::make_unique<KVCache>(*device, 1, kCachePage);
     runner =
         ProgramRunner::create(std::move(*program), *device, *weights, *cache)
             .take();

@@ -138,7 +138,7 @@ Status run(const Executable &program, int64_t tokens, std::mt19937 &random) {
                       createCpuDevice({/*threads=*/1}));
   const RandomWeights source(program, random);
   WeightStore weights(*device, &source);
-  KVCache cache(*device, cacheCapacity);
+  KVCache cache(*device, cacheCapacity, cacheCapacity * kCachePage);
   KF_ASSIGN_OR_RETURN(std::unique_ptr<ProgramRunner> runner,
                       ProgramRunner::create(program, *device, weights, cache));
   std::vector<HostTensor> inputs;

@@ -20,7 +20,7 @@ namespace {
 
 TEST(KVCache, SharesByIndex) {
   FakeDevice device;
-  KVCache cache(device, 2);
+  KVCache cache(device, 2, 128);
   CacheSpec spec;
   spec.layers = spec.kvHeads = 1;
   spec.headDim = 4;
@@ -54,7 +54,7 @@ private:
 
 TEST(KVCache, SaysForHowMuchThereIsRoom) {
   SmallDevice device;
-  KVCache cache(device, 3);
+  KVCache cache(device, 3, 192);
   CacheSpec spec;
   spec.layers = spec.kvHeads = 1;
   spec.headDim = 4; // a page has 2048 bytes
@@ -67,6 +67,10 @@ TEST(KVCache, SaysForHowMuchThereIsRoom) {
   EXPECT_EQ(KVCache(device, 3, 0).get(0, spec).status().message(),
             "the KV cache of 0 positions, 6144 bytes: no room; there is room "
             "for a context of 0 positions in all");
+  // Those of four ranks, each with a quarter of a text.
+  EXPECT_EQ(KVCache(device, 3, 768).get(0, spec).status().message(),
+            "the KV cache of 768 positions, 6144 bytes: no room; there is room "
+            "for a context of 512 positions in all");
   device.limit = 2500; // at once
   EXPECT_EQ(cache.get(0, spec).status().message(),
             "the KV cache of 192 positions, 6144 bytes: no room; there is room "
@@ -79,7 +83,7 @@ TEST(KVCache, SaysForHowMuchThereIsRoom) {
 /// As the devices in the host's memory say it.
 TEST(KVCache, SaysForHowMuchTheHostHasRoom) {
   const std::unique_ptr<Device> device = createReferenceDevice();
-  KVCache cache(*device, int64_t(1) << 31);
+  KVCache cache(*device, int64_t(1) << 31, int64_t(1) << 37);
   CacheSpec spec;
   spec.layers = spec.kvHeads = 32;
   spec.headDim = 128;

@@ -77,7 +77,7 @@ struct Fixture {
   Fixture() : device(createReferenceDevice()) {
     source.tensors["w"] = {DataType::F32, {2, 2}, w, sizeof(w)};
     weights = std::make_unique<WeightStore>(*device, &source);
-    cache = std::make_unique<KVCache>(*device, 1);
+    cache = std::make_unique<KVCache>(*device, 1, kCachePage);
     auto made = ProgramRunner::create(addMatmul(), *device, *weights, *cache);
     EXPECT_TRUE(made.ok()) << made.message();
     if (made.ok())
