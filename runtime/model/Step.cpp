@@ -21,7 +21,8 @@ namespace {
 /// 256 KiB.
 constexpr int64_t kSharedAdjustments = int64_t(1) << 16;
 
-/// Elements of the hidden rows of a step: 128 MiB.
+/// Elements of the hidden rows of a step, or of those that ranks gather: 128
+/// MiB.
 constexpr int64_t kMostHidden = int64_t(1) << 25;
 constexpr int64_t kFewestMostRows = 64, kMostRows = 8192;
 
@@ -71,18 +72,31 @@ std::string kf::nameOf(const StepShape &shape) {
   return std::string(nameOf(shape.part)) + "_" + std::to_string(shape.rows);
 }
 
+/// Columns of what ranks that share positions gather of a row, at most: of each
+/// rank and head values, the largest score and the sum of weights. 0 of one
+/// rank.
+static int64_t gatheredRow(const ModelConfig &model) {
+  int64_t widest = 0;
+  for (int64_t number = 0; model.contextRanks > 1 && number < model.layers;
+       ++number)
+    widest = std::max(widest, model.contextRanks * model.heads *
+                                  (model.layer(number).headDim + 2));
+  return widest;
+}
+
 int64_t kf::mostStepRows(const ModelConfig &model) {
   const uint64_t rows = static_cast<uint64_t>(
       kMostHidden /
       std::max({model.hiddenSize, model.layers * model.tokenInputWidth,
-                int64_t(1)}));
+                gatheredRow(model), int64_t(1)}));
   return std::clamp(static_cast<int64_t>(std::bit_floor(rows)), kFewestMostRows,
                     kMostRows);
 }
 
 int64_t kf::widestRow(const ModelConfig &model) {
-  int64_t widest = std::max({model.hiddenSize * model.streams.count,
-                             model.layers * model.tokenInputWidth});
+  int64_t widest =
+      std::max({model.hiddenSize * model.streams.count,
+                model.layers * model.tokenInputWidth, gatheredRow(model)});
   for (int64_t number = 0; number < model.layers; ++number) {
     const LayerConfig layer = model.layer(number);
     if (layer.isLinear) {

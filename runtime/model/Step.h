@@ -79,13 +79,13 @@ inline constexpr StepPart kStepParts[] = {StepPart::Body, StepPart::Head,
 std::string_view nameOf(StepPart part);
 
 /// The most rows that a step of `model` can have: a power of two from 64 to
-/// 8192. As f32, so many hidden rows, or inputs of tokens, are at most 128 MiB,
-/// which every Vulkan device binds, but there are no fewer than 64.
+/// 8192. As f32, so many hidden rows, inputs of tokens or gathered parts are at
+/// most 128 MiB, as Vulkan devices bind, but there are no fewer than 64.
 int64_t mostStepRows(const ModelConfig &model);
 
 /// Columns of the widest row that a layer of `model` hands from one kernel to
-/// another, those of all experts that are chosen for it, and of products that
-/// kernels compute together, included; logits are not.
+/// another, those of all experts that are chosen for it, of products that
+/// kernels compute together and gathered parts included; logits are not.
 int64_t widestRow(const ModelConfig &model);
 
 /// What a program of a step is compiled for.

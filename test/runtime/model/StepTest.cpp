@@ -76,6 +76,22 @@ TEST(Step, WidestRowIsOfAnyLayer) {
   EXPECT_EQ(widestRow(model), 60);
 }
 
+TEST(Step, GatheredRowsAreBounded) {
+  ModelConfig model = modelOf(50);
+  model.hiddenSize = 8192;
+  model.layers = 2;
+  model.heads = 64;
+  model.kvHeads = 8;
+  model.headDim = 128;
+  EXPECT_EQ(widestRow(model), 64 * 128 + 2 * 8 * 128);
+  EXPECT_EQ(mostStepRows(model), 4096);
+  model.contextRanks = 8;
+  EXPECT_EQ(widestRow(model), 8 * 64 * 130);
+  EXPECT_EQ(mostStepRows(model), 256); // 65 MiB
+  model.contextRanks = 1024;
+  EXPECT_EQ(mostStepRows(model), 64);
+}
+
 TEST(Step, HiddenRowsOfWideModelsFitABinding) {
   ModelConfig model = modelOf(50);
   auto mostOf = [&](int64_t hiddenSize) {
