@@ -256,11 +256,6 @@ uint64_t rowBytesOf(const StepCollectives &collectives) {
   return static_cast<uint64_t>(collectives.columns) * sizeof(float);
 }
 
-/// Tokens in a GiB of a rank's cache, of which each takes `bytes`.
-uint64_t positionsOfGiB(uint64_t bytes) {
-  return (uint64_t(1) << 30) / std::max<uint64_t>(bytes, 1);
-}
-
 std::string ranksText(const RankFacts &facts) {
   const StageConfig &stage = facts.config.stage;
   const std::string each =
@@ -274,9 +269,9 @@ std::string ranksText(const RankFacts &facts) {
     sizes.add({"cache", bytesText(facts.tokenF16) + " a token in f16, " +
                             bytesText(facts.tokenF32) + " in f32"});
   if (facts.config.contextRanks > 1)
-    sizes.add({"context", std::to_string(positionsOfGiB(facts.tokenF16)) +
+    sizes.add({"context", std::to_string(facts.tokensOfGiBF16) +
                               " tokens in 1 GiB of each in f16, " +
-                              std::to_string(positionsOfGiB(facts.tokenF32)) +
+                              std::to_string(facts.tokensOfGiBF32) +
                               " in f32"});
   if (facts.windowsF16 > 0)
     sizes.add({"windows", bytesText(facts.windowsF16) +
@@ -397,8 +392,8 @@ ordered_json rankJson(const RankFacts &facts) {
                        {"memory", memoryJson(facts.weights, facts.memory)},
                        {"collectives", std::move(collectives)}};
   if (facts.config.contextRanks > 1) {
-    json["tokens_of_gib_f16"] = positionsOfGiB(facts.tokenF16);
-    json["tokens_of_gib_f32"] = positionsOfGiB(facts.tokenF32);
+    json["tokens_of_gib_f16"] = facts.tokensOfGiBF16;
+    json["tokens_of_gib_f32"] = facts.tokensOfGiBF32;
   }
   if (facts.rank) {
     json["rank"] = *facts.rank;

@@ -251,13 +251,18 @@ static Result<RankFacts> factsOf(ModelShard shard, int64_t ranks) {
   }
   const int64_t context = shard.config.maxPositions;
   const CacheWindows groups = cacheWindowsOf(shard.config);
-  // Pages that each 64 positions of a long text add.
+  // Pages that every so many positions of a long text add.
   const int64_t added = groups.areAll ? 0 : 1;
-  auto addCache = [&](DataType type, uint64_t &token,
-                      uint64_t &windows) -> Status {
+  const int64_t positions = pagePositionsOf(shard.config);
+  auto addCache = [&](DataType type, uint64_t &token, uint64_t &windows,
+                      uint64_t &tokensOfGiB) -> Status {
     const LayerCaches caches(shard.config, type);
     KF_ASSIGN_OR_RETURN(const int64_t page, caches.bytes(1));
-    token = static_cast<uint64_t>(added * page / pagePositionsOf(shard.config));
+    if (added * page > 0) {
+      token = static_cast<uint64_t>((page - 1) / positions + 1);
+      tokensOfGiB =
+          static_cast<uint64_t>((int64_t(1) << 30) / page * positions);
+    }
     if (groups.tables == 0)
       return Status();
     KF_ASSIGN_OR_RETURN(
@@ -267,8 +272,10 @@ static Result<RankFacts> factsOf(ModelShard shard, int64_t ranks) {
     windows = static_cast<uint64_t>(pages);
     return Status();
   };
-  KF_RETURN_IF_ERROR(addCache(DataType::F16, facts.tokenF16, facts.windowsF16));
-  KF_RETURN_IF_ERROR(addCache(DataType::F32, facts.tokenF32, facts.windowsF32));
+  KF_RETURN_IF_ERROR(addCache(DataType::F16, facts.tokenF16, facts.windowsF16,
+                              facts.tokensOfGiBF16));
+  KF_RETURN_IF_ERROR(addCache(DataType::F32, facts.tokenF32, facts.windowsF32,
+                              facts.tokensOfGiBF32));
   facts.memory = memoryOf(shard.config);
   facts.collectives = collectivesOf(shard.config);
   facts.config = std::move(shard.config);

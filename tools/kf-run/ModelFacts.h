@@ -74,11 +74,14 @@ struct RankFacts {
   std::optional<int64_t> rank; ///< nothing: each of them, alike
   ModelConfig config;          ///< with its sizes
   uint64_t weights = 0;        ///< bytes
-  /// Bytes of a token in a cache of f16 and of f32: those by which each
-  /// lengthens a long text's; 0: all layers have windows.
+  /// Bytes of a token in a cache of f16 and of f32, rounded up: those by
+  /// which each lengthens a long text's; 0: all layers have windows.
   uint64_t tokenF16 = 0, tokenF32 = 0;
   /// Those of layers with windows beside them, which do not grow with it.
   uint64_t windowsF16 = 0, windowsF32 = 0;
+  /// Positions of texts whose pages have room in 1 GiB of each rank's cache; 0
+  /// where all layers have windows.
+  uint64_t tokensOfGiBF16 = 0, tokensOfGiBF32 = 0;
   std::vector<MemoryFacts> memory;
   std::vector<StepCollectives> collectives;
 };
