@@ -176,7 +176,7 @@ private:
   std::unique_ptr<Session> session;
   CompilerOptions compiler; ///< what it compiles with
   std::optional<ModelWork> work;
-  std::optional<BenchCeilings> ceilings;
+  std::optional<BenchCeilings> ceilings; ///< none where ranks share positions
   /// Of a test at least: others had cores, or more than all of it was reached.
   bool lowCeilings = false;
   int64_t count = 0; ///< tests that are finished
@@ -202,6 +202,10 @@ Status Bench::open(int64_t threads) {
   if (!told.ok())
     return nameModel(files, told.status());
   work = told.take();
+  // Each rank computes all but a part of the attention: the sum of their rates
+  // is not for one's work.
+  if (flags.parallelism == Parallelism::Context)
+    return Status();
   double mostBytes = 0;
   for (const BenchTest &test : options.tests())
     mostBytes = std::max(mostBytes, mostStepBytes(*work, test));
@@ -262,7 +266,8 @@ Status Bench::runTest(const BenchTest &test) {
   BenchRunner runner(session->engine(), test);
   KF_RETURN_IF_ERROR(
       runner.prepare(result.subject.isHost ? 0 : kGpuWarmUpSeconds));
-  KF_RETURN_IF_ERROR(ceilings->begin(test));
+  if (ceilings)
+    KF_RETURN_IF_ERROR(ceilings->begin(test));
   const EngineCounts before = session->engine().counts();
   for (int64_t i = 0; i < options.repetitions; ++i) {
     progress.update(static_cast<double>(i) /
@@ -286,11 +291,13 @@ Status Bench::runTest(const BenchTest &test) {
     KF_ASSIGN_OR_RETURN(const DeviceMemory memory, session->device().memory());
     result.deviceMemory = memory.total - std::min(memory.free, memory.total);
   }
-  KF_ASSIGN_OR_RETURN(result.ceiling, ceilings->end(session->engine()));
-  // Which say what a step for each token takes.
-  const bool isPassed =
-      result.drafted == 0 && ceilingShareOf(result).value_or(0) > 1;
-  lowCeilings |= ceilings->wasDisturbed() || isPassed;
+  if (ceilings) {
+    KF_ASSIGN_OR_RETURN(result.ceiling, ceilings->end(session->engine()));
+    // Which say what a step for each token takes.
+    const bool isPassed =
+        result.drafted == 0 && ceilingShareOf(result).value_or(0) > 1;
+    lowCeilings |= ceilings->wasDisturbed() || isPassed;
+  }
   return output.add(result);
 }
 
