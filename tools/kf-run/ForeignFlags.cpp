@@ -57,8 +57,6 @@ constexpr ForeignFlag kFlags[] = {
     {"-dev", "", Same, Value, "device"},
     {"--tensor-parallel-size -tp", "", Same, Value, "tensor-parallel"},
     {"--pipeline-parallel-size -pp", "", Same, Value, "pipeline-parallel"},
-    {"--decode-context-parallel-size -dcp", "", Same, Value,
-     "context-parallel"},
     {"-md --model-draft", "", Same, Value, "draft-model"},
     {"--draft --draft-n --draft-max", "", Same, Value, "draft-tokens"},
     {"--lora-modules", "", Same, Value, "lora"},
@@ -290,6 +288,13 @@ constexpr ForeignFlag kFlags[] = {
      "is not supported: a model is computed by one device, which --device "
      "names, as in cuda:1",
      "none layer auto"},
+    {"--decode-context-parallel-size -dcp",
+     "batch bench chat embed generate inspect logits perplexity serve", Refused,
+     Value,
+     "is not supported: ranks of --tensor-parallel cannot share positions as "
+     "well; --context-parallel N has N ranks share them that are whole "
+     "otherwise",
+     "1"},
     {"--tensor-parallel-size -tp --pipeline-parallel-size -pp "
      "--decode-context-parallel-size -dcp",
      "", Refused, Value,
