@@ -363,10 +363,10 @@ TEST_P(RankedStories, RanksHaveEqualBitsInEveryStep) {
 /// What texts become that are read at once: ids of each.
 std::vector<std::vector<int32_t>>
 readTogether(Session &session, const std::vector<std::vector<int32_t>> &prompts,
-             size_t count) {
+             size_t count, int64_t context) {
   std::vector<std::vector<int32_t>> results;
   const Status started = session.start(
-      {.tokens = 128, .parallel = static_cast<int64_t>(prompts.size())});
+      {.tokens = context, .parallel = static_cast<int64_t>(prompts.size())});
   EXPECT_TRUE(started.ok()) << started.message();
   if (!started)
     return results;
@@ -399,19 +399,29 @@ void expectTextsOfOneRank(const std::string &folder, const StoriesCase &wanted,
                           int64_t ranks, Parallelism parallelism) {
   const auto &[device, steps, texts] = wanted;
   constexpr size_t count = 24;
+  // Where ranks share positions, more than a page of three of them has.
+  const bool isShared = parallelism == Parallelism::Context;
+  const size_t alike = isShared ? 198 : 70;
+  const int64_t context = isShared ? 256 : 128;
   std::vector<std::vector<int32_t>> prompts;
   for (size_t i = 0; i < texts; ++i)
-    prompts.push_back(storyIds(i, 70));
-  // Keys and values of 8 layers, 2 heads and 64 columns, in f32: a page for the
+    prompts.push_back(storyIds(i, alike));
+  // Keys and values of 8 layers, 2 heads and 64 columns, in f32: pages for the
   // first tokens, and one for three of four texts.
-  const uint64_t memory =
-      (1 + texts * 3 / 4) * kCachePage * 8 * 2 * 64 * 2 * sizeof(float);
-  auto one = openSession(folder, device, 1, 128, memory);
-  auto some = openSession(folder, device, ranks, 128, memory, parallelism);
+  const auto memoryOf = [&](size_t first) {
+    return (first + texts * 3 / 4) * kCachePage * 8 * 2 * 64 * 2 *
+           sizeof(float);
+  };
+  auto one = openSession(folder, device, 1, context,
+                         memoryOf(alike / static_cast<size_t>(kCachePage)));
+  // Of all ranks together: of heads or layers, each has a part of a page.
+  auto some = openSession(
+      folder, device, ranks, context,
+      memoryOf(1) * static_cast<uint64_t>(isShared ? ranks : 1), parallelism);
   ASSERT_TRUE(one.ok()) << one.message();
   ASSERT_TRUE(some.ok()) << some.message();
-  const auto expected = readTogether(**one, prompts, count);
-  const auto found = readTogether(**some, prompts, count);
+  const auto expected = readTogether(**one, prompts, count, context);
+  const auto found = readTogether(**some, prompts, count, context);
   ASSERT_EQ(expected.size(), texts);
   ASSERT_EQ(found.size(), texts);
   const double tolerance =
