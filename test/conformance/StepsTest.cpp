@@ -60,7 +60,7 @@ class Stepper {
 public:
   explicit Stepper(ModelUnderTest &model)
       : model(model), weights(model.runsOn(), &model.source()),
-        cache(model.runsOn(), kPoolPages) {
+        cache(model.runsOn(), kPoolPages, kPoolPages * kCachePage) {
     for (int32_t page = 0; page < kPoolPages; ++page)
       free.push_back(page * 5 % kPoolPages);
   }

@@ -95,7 +95,8 @@ struct LoadedExec {
   LoadedExec(const ExecFlags &flags, const Executable &executable,
              const ExecData &data, Device &device)
       : weights(device, data.weights.get()),
-        cache(device, cachePages(executable, flags.context)) {}
+        cache(device, cachePages(executable, flags.context),
+              cachePages(executable, flags.context) * kCachePage) {}
 
   WeightStore weights;
   KVCache cache;
