@@ -101,14 +101,12 @@ Type getKernelType(BatchAttentionInterface op) {
   return type.isF32() ? Type() : type;
 }
 
-/// What a kernel of attention reads: `x` in memory, rounded to `type`.
+/// What a kernel of attention reads: `x`, rounded to `type`.
 Value readyForKernel(Value x, Type type, TensorBuilder &build) {
   Type element = typeOf(x).getElementType();
-  if (isa<FloatType>(element) && element != type)
-    return build.narrow(build.widen(x), type);
-  // Views would become part of the kernel.
-  Operation *op = x.getDefiningOp();
-  return op && isView(op) ? build.make<CopyOp>(x) : x;
+  return isa<FloatType>(element) && element != type
+             ? build.narrow(build.widen(x), type)
+             : x;
 }
 
 /// Gives `op`, which has a kernel that multiplies `type`, what that reads.

@@ -451,26 +451,40 @@ private:
     }
   }
 
-  /// Ids, positions and tables are read from memory: views of them but slices
-  /// of rows are copied.
-  void copyViewedInts(func::FuncOp function) {
-    for (Operation &op : function.getBody().front()) {
-      if (!op.hasTrait<IntegersInMemory>())
-        continue;
-      OpBuilder builder(&op);
+  /// Whether a kernel reads a view of its operand from memory alone: ids,
+  /// positions and tables, but for slices of rows of an argument; and all that
+  /// attention to tensors reads.
+  static bool isViewToCopy(OpOperand &operand) {
+    auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+    Operation *view = operand.get().getDefiningOp();
+    if (!type || !view || !isView(view))
+      return false;
+    Operation *reader = operand.getOwner();
+    if (isa<BatchAttentionInterface>(reader))
+      return true;
+    if (!type.getElementType().isInteger() ||
+        !reader->hasTrait<IntegersInMemory>())
+      return false;
+    auto slice = dyn_cast<tensor::ExtractSliceOp>(view);
+    return !slice || !slice.hasUnitStride() ||
+           slice.getSourceType().getRank() != type.getRank() ||
+           slice.getSource().getDefiningOp();
+  }
+
+  /// One copy of each such view, for all that read it.
+  static void copyViewedOperands(func::FuncOp function) {
+    DenseMap<Value, Value> copies;
+    for (Operation &op : function.getBody().front())
       for (OpOperand &operand : op.getOpOperands()) {
-        auto type = dyn_cast<RankedTensorType>(operand.get().getType());
-        Operation *view = operand.get().getDefiningOp();
-        if (!type || !type.getElementType().isInteger() || !view ||
-            !isView(view))
+        if (!isViewToCopy(operand))
           continue;
-        auto slice = dyn_cast<tensor::ExtractSliceOp>(view);
-        if (!slice || !slice.hasUnitStride() ||
-            slice.getSourceType().getRank() != type.getRank() ||
-            slice.getSource().getDefiningOp())
-          operand.set(CopyOp::create(builder, op.getLoc(), operand.get()));
+        Value &copy = copies[operand.get()];
+        if (!copy) {
+          OpBuilder builder(&op);
+          copy = CopyOp::create(builder, op.getLoc(), operand.get());
+        }
+        operand.set(copy);
       }
-    }
   }
 
   /// Says what is one kernel.
@@ -505,7 +519,7 @@ private:
                         SymbolTable &symbols) {
     copyPlainResults(function);
     copyPlainOperands(function);
-    copyViewedInts(function);
+    copyViewedOperands(function);
     int64_t tokens = maxTokens;
     if (auto attribute = function->getAttrOfType<IntegerAttr>("kf.max_tokens"))
       tokens = attribute.getInt();

@@ -285,3 +285,26 @@ func.func @rounded(%q: tensor<?x4x32xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>
   %1 = arith.addf %s, %q : tensor<?x4x32xf32>
   return %0, %1 : tensor<?x4x32xf16>, tensor<?x4x32xf32>
 }
+
+// -----
+
+// Attention to tensors reads memory: a view of what it reads is copied, once for
+// all readers.
+// CHECK-LABEL: kf.program @attention_of_views(
+// CHECK-SAME:    %[[Q:.*]]: tensor<8x2x16xbf16>, %[[K:.*]]: tensor<4x8x16xbf16>)
+// CHECK-DAG:     %[[T:.*]] = kf.dispatch @copy_{{[0-9]}}(%[[Q]])
+// CHECK-DAG:     %[[S:.*]] = kf.dispatch @copy_{{[0-9]}}(%[[K]])
+// CHECK-NOT:     kf.dispatch @copy
+// CHECK:         kf.dispatch @scaled_dot_product_attention_0(%[[T]], %[[S]])
+// CHECK:         kf.dispatch @attention_qgrad_0(%[[T]], %[[S]])
+// CHECK-LABEL: kf.kernel @scaled_dot_product_attention_0(
+// CHECK-NOT:     tensor.extract_slice
+// CHECK:         kf.yield
+func.func @attention_of_views(%q: tensor<8x2x16xbf16>, %k: tensor<4x8x16xbf16>)
+    -> (tensor<2x8x16xbf16>, tensor<2x8x16xf32>) {
+  %0 = kf.transpose %q permutation = [1, 0, 2] : tensor<8x2x16xbf16>
+  %1 = tensor.extract_slice %k[2, 0, 0] [2, 8, 16] [1, 1, 1] : tensor<4x8x16xbf16> to tensor<2x8x16xbf16>
+  %2 = kf.scaled_dot_product_attention %0, %1, %1 : tensor<2x8x16xbf16>, tensor<2x8x16xbf16>, tensor<2x8x16xbf16>
+  %3:3 = kf.attention_qgrad %0, %1, %1, %0 : tensor<2x8x16xbf16>, tensor<2x8x16xbf16>, tensor<2x8x16xbf16>, tensor<2x8x16xbf16>
+  return %2, %3#0 : tensor<2x8x16xbf16>, tensor<2x8x16xf32>
+}

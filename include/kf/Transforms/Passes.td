@@ -347,8 +347,9 @@ def FormKernels : Pass<"kf-form-kernels", "::mlir::ModuleOp"> {
       `tensor.concat`, `kf.iota` and constants.
 
     What a program returns as a view is copied (`kf.copy`), and so are ids and
-    positions that are views but slices, and what a collective takes.
-    Collectives stay as they are, beside the dispatches.
+    positions that are views but slices, views that attention to tensors reads,
+    and what a collective takes. Collectives stay as they are, beside the
+    dispatches.
 
     A cluster has at most 32 ops, its kernel 1024 with the views: a long chain
     of elementwise ops becomes several kernels. By then a pass over memory costs

@@ -414,6 +414,32 @@ private:
     return offsets;
   }
 
+  /// Whether `operand` of attention to tensors is an argument, or what tiling
+  /// makes of one: kernels find the rest by the tile's own offsets.
+  bool isArgumentOrTile(Operation *op, OpOperand &operand) {
+    Value value = operand.get();
+    auto slice = value.getDefiningOp<tensor::ExtractSliceOp>();
+    if (slice && tile && slice->getBlock() == tile.getBody()) {
+      AffineMap map = cast<LoopOpInterface>(op)
+                          .getLoopMaps()[operand.getOperandNumber()];
+      RankedTensorType from = slice.getSourceType(), to = slice.getType();
+      if (!slice.hasUnitStride() || slice.getDroppedDims().any() ||
+          from.getRank() != map.getNumResults())
+        return false;
+      for (auto [dim, offset] : llvm::enumerate(slice.getMixedOffsets())) {
+        auto loop = dyn_cast<AffineDimExpr>(map.getResult(dim));
+        const bool isOfTile =
+            loop && offset == OpFoldResult(
+                                  tile.getInductionVars()[loop.getPosition()]);
+        if (!isOfTile && (getConstantIntValue(offset) != 0 ||
+                          from.getDimSize(dim) != to.getDimSize(dim)))
+          return false;
+      }
+      value = slice.getSource();
+    }
+    return isa<BlockArgument>(value) && accessOf(value) == Access::Element;
+  }
+
   /// Whether scratch holds a row of `type`, as vectors take it: its length is
   /// known, or it is the tile of a loop.
   bool hasScratch(RankedTensorType type) {
@@ -442,11 +468,12 @@ private:
       if (!type)
         continue;
       const bool isPacked = getLayout(type) || hasFragments(type);
-      const bool isInMemory = isPacked || isa<BatchAttentionInterface>(op) ||
-                              (type.getElementType().isInteger() &&
-                               op->hasTrait<IntegersInMemory>());
+      const bool isInMemory = isPacked || (type.getElementType().isInteger() &&
+                                           op->hasTrait<IntegersInMemory>());
       if (accessOf(value) > mostOf(op, operand) ||
           (isInMemory && !rowOf(value, /*ofWholeRows=*/isPacked)) ||
+          (isa<BatchAttentionInterface>(op) &&
+           !isArgumentOrTile(op, operand)) ||
           (accessOf(value) == Access::Row && !hasScratch(type)))
         return value;
       access = std::max(access, accessOf(value));

@@ -266,3 +266,16 @@ kf.kernel @threads(%c: !cache, %q: tensor<?x2x8xf32>, %v: tensor<?x4x8xf32>, %a:
   %0 = kf.gated_delta %q, %q, %v, %a, %a, %w, %d, %d, %c, %p, %p, %s {layer = 0 : i64} : tensor<?x2x8xf32>, tensor<?x4x8xf32>, tensor<?x4xf32>, tensor<64x1x4xf32>, tensor<4xf32>, tensor<4xf32>, !cache, tensor<?xi32>, tensor<3xi32>
   kf.yield %0 : tensor<?x4x8xf32>
 }
+
+// -----
+
+// Kernels of attention find rows by the tile's offsets alone.
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", memory = 232448>} {
+kf.kernel @slice(%q: tensor<8x64x32xbf16>, %k: tensor<4x64x32xbf16>) -> tensor<4x64x32xbf16>
+    attributes {schedule = #kf.flash_mma<workgroup = [1, 64], keys = 32, threads = [32, 4, 1], unit = mma_sync, rows = rounded, held = shared>} {
+  %0 = tensor.extract_slice %q[4, 0, 0] [4, 64, 32] [1, 1, 1] : tensor<8x64x32xbf16> to tensor<4x64x32xbf16>
+  // expected-error @below {{no CUDA kernel for 'kf.scaled_dot_product_attention' that reads 'tensor<1x64x32xbf16>' from 'tensor.extract_slice'; compute that in a kernel of its own}}
+  %1 = kf.scaled_dot_product_attention %0, %k, %k : tensor<4x64x32xbf16>, tensor<4x64x32xbf16>, tensor<4x64x32xbf16>
+  kf.yield %1 : tensor<4x64x32xbf16>
+}
+}

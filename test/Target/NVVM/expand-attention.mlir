@@ -20,11 +20,10 @@ func.func @bf16(%q: tensor<2x4x50x64xbf16>, %k: tensor<2x2x50x64xbf16>, %dy: ten
 }
 
 // Rows of f32 are rounded where a product that they come of has its own rows
-// rounded, and what is a view then is copied to memory.
+// rounded.
 // CHECK-LABEL: func.func @rounded
 // CHECK:         arith.truncf %{{.*}} : tensor<4x32x16xf32> to tensor<4x32x16xbf16>
-// CHECK:         %[[MASK:.*]] = kf.copy %{{.*}} : tensor<32x32xi1>
-// CHECK:         %[[Y:.*]] = kf.scaled_dot_product_attention %{{.*}} mask(%[[MASK]]) : tensor<4x32x16xbf16>
+// CHECK:         %[[Y:.*]] = kf.scaled_dot_product_attention %{{.*}} mask(%{{.*}}) : tensor<4x32x16xbf16>
 // CHECK:         arith.extf %[[Y]] : tensor<4x32x16xbf16> to tensor<4x32x16xf32>
 func.func @rounded(%x: tensor<32x64xf32>, %m: tensor<1x32xi1>) -> tensor<4x32x16xf32> {
   %w = kf.weight ["w"] : tensor<64x64xbf16>
