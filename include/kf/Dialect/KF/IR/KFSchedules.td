@@ -395,9 +395,10 @@ def KF_FlashMmaScheduleAttr : KF_ScheduleAttr<"FlashMma", "flash_mma"> {
     Where something comes out that is not finite, rows are computed again as
     `#kf.flash` does, for a hidden key may hold a NaN.
 
-    The same of attention to tensors of bf16 and its gradients
+    It is for attention to tensors of bf16 and its gradients, too
     (kf.scaled_dot_product_attention, kf.attention_qgrad, kf.attention_kvgrad), with
-    `unit = mma_sync` and `rows = rounded`. `workgroup` is [1, 1, rows], or [1, rows]
+    `unit = mma_sync` and `rows = rounded`. No rows are computed again there, and
+    blocks that are hidden are not read. `workgroup` is [1, 1, rows], or [1, rows]
     without batches, 16 rows for each of the x warps, of queries, or keys for the
     last one; `keys` are the others' of a block.
 
