@@ -21,6 +21,9 @@
 
 namespace mlir::kf {
 
+/// Workgroups along a dimension that every GPU allows.
+inline constexpr uint64_t kMostGroups = 65535;
+
 /// Fails where convert-kf-to-vector has no code for `kernel`.
 LogicalResult checkVectorSupport(KernelOp kernel);
 

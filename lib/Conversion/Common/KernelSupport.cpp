@@ -24,9 +24,6 @@ namespace {
 /// Columns that GPUs rotate: their frequencies are a constant of the kernel.
 constexpr int64_t maxRotaryDim = 8192;
 
-/// Workgroups along a dimension that every GPU allows.
-constexpr uint64_t mostGroups = 65535;
-
 /// What there is instead.
 constexpr StringLiteral onReference = " yet; use --device=reference",
                         onCpu = " yet; use --device=cpu or --device=reference";
@@ -272,9 +269,9 @@ private:
              << " for pages of so many elements: " << gpu->indexBits
              << "-bit indices count no more than " << most;
     auto partial = dyn_cast<AttentionPartialOp>(op);
-    if (partial && partial.getSplits() > mostGroups)
+    if (partial && partial.getSplits() > kMostGroups)
       return fail(op->emitError()) << " for splits(" << partial.getSplits()
-                                   << "): at most " << mostGroups;
+                                   << "): at most " << kMostGroups;
     return success();
   }
 
@@ -420,8 +417,8 @@ private:
     Value value = operand.get();
     auto slice = value.getDefiningOp<tensor::ExtractSliceOp>();
     if (slice && tile && slice->getBlock() == tile.getBody()) {
-      AffineMap map = cast<LoopOpInterface>(op)
-                          .getLoopMaps()[operand.getOperandNumber()];
+      AffineMap map =
+          cast<LoopOpInterface>(op).getLoopMaps()[operand.getOperandNumber()];
       RankedTensorType from = slice.getSourceType(), to = slice.getType();
       if (!slice.hasUnitStride() || slice.getDroppedDims().any() ||
           from.getRank() != map.getNumResults())
@@ -429,8 +426,8 @@ private:
       for (auto [dim, offset] : llvm::enumerate(slice.getMixedOffsets())) {
         auto loop = dyn_cast<AffineDimExpr>(map.getResult(dim));
         const bool isOfTile =
-            loop && offset == OpFoldResult(
-                                  tile.getInductionVars()[loop.getPosition()]);
+            loop &&
+            offset == OpFoldResult(tile.getInductionVars()[loop.getPosition()]);
         if (!isOfTile && (getConstantIntValue(offset) != 0 ||
                           from.getDimSize(dim) != to.getDimSize(dim)))
           return false;

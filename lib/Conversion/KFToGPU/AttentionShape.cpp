@@ -8,6 +8,8 @@
 
 #include "KernelShapes.h"
 
+#include "kf/Conversion/KernelSupport.h"
+
 #include "mlir/Support/DebugStringHelper.h"
 
 #include <numeric>
@@ -196,9 +198,12 @@ static FailureOr<KernelShape> getCoopShape(KernelOp kernel,
 }
 
 /// Columns of a head whose gradients a thread has registers for, of which units
-/// take 16 at a time; and keys that 32 bits count with any offset.
+/// take 16 at a time; rows that workgroups of one warp divide; and offsets that
+/// 32 bits count with these.
 static constexpr int64_t batchColumns = 128, batchStep = 16,
-                         mostBatchKeys = int64_t(1) << 28;
+                         mostBatchRows =
+                             kMostGroups * BatchAttentionShape::rowsOfWarp,
+                         mostBatchOffset = int64_t(1) << 28;
 
 bool mlir::kf::isForBatchKernel(BatchAttentionInterface op, Type type) {
   auto shapeOf = [](Value x) {
@@ -206,12 +211,19 @@ bool mlir::kf::isForBatchKernel(BatchAttentionInterface op, Type type) {
   };
   const int64_t columns = shapeOf(op.getQ()).back();
   auto isSmall = [](uint64_t number) {
-    return std::abs(static_cast<int64_t>(number)) <= mostBatchKeys;
+    return std::abs(static_cast<int64_t>(number)) <= mostBatchOffset;
+  };
+  // Those of a tile may be `?`, which is negative.
+  auto areFew = [&](Value x) {
+    ArrayRef<int64_t> extents = shapeOf(x).take_back(3);
+    return extents[0] <= static_cast<int64_t>(kMostGroups) &&
+           extents[1] <= mostBatchRows;
   };
   Value mask = op.getMask();
   return type.isBF16() && !op.getSoftcap() &&
          columns == shapeOf(op.getV()).back() && columns % batchStep == 0 &&
-         columns <= batchColumns && isSmall(op.getOffset()) &&
+         columns <= batchColumns && areFew(op.getQ()) && areFew(op.getK()) &&
+         isSmall(op.getOffset()) &&
          isSmall(op.getWindow().value_or(0)) &&
          (!mask || getElementTypeOrSelf(mask.getType()).isInteger(1));
 }
@@ -236,7 +248,9 @@ static FailureOr<KernelShape> getBatchShape(BatchAttentionInterface op,
   if (!isForBatchKernel(op, q.getElementType()))
     return fail("#kf.flash_mma multiplies heads of a multiple of " +
                 Twine(batchStep) + " up to " + Twine(batchColumns) +
-                " columns of bf16, with no softcap and a mask of i1, found " +
+                " columns of bf16, up to " + Twine(kMostGroups) +
+                " of them with up to " + Twine(mostBatchRows) +
+                " rows, with no softcap and a mask of i1, found " +
                 debugString(q));
   ArrayRef<int64_t> workgroup = schedule.getWorkgroup();
   if (schedule.getUnit() != MatrixUnit::MmaSync ||

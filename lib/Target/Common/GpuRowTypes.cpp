@@ -124,7 +124,8 @@ static int64_t mostWholeRows(MatmulOp op, Type type,
 }
 
 /// Whether `rows` are those of a product whose own rows are rounded, moved,
-/// rotated or changed element by element.
+/// rotated or changed element by element; of several, any one. Rows of f16
+/// weights are not: bf16 is coarser.
 static bool comeOfRoundedRows(Value rows, const MachineDescription &machine) {
   SmallVector<Value> next = {rows};
   llvm::SmallPtrSet<Operation *, 16> seen;
@@ -135,6 +136,7 @@ static bool comeOfRoundedRows(Value rows, const MachineDescription &machine) {
     if (auto product = dyn_cast<MatmulOp>(op)) {
       auto x = cast<RankedTensorType>(product.getX().getType());
       if (x.hasStaticShape() &&
+          !getElementTypeOrSelf(product.getW().getType()).isF16() &&
           !getGpuRowTypes(product, machine,
                           x.getNumElements() / x.getShape().back())
                .front()

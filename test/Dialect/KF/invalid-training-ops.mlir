@@ -237,3 +237,24 @@ func.func @kvgrad_c7(%q: tensor<4x5x8xf32>, %n: tensor<4x6xf32>) {
   %0:2 = kf.attention_kvgrad %q, %q, %q, %q, %n, %n : tensor<4x5x8xf32>, tensor<4x5x8xf32>, tensor<4x5x8xf32>, tensor<4x5x8xf32>, tensor<4x6xf32>
   return
 }
+
+// -----
+
+// Loops that are no tile of a kernel change no constraint.
+func.func @qgrad_c2_loop(%q: tensor<4x5x8xf32>, %k: tensor<3x5x8xf32>, %n: index) {
+  scf.forall (%i) in (%n) {
+    // expected-error @+1 {{C2: k must be [B, G, S, D] for q [B, H, T, D], H a multiple of G}}
+    %0:3 = kf.attention_qgrad %q, %k, %k, %q : tensor<4x5x8xf32>, tensor<3x5x8xf32>, tensor<3x5x8xf32>, tensor<4x5x8xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @attention_c4_loop(%q: tensor<4x5x8xf32>, %m: tensor<7x9xi32>, %n: index, %one: index) {
+  scf.for %i = %n to %n step %one {
+    // expected-error @+1 {{C4: mask must be i1 or of f32, f16 or bf16 and broadcast to the scores}}
+    %0 = kf.scaled_dot_product_attention %q, %q, %q mask(%m) : tensor<4x5x8xf32>, tensor<4x5x8xf32>, tensor<4x5x8xf32>, tensor<7x9xi32>
+  }
+  return
+}

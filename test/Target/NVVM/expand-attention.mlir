@@ -89,3 +89,47 @@ func.func @f16(%q: tensor<4x32x16xf16>) -> tensor<4x32x16xf16> {
   %0 = kf.scaled_dot_product_attention %q, %q, %q : tensor<4x32x16xf16>, tensor<4x32x16xf16>, tensor<4x32x16xf16>
   return %0 : tensor<4x32x16xf16>
 }
+
+// Rows of weights of f16 are not rounded to bf16.
+// CHECK-LABEL: func.func @half
+// CHECK-NOT:     kf.scaled_dot_product_attention
+// CHECK:         kf.batch_matmul
+func.func @half(%x: tensor<32x64xf32>) -> tensor<4x32x16xf32> {
+  %w = kf.weight ["w"] : tensor<64x64xf16>
+  %0 = kf.matmul %x, %w : tensor<32x64xf32>, tensor<64x64xf16>
+  %1 = tensor.expand_shape %0 [[0], [1, 2]] output_shape [32, 4, 16] : tensor<32x64xf32> into tensor<32x4x16xf32>
+  %2 = kf.transpose %1 permutation = [1, 0, 2] : tensor<32x4x16xf32>
+  %3 = kf.scaled_dot_product_attention %2, %2, %2 : tensor<4x32x16xf32>, tensor<4x32x16xf32>, tensor<4x32x16xf32>
+  return %3 : tensor<4x32x16xf32>
+}
+
+// Of a sum, one product that has its rows rounded is enough, as of a model's
+// weight beside an adapter of f32.
+// CHECK-LABEL: func.func @mixed
+// CHECK-NOT:     kf.batch_matmul
+// CHECK:         kf.scaled_dot_product_attention
+func.func @mixed(%x: tensor<32x64xf32>) -> tensor<4x32x16xf32> {
+  %w = kf.weight ["w"] : tensor<64x64xbf16>
+  %a = kf.weight ["a"] : tensor<64x64xf32>
+  %0 = kf.matmul %x, %w : tensor<32x64xf32>, tensor<64x64xbf16>
+  %1 = kf.matmul %x, %a : tensor<32x64xf32>, tensor<64x64xf32>
+  %2 = arith.addf %0, %1 : tensor<32x64xf32>
+  %3 = tensor.expand_shape %2 [[0], [1, 2]] output_shape [32, 4, 16] : tensor<32x64xf32> into tensor<32x4x16xf32>
+  %4 = kf.transpose %3 permutation = [1, 0, 2] : tensor<32x4x16xf32>
+  %5 = kf.scaled_dot_product_attention %4, %4, %4 : tensor<4x32x16xf32>, tensor<4x32x16xf32>, tensor<4x32x16xf32>
+  return %5 : tensor<4x32x16xf32>
+}
+
+// More heads or rows than a grid has workgroups for, and 32 bits numbers.
+// CHECK-LABEL: func.func @heads
+// CHECK-NOT:     kf.scaled_dot_product_attention
+// CHECK-LABEL: func.func @rows
+// CHECK-NOT:     kf.scaled_dot_product_attention
+func.func @heads(%q: tensor<65536x32x16xbf16>) -> tensor<65536x32x16xbf16> {
+  %0 = kf.scaled_dot_product_attention %q, %q, %q : tensor<65536x32x16xbf16>, tensor<65536x32x16xbf16>, tensor<65536x32x16xbf16>
+  return %0 : tensor<65536x32x16xbf16>
+}
+func.func @rows(%q: tensor<1x32x16xbf16>, %k: tensor<1x1048576x16xbf16>) -> tensor<1x32x16xbf16> {
+  %0 = kf.scaled_dot_product_attention %q, %k, %k : tensor<1x32x16xbf16>, tensor<1x1048576x16xbf16>, tensor<1x1048576x16xbf16>
+  return %0 : tensor<1x32x16xbf16>
+}

@@ -219,7 +219,7 @@ func.func @attention_gradients_softcap(%q: tensor<1x2x5x8xf32>, %k: tensor<1x1x9
 }
 
 // Of bf16, which matrix units have kernels for: with blocks that are not whole,
-// a mask that hides all from some rows, and a window.
+// and a mask.
 func.func @units_attention(%q: tensor<2x4x70x64xbf16>, %k: tensor<2x2x90x64xbf16>, %v: tensor<2x2x90x64xbf16>, %dy: tensor<2x4x70x64xf32>, %m: tensor<2x1x70x90xi1>) -> (tensor<2x4x70x64xbf16>, tensor<2x4x70x64xf32>, tensor<2x4x70xf32>, tensor<2x4x70xf32>, tensor<2x2x90x64xf32>, tensor<2x2x90x64xf32>) {
   %0 = kf.scaled_dot_product_attention %q, %k, %v mask(%m) {causal, offset = 20 : i64} : tensor<2x4x70x64xbf16>, tensor<2x2x90x64xbf16>, tensor<2x2x90x64xbf16>, tensor<2x1x70x90xi1>
   %1:3 = kf.attention_qgrad %q, %k, %v, %dy mask(%m) {causal, offset = 20 : i64} : tensor<2x4x70x64xbf16>, tensor<2x2x90x64xbf16>, tensor<2x2x90x64xbf16>, tensor<2x4x70x64xf32>, tensor<2x1x70x90xi1>
@@ -227,11 +227,12 @@ func.func @units_attention(%q: tensor<2x4x70x64xbf16>, %k: tensor<2x2x90x64xbf16
   return %0, %1#0, %1#1, %1#2, %2#0, %2#1 : tensor<2x4x70x64xbf16>, tensor<2x4x70x64xf32>, tensor<2x4x70xf32>, tensor<2x4x70xf32>, tensor<2x2x90x64xf32>, tensor<2x2x90x64xf32>
 }
 
-// Of heads with 128 columns, three of which read the same keys.
+// Of heads with 128 columns, three of which read the same keys. The first 70 rows,
+// of which 64 are a workgroup's, see none.
 func.func @units_attention_wide(%q: tensor<1x3x100x128xbf16>, %k: tensor<1x1x100x128xbf16>, %v: tensor<1x1x100x128xbf16>, %dy: tensor<1x3x100x128xf32>) -> (tensor<1x3x100x128xbf16>, tensor<1x3x100x128xf32>, tensor<1x3x100xf32>, tensor<1x3x100xf32>, tensor<1x1x100x128xf32>, tensor<1x1x100x128xf32>) {
-  %0 = kf.scaled_dot_product_attention %q, %k, %v {causal} : tensor<1x3x100x128xbf16>, tensor<1x1x100x128xbf16>, tensor<1x1x100x128xbf16>
-  %1:3 = kf.attention_qgrad %q, %k, %v, %dy {causal} : tensor<1x3x100x128xbf16>, tensor<1x1x100x128xbf16>, tensor<1x1x100x128xbf16>, tensor<1x3x100x128xf32>
-  %2:2 = kf.attention_kvgrad %q, %k, %v, %dy, %1#1, %1#2 {causal} : tensor<1x3x100x128xbf16>, tensor<1x1x100x128xbf16>, tensor<1x1x100x128xbf16>, tensor<1x3x100x128xf32>, tensor<1x3x100xf32>
+  %0 = kf.scaled_dot_product_attention %q, %k, %v {causal, offset = -70 : i64} : tensor<1x3x100x128xbf16>, tensor<1x1x100x128xbf16>, tensor<1x1x100x128xbf16>
+  %1:3 = kf.attention_qgrad %q, %k, %v, %dy {causal, offset = -70 : i64} : tensor<1x3x100x128xbf16>, tensor<1x1x100x128xbf16>, tensor<1x1x100x128xbf16>, tensor<1x3x100x128xf32>
+  %2:2 = kf.attention_kvgrad %q, %k, %v, %dy, %1#1, %1#2 {causal, offset = -70 : i64} : tensor<1x3x100x128xbf16>, tensor<1x1x100x128xbf16>, tensor<1x1x100x128xbf16>, tensor<1x3x100x128xf32>, tensor<1x3x100xf32>
   return %0, %1#0, %1#1, %1#2, %2#0, %2#1 : tensor<1x3x100x128xbf16>, tensor<1x3x100x128xf32>, tensor<1x3x100xf32>, tensor<1x3x100xf32>, tensor<1x1x100x128xf32>, tensor<1x1x100x128xf32>
 }
 
@@ -241,4 +242,10 @@ func.func @units_attention_window(%q: tensor<1x2x130x80xbf16>, %k: tensor<1x2x13
   %1:3 = kf.attention_qgrad %q, %k, %v, %dy {causal, window = 40 : i64} : tensor<1x2x130x80xbf16>, tensor<1x2x130x80xbf16>, tensor<1x2x130x80xbf16>, tensor<1x2x130x80xf32>
   %2:2 = kf.attention_kvgrad %q, %k, %v, %dy, %1#1, %1#2 {causal, window = 40 : i64} : tensor<1x2x130x80xbf16>, tensor<1x2x130x80xbf16>, tensor<1x2x130x80xbf16>, tensor<1x2x130x80xf32>, tensor<1x2x130xf32>
   return %0, %1#0, %1#1, %1#2, %2#0, %2#1 : tensor<1x2x130x80xbf16>, tensor<1x2x130x80xf32>, tensor<1x2x130xf32>, tensor<1x2x130xf32>, tensor<1x2x130x80xf32>, tensor<1x2x130x80xf32>
+}
+
+// Where all keys are seen, as inputs that are not finite need.
+func.func @units_attention_all(%q: tensor<2x4x70x64xbf16>, %k: tensor<2x2x90x64xbf16>, %v: tensor<2x2x90x64xbf16>) -> tensor<2x4x70x64xbf16> {
+  %0 = kf.scaled_dot_product_attention %q, %k, %v : tensor<2x4x70x64xbf16>, tensor<2x2x90x64xbf16>, tensor<2x2x90x64xbf16>
+  return %0 : tensor<2x4x70x64xbf16>
 }

@@ -9,6 +9,7 @@
 #include "Elementwise.h"
 #include "OpChecks.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
@@ -348,12 +349,16 @@ double mlir::kf::getScaleFactor(BatchAttentionInterface op) {
                    tensorType(op.getQ()).getShape().back()));
 }
 
+bool mlir::kf::isInTile(Operation *op) {
+  return op->getParentOfType<scf::ForallOp>() && op->getParentOfType<KernelOp>();
+}
+
 LogicalResult mlir::kf::verifyBatchAttention(BatchAttentionInterface op) {
   RankedTensorType q = tensorType(op.getQ()), k = tensorType(op.getK()),
                    v = tensorType(op.getV());
   const int64_t rank = q.getRank();
   // Tiles of it have some of the queries, or of the keys.
-  const bool isTile = !isa<FunctionOpInterface>(op->getParentOp());
+  const bool isTile = isInTile(op);
   if (!isFloatTensor(q) || !(isTile || q.hasStaticShape()))
     return op->emitOpError("C1: q must be a static tensor of f32, f16 or bf16, "
                            "found ")

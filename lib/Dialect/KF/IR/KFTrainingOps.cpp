@@ -93,7 +93,7 @@ LogicalResult ScatterAddOp::verify() {
   if (ids.getRank() != 1 || !ids.getElementType().isInteger(32))
     return emitOpError("C1: ids must be a rank 1 tensor of i32, found ") << ids;
   // Tiles of it may be of any number of rows and columns.
-  const bool isTile = !isa<FunctionOpInterface>((*this)->getParentOp());
+  const bool isTile = isInTile(*this);
   if (rows.getRank() != 2 || !isFloatTensor(rows) ||
       (rows.isDynamicDim(1) && !isTile) || !haveSameRows(rows, ids))
     return emitOpError("C2: rows must be [T, D] of f32, f16 or bf16, D static, "
@@ -169,7 +169,7 @@ LogicalResult MatmulWgradOp::inferReturnTypes(MLIRContext *context,
 LogicalResult MatmulWgradOp::verify() {
   RankedTensorType dy = tensorType(getDy()), x = tensorType(getX());
   // Tiles of it may be of any number of columns.
-  const bool isTile = !isa<FunctionOpInterface>((*this)->getParentOp());
+  const bool isTile = isInTile(*this);
   if (dy.getRank() != 2 || !isFloatTensor(dy) ||
       (dy.isDynamicDim(1) && !isTile))
     return emitOpError("C1: dy must be [M, N] of f32, f16 or bf16, N static, "

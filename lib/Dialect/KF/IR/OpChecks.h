@@ -26,6 +26,9 @@ inline RankedTensorType tensorType(Value value) {
   return cast<RankedTensorType>(value.getType());
 }
 
+/// Whether `op` is in a tile of a kernel, and has some of its rows or columns.
+bool isInTile(Operation *op);
+
 inline bool isFloatTensor(Type type) {
   Type element = cast<RankedTensorType>(type).getElementType();
   return element.isF32() || element.isF16() || element.isBF16();
