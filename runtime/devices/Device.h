@@ -306,8 +306,8 @@ public:
   /// Whether a program of few rows takes about as long for one as for all of
   /// them, so that programs of more sizes are worth their time to compile.
   virtual bool takesRowsInTiles() const { return false; }
-  /// Whether up to four rows are multiplied by threads, in less time than a tile
-  /// of 16, so that several sequences are worth a program of as many.
+  /// Whether up to four rows are multiplied by threads, in less time than a
+  /// tile of 16, so that several sequences are worth a program of as many.
   virtual bool takesFourRowsByThreads() const { return false; }
   /// Whether products multiply f16 by weights of blocks, on matrix units, which
   /// rounds the numbers of these.

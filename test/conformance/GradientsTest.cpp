@@ -201,7 +201,8 @@ class Running {
 public:
   Running(Device &device, Executable program, const WeightSource &source)
       : program(std::move(program)), weights(device, &source),
-        cache(device, /*pages=*/1, kCachePage), loaded(device.load(this->program)) {
+        cache(device, /*pages=*/1, kCachePage),
+        loaded(device.load(this->program)) {
     EXPECT_TRUE(loaded.ok()) << loaded.message();
     auto created = ProgramRunner::create(**loaded, device, weights, cache);
     EXPECT_TRUE(created.ok()) << created.message();

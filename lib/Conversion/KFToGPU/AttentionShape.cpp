@@ -223,8 +223,7 @@ bool mlir::kf::isForBatchKernel(BatchAttentionInterface op, Type type) {
   return type.isBF16() && !op.getSoftcap() &&
          columns == shapeOf(op.getV()).back() && columns % batchStep == 0 &&
          columns <= batchColumns && areFew(op.getQ()) && areFew(op.getK()) &&
-         isSmall(op.getOffset()) &&
-         isSmall(op.getWindow().value_or(0)) &&
+         isSmall(op.getOffset()) && isSmall(op.getWindow().value_or(0)) &&
          (!mask || getElementTypeOrSelf(mask.getType()).isInteger(1));
 }
 
@@ -246,12 +245,11 @@ static FailureOr<KernelShape> getBatchShape(BatchAttentionInterface op,
                                             KernelOp kernel, FailFn fail) {
   auto q = cast<RankedTensorType>(op.getQ().getType());
   if (!isForBatchKernel(op, q.getElementType()))
-    return fail("#kf.flash_mma multiplies heads of a multiple of " +
-                Twine(batchStep) + " up to " + Twine(batchColumns) +
-                " columns of bf16, up to " + Twine(kMostGroups) +
-                " of them with up to " + Twine(mostBatchRows) +
-                " rows, with no softcap and a mask of i1, found " +
-                debugString(q));
+    return fail(
+        "#kf.flash_mma multiplies heads of a multiple of " + Twine(batchStep) +
+        " up to " + Twine(batchColumns) + " columns of bf16, up to " +
+        Twine(kMostGroups) + " of them with up to " + Twine(mostBatchRows) +
+        " rows, with no softcap and a mask of i1, found " + debugString(q));
   ArrayRef<int64_t> workgroup = schedule.getWorkgroup();
   if (schedule.getUnit() != MatrixUnit::MmaSync ||
       schedule.getRows() != RowForm::Rounded)

@@ -350,7 +350,8 @@ double mlir::kf::getScaleFactor(BatchAttentionInterface op) {
 }
 
 bool mlir::kf::isInTile(Operation *op) {
-  return op->getParentOfType<scf::ForallOp>() && op->getParentOfType<KernelOp>();
+  return op->getParentOfType<scf::ForallOp>() &&
+         op->getParentOfType<KernelOp>();
 }
 
 LogicalResult mlir::kf::verifyBatchAttention(BatchAttentionInterface op) {
@@ -458,7 +459,7 @@ AffineMap mlir::kf::getMaskMap(Value mask, Value rows) {
 ElementWork mlir::kf::getAttentionWork(BatchAttentionInterface op,
                                        uint64_t products) {
   // Of each query, products with all keys, or half of them.
-  RankedTensorType q = tensorType(op.getQ()), k = tensorType(op.getK());
+  RankedTensorType k = tensorType(op.getK());
   const auto keys = static_cast<uint64_t>(k.getDimSize(k.getRank() - 2));
   return {op.getQ(), products * keys * (op.getCausal() ? 1 : 2)};
 }
