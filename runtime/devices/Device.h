@@ -306,15 +306,15 @@ public:
   /// Whether a program of few rows takes about as long for one as for all of
   /// them, so that programs of more sizes are worth their time to compile.
   virtual bool takesRowsInTiles() const { return false; }
+  /// Whether such tiles may have 48, 80, 96 and 192 rows, too, so that a
+  /// program of as many takes less time than one of the next power of two.
+  virtual bool hasTilesBetween() const { return false; }
   /// Whether up to four rows are multiplied by threads, in less time than a
   /// tile of 16, so that several sequences are worth a program of as many.
   virtual bool takesFourRowsByThreads() const { return false; }
   /// Whether products multiply f16 by weights of blocks, on matrix units, which
   /// rounds the numbers of these.
   virtual bool roundsBlocks() const { return false; }
-  /// Whether such tiles may have 48, 80, 96 and 192 rows, too, so that a
-  /// program of as many takes less time than one of the next power of two.
-  virtual bool hasTilesBetween() const { return false; }
   /// How many texts that are generated at once have the most tokens a second
   /// together, as far as that was measured: more have no more, but wait longer.
   virtual int64_t textsAtOnce() const { return 16; }

@@ -16,6 +16,7 @@
 
 #include "StreamSchedules.h"
 
+#include "kf/Conversion/KernelLoops.h"
 #include "kf/Conversion/KernelShape.h"
 #include "kf/Transforms/ArenaBytes.h"
 #include "kf/Transforms/CountWork.h"
@@ -343,12 +344,15 @@ double secondsOfMma(KernelOp kernel, MatmulOp op, const KernelShape &shape,
   if (mma.isForWarpgroups)
     ofWarp /= 4;
   ofWarp += mma.lineTiles() * MmaShape::unitLines;
-  double read = 2.0 * mma.step * warps * ofWarp;
+  double read =
+      static_cast<double>(mma.elementBytes() * mma.step) * warps * ofWarp;
   double rate = gpu.products(mma.isForWarpgroups ? MatrixUnit::Wgmma
                                                  : MatrixUnit::MmaSync);
   const auto sharedRate =
       static_cast<double>(gpu.machine.ofEach.memoryBytesPerCycle);
-  double products = static_cast<double>(mma.rows) * mma.lines * mma.step;
+  // Factors of f32 are products of pairs of bf16.
+  double products = static_cast<double>(mma.rows) * mma.lines * mma.step *
+                    (mma.isWide ? WideFactors::products : 1);
   GroupCost group;
   group.cycles = steps * std::max(products / rate, read / sharedRate) +
                  steps * kBarrier / 2 + mma.sums() * warps;

@@ -14,7 +14,7 @@
 namespace mlir::kf {
 
 /// Rows up to which threads share the sums of a product, and it takes in a
-/// norm; rows of products with more are rounded for matrix units.
+/// norm.
 inline constexpr int64_t kGpuFewRows = 16;
 /// Rows up to which threads multiply them as they are where subgroups multiply
 /// more on cooperative matrices.
@@ -28,8 +28,9 @@ inline constexpr int64_t kGpuGeneratingRows = 256;
 /// by itself.
 bool haveOwnKeys(CacheAttentionInterface op, int64_t rows);
 
-/// Whether matrix units are for a product of `rows` rows, where a GPU has units
-/// that can do it.
+/// Whether tiles of `#kf.mma` on NVIDIA's matrix units are for a product of
+/// `rows` rows, where its types have them. Few rows stream, or are for
+/// cooperative matrices (CoopSchedules.cpp).
 bool areForMatrixUnits(MatmulOp op, int64_t rows);
 /// The same of the product of each batch.
 bool isForMatrixUnits(BatchMatmulOp op);
