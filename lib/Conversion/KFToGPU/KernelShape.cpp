@@ -24,8 +24,7 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-/// Statistics that a norm keeps of a row.
-static int64_t statisticsOf(Operation *norm) {
+int64_t mlir::kf::statisticsOf(Operation *norm) {
   return isa_and_nonnull<LayerNormOp>(norm) ? 2
          : isa_and_nonnull<RmsNormOp>(norm) ? 1
                                             : 0;
@@ -584,96 +583,6 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
   return shape;
 }
 
-/// Sums that a thread keeps in registers, and vectors of x that it reads before
-/// it stores the first.
-static constexpr int64_t lanesSums = 64, lanesBatch = 4;
-
-/// The shape of a product of few rows without matrix units.
-static FailureOr<KernelShape>
-getShape(KernelOp kernel, LanesScheduleAttr schedule, FailFn fail) {
-  auto op = findOp<MatmulOp>(kernel);
-  if (!op || op.getScales())
-    return fail("#kf.lanes is for matmul of rows of floats");
-  auto w = cast<RankedTensorType>(op.getW().getType());
-  if (!hasFragments(w))
-    return fail("#kf.lanes needs a weight with #kf.fragments, found " +
-                debugString(w));
-  KernelShape shape;
-  LanesShape &lanes = shape.lanes.emplace();
-  lanes.rows = schedule.getWorkgroup()[0];
-  if (lanes.rows > StreamShape::mostRows)
-    return fail("#kf.lanes multiplies at most " + Twine(StreamShape::mostRows) +
-                " rows, found " + Twine(lanes.rows));
-  auto x = cast<RankedTensorType>(op.getX().getType());
-  if (!x.isDynamicDim(0))
-    lanes.rows = std::clamp<int64_t>(x.getDimSize(0), 1, lanes.rows);
-  lanes.warps = schedule.getWarps();
-  lanes.tiles = schedule.getTiles();
-  lanes.blockWarps = schedule.getBlockWarps();
-  const ::kf::FragmentTile tile = *getFragmentTile(w.getElementType());
-  lanes.tileColumns = tile.columns;
-  lanes.tileBytes = tile.bytes;
-  lanes.tilesOfRow = tile.tilesOf(w.getShape().back());
-  if (lanes.stepColumns() % LanesShape::unitColumns != 0)
-    return fail("tiles (" + Twine(lanes.tiles) + ") must be a multiple of " +
-                Twine(LanesShape::unitColumns / tile.columns) +
-                " where they have " + Twine(tile.columns) + " columns of K");
-  if (auto quant = dyn_cast<QuantType>(w.getElementType())) {
-    const ::kf::BlockFormat &format = getStorage(quant.getFormat());
-    lanes.hasHalves = schedule.getCodes() == LaneCodes::Halves;
-    lanes.hasTable = hasTable(quant);
-    if (lanes.hasHalves && lanes.hasTable)
-      return fail("codes that are entries of a table have codes = words, found "
-                  "codes = halves");
-    if (lanes.hasHalves) {
-      lanes.partColumns = tile.columns;
-      lanes.sumColumns = format.minOffset >= 0 ? format.subBlock : 0;
-    } else {
-      lanes.partColumns = getPartSpans(format) * ::kf::FragmentTile::span;
-      lanes.hasSumsOfX = needsSumsOfX(format);
-    }
-    if (lanes.tiles != 1)
-      return fail("blocks have tiles = 1, a step is what codes says; found "
-                  "tiles = " +
-                  Twine(lanes.tiles));
-  } else if (schedule.getCodes() == LaneCodes::Halves) {
-    return fail("codes = halves are of blocks, found " + debugString(w));
-  }
-  shape.groups = op.getGlu() ? 2 : 1;
-  lanes.blockColumns = ::kf::FragmentTile::rows / shape.groups;
-  shape.columns = schedule.getWorkgroup()[1];
-  lanes.rounds = schedule.getRounds();
-  const int64_t ofWarp = lanes.rounds * lanes.blockWarps * lanes.blockColumns;
-  if (shape.columns % ofWarp != 0)
-    return fail("columns (" + Twine(shape.columns) +
-                ") must be a multiple of " + Twine(ofWarp) +
-                ", a row block for each of block_warps in each of rounds");
-  lanes.blocks = shape.columns / ofWarp;
-  if (lanes.sums() > lanesSums)
-    return fail("a thread has " + Twine(lanes.sums()) +
-                " sums, and registers for " + Twine(lanesSums));
-  const int64_t round = lanes.shares() * lanes.stepColumns();
-  const int64_t steps = llvm::divideCeil(
-      lanes.partColumns ? w.getShape().back() : lanes.tilesOfRow,
-      lanes.partColumns ? lanes.partColumns : lanes.tiles);
-  lanes.steps = steps;
-  lanes.sliceSteps =
-      schedule.getReduction() == 0
-          ? steps
-          : std::min(schedule.getReduction() / lanes.stepColumns(), steps);
-  if (lanes.sliceSteps == 0 || schedule.getReduction() % round != 0)
-    return fail("reduction (" + Twine(schedule.getReduction()) +
-                ") must be a multiple of " + Twine(round) +
-                ", a step of all warps that divide K");
-  lanes.slices = llvm::divideCeil(steps, lanes.sliceSteps);
-  setThreads(shape, kernel, {lanes.threads()});
-  shape.rows = lanes.rows;
-  shape.statistics = statisticsOf(op.getX().getDefiningOp());
-  shape.workgroupBytes += 4 * shape.statistics * shape.rows + lanes.bytes();
-  shape.batch = lanesBatch;
-  return shape;
-}
-
 /// The shape of any other kernel.
 static FailureOr<KernelShape> getShape(KernelOp kernel,
                                        SimtScheduleAttr schedule, FailFn fail) {
@@ -809,7 +718,7 @@ mlir::kf::getKernelShape(KernelOp kernel, ScheduleAttrInterface schedule,
   if (auto simt = dyn_cast<SimtScheduleAttr>(schedule))
     return getShape(kernel, simt, fail);
   if (auto lanes = dyn_cast<LanesScheduleAttr>(schedule))
-    return getShape(kernel, lanes, fail);
+    return getLanesShape(kernel, lanes, fail);
   if (auto mma = dyn_cast<MmaScheduleAttr>(schedule))
     return getShape(kernel, mma, fail);
   return fail("it is none of #kf.simt, #kf.flash, #kf.flash_mma, #kf.stream, "

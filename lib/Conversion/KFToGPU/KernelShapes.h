@@ -31,6 +31,13 @@ LogicalResult checkSizes(ArrayRef<int64_t> workgroup, FailFn fail);
 /// Takes the schedule's threads, and the memory of what they reduce.
 void setThreads(KernelShape &shape, KernelOp kernel, ArrayRef<int64_t> threads);
 
+/// Statistics that `norm` keeps of a row; 0 where it is none, or null.
+int64_t statisticsOf(Operation *norm);
+
+/// The shape of a product of few rows without matrix units.
+FailureOr<KernelShape> getLanesShape(KernelOp kernel,
+                                     LanesScheduleAttr schedule, FailFn fail);
+
 /// The shapes of kernels of attention, by threads and on matrix units.
 FailureOr<KernelShape>
 getAttentionShape(KernelOp kernel, FlashScheduleAttr schedule, FailFn fail);
