@@ -255,8 +255,8 @@ struct StreamShape {
 /// bf16.
 Type getUnitElement(Type element, bool areManyRows = false);
 
-/// The kf.expert_matmul of a kernel that `#kf.stream` has code for, which has
-/// no other loop; null: there is none.
+/// The kf.expert_matmul of a kernel that `#kf.stream` and `#kf.lanes` have code
+/// for, which has no other loop; null: there is none.
 ExpertMatmulOp findExpertProduct(KernelOp kernel);
 
 /// Whether `#kf.stream` can take rows of x as they are, `rows = rounded`: of
@@ -323,6 +323,27 @@ struct HeldShape {
   }
 };
 
+/// How a workgroup of threads finds the rows that it multiplies with the weight
+/// of one expert; see lib/Conversion/KFToGPU/Products/ExpertPlaces.h. A place
+/// is a token and one of its experts.
+struct ExpertGroups {
+  int64_t rows = 1;   ///< that are multiplied together, at most
+  int64_t window = 1; ///< tokens among which they are found: a multiple of rows
+  int64_t top = 1;    ///< experts of a token
+  int64_t parts = 1;  ///< of the window's places, each looked at by a thread
+
+  /// Words of 32 bits in workgroup memory: of each place of the workgroup, how
+  /// many go with it, and which; the experts of all places of the window; and
+  /// how many places of each part have the workgroup's experts. A row that is
+  /// alone needs none.
+  int64_t listWords() const { return rows > 1 ? rows * (rows + 1) : 0; }
+  int64_t numberWords() const { return rows > 1 ? window * top : 0; }
+  int64_t countWords() const { return rows > 1 ? rows * parts : 0; }
+  int64_t bytes() const {
+    return 4 * (listWords() + numberWords() + countWords());
+  }
+};
+
 /// Spans of a tile of blocks whose codes lie as those of the next ones do,
 /// whole vectors behind: what a thread takes of it at a time.
 constexpr int64_t getPartSpans(const ::kf::BlockFormat &format) {
@@ -358,6 +379,7 @@ struct LanesShape {
   int64_t steps = 1;        ///< of a row, of all warps
   int64_t sliceSteps = 1;   ///< steps of which x is in workgroup memory
   int64_t slices = 1;
+  std::optional<ExpertGroups> experts; ///< none: rows have no experts
 
   int64_t threads() const { return warps * lanes; }
   /// Warps that divide K.
@@ -391,7 +413,7 @@ struct LanesShape {
   int64_t bytes() const {
     return (hasSumsOfX ? 20 : 16) * vectors() +
            4 * (sharedSums() + groupSums() + totals()) +
-           (hasTable ? 4 * tableEntries : 0);
+           (hasTable ? 4 * tableEntries : 0) + (experts ? experts->bytes() : 0);
   }
 };
 

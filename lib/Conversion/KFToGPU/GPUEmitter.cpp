@@ -46,7 +46,7 @@ LogicalResult GPUEmitter::emit() {
                      [&](Value part) { return isLoadable(part); }))
       defineCombine(op);
 
-  if (find<MatmulOp>() || shape.mma || shape.stream)
+  if (find<MatmulOp>() || shape.mma || shape.stream || shape.lanes)
     emitGPUMatmul(*this);
   else if (find<CacheAttentionInterface>())
     emitGPUAttention(*this);

@@ -18,24 +18,59 @@ using namespace mlir::kf;
 /// it stores the first.
 static constexpr int64_t lanesSums = 64, lanesBatch = 4;
 
+/// Numbers of experts that a workgroup looks at for each row that goes with
+/// others, about.
+static constexpr int64_t windowOfRow = 512;
+
+/// How a workgroup of `threads` threads finds up to `rows` rows of an expert.
+/// Parts of the window are few where it is small: a thread looks at all of one,
+/// and then at what was found in the others.
+static ExpertGroups findExpertGroups(KernelOp kernel, int64_t rows,
+                                     int64_t threads) {
+  auto type = cast<RankedTensorType>(kernel.getResultTypes()[0]);
+  ExpertGroups groups;
+  groups.rows = rows;
+  groups.top = type.getDimSize(1); // a tile of the product has one of them
+  int64_t tokens = std::max<int64_t>(
+      windowOfRow * rows / std::max<int64_t>(groups.top, 1), 1);
+  if (!type.isDynamicDim(0))
+    tokens = std::clamp<int64_t>(type.getDimSize(0), 1, tokens);
+  groups.window = llvm::alignTo(tokens, rows);
+  while (groups.parts * groups.parts < groups.window * groups.top &&
+         2 * groups.parts * rows <= threads)
+    groups.parts *= 2;
+  return groups;
+}
+
 FailureOr<KernelShape> mlir::kf::getLanesShape(KernelOp kernel,
                                                LanesScheduleAttr schedule,
                                                FailFn fail) {
-  auto op = findOp<MatmulOp>(kernel);
+  auto matmul = findOp<MatmulOp>(kernel);
+  auto experts = matmul ? ExpertMatmulOp() : findExpertProduct(kernel);
+  ProductOpInterface op;
+  if (matmul)
+    op = matmul;
+  else if (experts)
+    op = experts;
   if (!op || op.getScales())
-    return fail("#kf.lanes is for matmul of rows of floats");
+    return fail("#kf.lanes is for matmul of rows of floats, and for "
+                "expert_matmul, alone but for elementwise ops");
+  ArrayRef<int64_t> workgroup = schedule.getWorkgroup();
+  if (workgroup.size() != (experts ? 3 : 2) || (experts && workgroup[1] != 1))
+    return fail("workgroup is [rows, columns] of matmul, and [rows, 1, "
+                "columns] of expert_matmul");
   auto w = cast<RankedTensorType>(op.getW().getType());
   if (!hasFragments(w))
     return fail("#kf.lanes needs a weight with #kf.fragments, found " +
                 debugString(w));
   KernelShape shape;
   LanesShape &lanes = shape.lanes.emplace();
-  lanes.rows = schedule.getWorkgroup()[0];
+  lanes.rows = workgroup[0];
   if (lanes.rows > StreamShape::mostRows)
     return fail("#kf.lanes multiplies at most " + Twine(StreamShape::mostRows) +
                 " rows, found " + Twine(lanes.rows));
   auto x = cast<RankedTensorType>(op.getX().getType());
-  if (!x.isDynamicDim(0))
+  if (!experts && !x.isDynamicDim(0)) // of an expert, one may have all rows
     lanes.rows = std::clamp<int64_t>(x.getDimSize(0), 1, lanes.rows);
   lanes.warps = schedule.getWarps();
   lanes.tiles = schedule.getTiles();
@@ -71,7 +106,7 @@ FailureOr<KernelShape> mlir::kf::getLanesShape(KernelOp kernel,
   }
   shape.groups = op.getGlu() ? 2 : 1;
   lanes.blockColumns = ::kf::FragmentTile::rows / shape.groups;
-  shape.columns = schedule.getWorkgroup()[1];
+  shape.columns = workgroup.back();
   lanes.rounds = schedule.getRounds();
   const int64_t ofWarp = lanes.rounds * lanes.blockWarps * lanes.blockColumns;
   if (shape.columns % ofWarp != 0)
@@ -96,6 +131,8 @@ FailureOr<KernelShape> mlir::kf::getLanesShape(KernelOp kernel,
                 ") must be a multiple of " + Twine(round) +
                 ", a step of all warps that divide K");
   lanes.slices = llvm::divideCeil(steps, lanes.sliceSteps);
+  if (experts)
+    lanes.experts = findExpertGroups(kernel, lanes.rows, lanes.threads());
   setThreads(shape, kernel, {lanes.threads()});
   shape.rows = lanes.rows;
   shape.statistics = statisticsOf(op.getX().getDefiningOp());

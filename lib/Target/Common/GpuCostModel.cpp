@@ -128,16 +128,21 @@ double groupsOf(ExpertMatmulOp op, const KernelShape &shape, int64_t tokens) {
       int64_t(llvm::divideCeil(type.getDimSize(2), shape.columns)));
 }
 
+/// Those of either.
+double groupsOf(ProductOpInterface op, const KernelShape &shape,
+                int64_t tokens) {
+  auto experts = dyn_cast<ExpertMatmulOp>(op.getOperation());
+  return experts ? groupsOf(experts, shape, tokens)
+                 : groupsOf(cast<MatmulOp>(op.getOperation()), shape, tokens);
+}
+
 /// Of a product of few rows on matrix units: what a workgroup has on its way is
 /// what memory can be kept busy with.
 double secondsOfStream(KernelOp kernel, ProductOpInterface op,
                        const KernelShape &shape, const Gpu &gpu,
                        int64_t tokens) {
   const StreamShape &stream = *shape.stream;
-  auto experts = dyn_cast<ExpertMatmulOp>(op.getOperation());
-  const double groups =
-      experts ? groupsOf(experts, shape, tokens)
-              : groupsOf(cast<MatmulOp>(op.getOperation()), shape, tokens);
+  const double groups = groupsOf(op, shape, tokens);
   const double extent =
       cast<RankedTensorType>(op.getX().getType()).getShape().back();
   const double steps =
@@ -193,12 +198,13 @@ double secondsOfHeld(KernelOp kernel, MatmulOp op, const KernelShape &shape,
 }
 
 /// Of a product of few rows by threads: what they take apart, and multiply.
-double secondsOfLanes(KernelOp kernel, MatmulOp op, const KernelShape &shape,
-                      const Gpu &gpu, int64_t tokens) {
+double secondsOfLanes(KernelOp kernel, ProductOpInterface op,
+                      const KernelShape &shape, const Gpu &gpu,
+                      int64_t tokens) {
   const LanesShape &lanes = *shape.lanes;
   const double groups = groupsOf(op, shape, tokens);
   const auto extent = static_cast<double>(
-      cast<RankedTensorType>(op.getX().getType()).getDimSize(1));
+      cast<RankedTensorType>(op.getX().getType()).getShape().back());
   const auto rows = static_cast<double>(lanes.rows);
   const double steps = std::ceil(static_cast<double>(lanes.steps) /
                                  static_cast<double>(lanes.shares())) *
@@ -508,8 +514,12 @@ double mlir::kf::predictGpuSeconds(KernelOp kernel,
              : shape->lanes
                  ? secondsOfLanes(kernel, matmul, *shape, gpu, rows)
                  : secondsOfMatmul(kernel, matmul, *shape, gpu, rows);
-    if (auto experts = dyn_cast<ExpertMatmulOp>(op); experts && shape->stream)
-      return secondsOfStream(kernel, experts, *shape, gpu, rows);
+    if (auto experts = dyn_cast<ExpertMatmulOp>(op)) {
+      if (shape->stream)
+        return secondsOfStream(kernel, experts, *shape, gpu, rows);
+      if (shape->lanes)
+        return secondsOfLanes(kernel, experts, *shape, gpu, rows);
+    }
     if (auto attention = dyn_cast<CacheAttentionInterface>(op))
       return secondsOfFlash(attention, *shape, schedule.getWorkgroup(), gpu,
                             rows);

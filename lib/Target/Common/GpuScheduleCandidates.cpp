@@ -66,6 +66,8 @@ public:
       addStaged(matmul);
     } else if (auto stream = dyn_cast<StreamScheduleAttr>(chosen)) {
       addStream(stream);
+    } else if (auto lanes = dyn_cast<LanesScheduleAttr>(chosen)) {
+      addLanes(lanes); // of experts
     } else if (auto simt = dyn_cast<SimtScheduleAttr>(chosen)) {
       addRows(simt);
     }
@@ -242,22 +244,31 @@ private:
   }
 
   /// Other numbers of row blocks, warps and tiles, with x whole or in the parts
-  /// of the first.
+  /// of the first; of experts, other numbers of rows, too.
   void addLanes(LanesScheduleAttr first) {
-    const int64_t rows = first.getWorkgroup()[0];
-    const int64_t ofBlock = find<MatmulOp>().getGlu() ? 8 : 16;
+    SmallVector<int64_t> workgroup(first.getWorkgroup());
+    auto op = find<ProductOpInterface>();
+    const int64_t ofBlock = op.getGlu() ? 8 : 16;
     const int64_t mostRounds = machine.hasHalves ? 8 : 1;
-    for (int64_t blocks : {1, 2, 4})
-      for (int64_t warps : {2, 4, 8, 16})
-        for (int64_t blockWarps : {1, 2, 4})
-          for (int64_t tiles : {1, 2, 4, 8, 16})
-            for (int64_t reduction : {int64_t(0), first.getReduction()})
-              for (int64_t rounds = 1; rounds <= mostRounds; rounds *= 2)
-                if (warps % blockWarps == 0)
-                  add(LanesScheduleAttr::get(
-                      context, {rows, rounds * blocks * blockWarps * ofBlock},
-                      warps, tiles, blockWarps, reduction, rounds,
-                      first.getCodes()));
+    std::set<int64_t> heights = {workgroup[0]};
+    if (isa<ExpertMatmulOp>(op.getOperation())) // rows that go together
+      for (int64_t height : {1, 2, 4, 8})
+        if (height <= tokens)
+          heights.insert(height);
+    for (int64_t height : heights)
+      for (int64_t blocks : {1, 2, 4})
+        for (int64_t warps : {2, 4, 8, 16})
+          for (int64_t blockWarps : {1, 2, 4})
+            for (int64_t tiles : {1, 2, 4, 8, 16})
+              for (int64_t reduction : {int64_t(0), first.getReduction()})
+                for (int64_t rounds = 1; rounds <= mostRounds; rounds *= 2)
+                  if (warps % blockWarps == 0) {
+                    workgroup.front() = height;
+                    workgroup.back() = rounds * blocks * blockWarps * ofBlock;
+                    add(LanesScheduleAttr::get(context, workgroup, warps, tiles,
+                                               blockWarps, reduction, rounds,
+                                               first.getCodes()));
+                  }
   }
 
   /// Where warps hold rows: other parts of them, too, and clusters that divide

@@ -130,9 +130,12 @@ public:
               selectCoopSchedule(kernel, matmul, machine, rows))
         return coop;
     }
-    if (ExpertMatmulOp experts = findExpertProduct(kernel))
+    if (ExpertMatmulOp experts = findExpertProduct(kernel)) {
       if (auto stream = selectStreamSchedule(kernel, experts, machine, rows))
         return stream;
+      if (auto lanes = selectLanesSchedule(kernel, experts, machine, rows))
+        return lanes;
+    }
     if (BatchMatmulOp batches = findBatchProduct(kernel))
       if (MmaScheduleAttr mma = selectMma(batches))
         return mma;

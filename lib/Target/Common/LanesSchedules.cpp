@@ -16,6 +16,8 @@
 #include "kf/Conversion/KernelShape.h"
 #include "kf/Target/Common/GpuSchedules.h"
 
+#include "llvm/ADT/Sequence.h"
+
 using namespace mlir;
 using namespace mlir::kf;
 
@@ -36,6 +38,24 @@ constexpr int64_t mostRows = 4;
 /// rounds.
 constexpr double staging = 0.5;
 constexpr int64_t mostRounds = 64;
+/// Of experts: rows that each has where all have as many, from which on some go
+/// together; workgroups that rounds leave a multiprocessor, for some have no
+/// rows; the most rounds, whose sums take memory; and what a warp fewer along K
+/// costs, as a share of its steps.
+constexpr int64_t leastOfExpert = 4, expertGroupsOfRounds = 3,
+                  mostExpertRounds = 16;
+constexpr double idleWarp = 0.03;
+
+/// Rows of an expert at a time. Those that are not there are multiplied, too,
+/// and to find rows takes time: of few for each expert, one that is alone is
+/// faster, though a weight is read again, from a cache.
+int64_t rowsOfExpert(ExpertMatmulOp op, int64_t tokens) {
+  const int64_t places =
+      tokens * cast<RankedTensorType>(op.getType()).getDimSize(1);
+  return places < leastOfExpert * op.countExperts()
+             ? 1
+             : std::min<int64_t>(mostRows, llvm::bit_ceil<uint64_t>(tokens));
+}
 
 /// How codes of a weight with these elements become floats.
 LaneCodes codesOf(Type element, const MachineDescription &machine) {
@@ -47,15 +67,18 @@ LaneCodes codesOf(Type element, const MachineDescription &machine) {
 
 class LanesPolicy {
 public:
-  LanesPolicy(KernelOp kernel, MatmulOp op, const MachineDescription &machine,
-              int64_t rows, int64_t rowGroups)
+  LanesPolicy(KernelOp kernel, ProductOpInterface op,
+              const MachineDescription &machine, int64_t rows,
+              int64_t rowGroups)
       : kernel(kernel), machine(machine), rows(rows), rowGroups(rowGroups),
-        budget(std::min(machine.memory, lanesMemory)) {
+        budget(std::min(machine.memory, lanesMemory)),
+        isOfExperts(isa<ExpertMatmulOp>(op.getOperation())) {
     auto w = cast<RankedTensorType>(op.getW().getType());
     tile = *getFragmentTile(w.getElementType());
     ofBlock = ::kf::FragmentTile::rows / (op.getGlu() ? 2 : 1);
     blocks = llvm::divideCeil(
-        cast<RankedTensorType>(op.getType()).getDimSize(1), ofBlock);
+        cast<RankedTensorType>(op.getResult().getType()).getShape().back(),
+        ofBlock);
     tilesOfRow = tile.tilesOf(w.getShape().back());
     const int64_t least =
         std::max<int64_t>(LanesShape::unitColumns / tile.columns, 1);
@@ -78,6 +101,8 @@ public:
   LanesScheduleAttr select() {
     const int64_t most =
         std::min(mostWarps, machine.threads / LanesShape::lanes);
+    if (isOfExperts)
+      return selectExperts(most);
     for (int64_t shares = llvm::bit_floor<uint64_t>(most); shares > 0;
          shares /= 2)
       if (shares == 1 || shares < 2 * steps)
@@ -87,6 +112,26 @@ public:
   }
 
 private:
+  /// Weights of experts have few columns and little of K: as many warps divide
+  /// it as leave few of them without a step, the others row blocks. Of more
+  /// than one row, of which there are workgroups enough, as few as can: sums
+  /// are added up for fewer then.
+  LanesScheduleAttr selectExperts(int64_t most) {
+    auto counts = llvm::to_vector(llvm::seq_inclusive<int64_t>(1, most));
+    auto costOf = [&](int64_t shares) {
+      return static_cast<double>(llvm::alignTo(steps, shares)) *
+             (1 + idleWarp * static_cast<double>(most - shares));
+    };
+    if (rows == 1)
+      llvm::stable_sort(counts, [&](int64_t one, int64_t other) {
+        return costOf(one) < costOf(other);
+      });
+    for (int64_t shares : counts)
+      if (LanesScheduleAttr schedule = select(shares, most / shares))
+        return schedule;
+    return {};
+  }
+
   /// Rows of x as whole as they fit, where `shares` warps divide K and up to
   /// `most` the row blocks.
   LanesScheduleAttr select(int64_t shares, int64_t most) {
@@ -98,9 +143,11 @@ private:
          blockWarps /= 2)
       for (int64_t width = mostWidth(); width > 0; --width) {
         const int64_t wide = blockWarps * width;
-        const int64_t groups = llvm::divideCeil(blocks, wide);
-        if (wide > 1 &&
-            groups < groupsOfMultiprocessor * machine.multiprocessors)
+        const int64_t groups =
+            llvm::divideCeil(blocks, wide) * (isOfExperts ? rowGroups : 1);
+        const int64_t least =
+            isOfExperts ? expertGroupsOfRounds : groupsOfMultiprocessor;
+        if (wide > 1 && groups < least * machine.multiprocessors)
           continue;
         for (int64_t slices = leastSlices; slices <= rounds; ++slices)
           if (auto schedule = get(shares, blockWarps, width, slices))
@@ -119,13 +166,23 @@ private:
     // Of very wide weights, more columns, so that the grid stays in bounds.
     width = std::max<int64_t>(
         width, llvm::divideCeil(blocks, groupsPerDimension * blockWarps));
+    int64_t times = roundsOf(llvm::divideCeil(blocks, blockWarps * width));
+    // Fewer rounds leave memory for more of K.
+    for (; isOfExperts && times > 1; times /= 2)
+      if (auto schedule = get(shares, blockWarps, width, slices, times))
+        return schedule;
+    return get(shares, blockWarps, width, slices, times);
+  }
+  LanesScheduleAttr get(int64_t shares, int64_t blockWarps, int64_t width,
+                        int64_t slices, int64_t times) {
     const int64_t rounds = llvm::divideCeil(steps, shares);
     const int64_t round = shares * stepColumns;
-    const int64_t times =
-        roundsOf(llvm::divideCeil(blocks, blockWarps * width));
+    SmallVector<int64_t> workgroup = {rows,
+                                      times * blockWarps * width * ofBlock};
+    if (isOfExperts)
+      workgroup.insert(workgroup.begin() + 1, 1);
     auto schedule = LanesScheduleAttr::get(
-        kernel.getContext(), {rows, times * blockWarps * width * ofBlock},
-        shares * blockWarps, tiles, blockWarps,
+        kernel.getContext(), workgroup, shares * blockWarps, tiles, blockWarps,
         slices == 1 ? 0 : llvm::divideCeil(rounds, slices) * round, times,
         codes);
     auto shape = getKernelShape(kernel, schedule, nullptr);
@@ -143,12 +200,15 @@ private:
     if (!machine.hasHalves)
       return 1;
     const int64_t units = machine.multiprocessors;
+    const int64_t leastEach =
+        isOfExperts ? expertGroupsOfRounds : groupsOfRounds;
+    const int64_t mostTimes = isOfExperts ? mostExpertRounds : mostRounds;
     int64_t best = 1;
     double least = 0;
-    for (int64_t times = 1; times <= mostRounds; ++times) {
+    for (int64_t times = 1; times <= mostTimes; ++times) {
       const int64_t each =
           llvm::divideCeil(llvm::divideCeil(groups, times) * rowGroups, units);
-      if (times > 1 && each < groupsOfRounds)
+      if (times > 1 && each < leastEach)
         break;
       const double time =
           static_cast<double>(each) * (static_cast<double>(times) + staging);
@@ -164,6 +224,7 @@ private:
   const MachineDescription &machine;
   LaneCodes codes = LaneCodes::Words;
   int64_t rows, rowGroups, budget;
+  bool isOfExperts;
   ::kf::FragmentTile tile;    // of the weight
   int64_t ofBlock, blocks;    // columns of a row block, row blocks
   int64_t tilesOfRow, tiles;  // of K, of a step
@@ -173,13 +234,29 @@ private:
 } // namespace
 
 LanesScheduleAttr
-mlir::kf::selectLanesSchedule(KernelOp kernel, MatmulOp op,
+mlir::kf::selectLanesSchedule(KernelOp kernel, ProductOpInterface op,
                               const MachineDescription &machine,
                               int64_t tokens) {
-  auto type = cast<RankedTensorType>(op.getType());
+  auto type = cast<RankedTensorType>(op.getResult().getType());
   const int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
   if (machine.has(MatrixUnit::MmaSync) || !hasFragments(op.getW().getType()) ||
-      rows > kGpuFewRows || op.getScales())
+      op.getScales())
+    return {};
+  if (auto experts = dyn_cast<ExpertMatmulOp>(op.getOperation())) {
+    if (type.getDimSize(1) > groupsPerDimension)
+      return {};
+    // One that is alone needs no memory for numbers of experts.
+    for (int64_t together = rowsOfExpert(experts, rows); together > 0;
+         together /= 2) {
+      const int64_t groups =
+          llvm::divideCeil(rows, together) * type.getDimSize(1);
+      if (LanesScheduleAttr schedule =
+              LanesPolicy(kernel, op, machine, together, groups).select())
+        return schedule;
+    }
+    return {};
+  }
+  if (rows > kGpuFewRows)
     return {};
   const int64_t groups = std::max<int64_t>(llvm::divideCeil(rows, mostRows), 1);
   const int64_t ofGroup = std::max<int64_t>(llvm::divideCeil(rows, groups), 1);

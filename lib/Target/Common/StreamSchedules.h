@@ -23,7 +23,7 @@ StreamScheduleAttr selectStreamSchedule(KernelOp kernel, ProductOpInterface op,
                                         int64_t tokens);
 
 /// The `#kf.lanes` for it, likewise.
-LanesScheduleAttr selectLanesSchedule(KernelOp kernel, MatmulOp op,
+LanesScheduleAttr selectLanesSchedule(KernelOp kernel, ProductOpInterface op,
                                       const MachineDescription &machine,
                                       int64_t tokens);
 

@@ -329,7 +329,7 @@ func.func private @f(tensor<8x32x!kf.quant<q8_0>, #kf.layout<panel = 4, interlea
 
 // -----
 
-// expected-error @+1 {{schedule: workgroup is [rows, columns]}}
+// expected-error @+1 {{schedule: workgroup is [rows, columns], or [rows, 1, columns] of an expert_matmul}}
 "test.op"() {a = #kf.lanes<workgroup = [16], warps = 8, tiles = 1>} : () -> ()
 
 // -----

@@ -266,6 +266,34 @@ kf.kernel @k(%x: tensor<16x512xf32>, %w: tensor<40x512x!kf.quant<q4_k>, #kf.frag
 
 // -----
 
+// A tile of a product of experts has one of a token's places.
+// expected-error @below {{schedule cannot run on a GPU: workgroup is [rows, columns] of matmul, and [rows, 1, columns] of expert_matmul}}
+kf.kernel @k(%x: tensor<?x512xf32>, %e: tensor<?x2xi32>, %w: tensor<1x3x40x512xbf16, #kf.fragments>) -> tensor<?x2x40xf32>
+    attributes {schedule = #kf.lanes<workgroup = [1, 2, 16], warps = 8, tiles = 1>} {
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x512xf32>, tensor<?x2xi32>, tensor<1x3x40x512xbf16, #kf.fragments>
+  kf.yield %0 : tensor<?x2x40xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: workgroup is [rows, columns] of matmul, and [rows, 1, columns] of expert_matmul}}
+kf.kernel @k(%x: tensor<1x512xf32>, %w: tensor<40x512x!kf.quant<q4_k>, #kf.fragments>) -> tensor<1x40xf32>
+    attributes {schedule = #kf.lanes<workgroup = [1, 1, 16], warps = 8, tiles = 1>} {
+  %0 = kf.matmul %x, %w : tensor<1x512xf32>, tensor<40x512x!kf.quant<q4_k>, #kf.fragments>
+  kf.yield %0 : tensor<1x40xf32>
+}
+
+// -----
+
+// expected-error @below {{schedule cannot run on a GPU: #kf.lanes is for matmul of rows of floats, and for expert_matmul, alone but for elementwise ops}}
+kf.kernel @k(%x: tensor<?x8xf32>) -> tensor<?x8xf32>
+    attributes {schedule = #kf.lanes<workgroup = [1, 16], warps = 8, tiles = 1>} {
+  %0 = arith.negf %x : tensor<?x8xf32>
+  kf.yield %0 : tensor<?x8xf32>
+}
+
+// -----
+
 !cache = !kf.state_cache<layers = 1, heads = 1, elements = 36880, slot_pages = 2>
 kf.kernel @wide(%c: !cache, %q: tensor<?x1x8xf32>, %v: tensor<?x1x4096xf32>, %a: tensor<?x1xf32>, %w: tensor<4112x1x2xf32>, %d: tensor<1xf32>, %p: tensor<?xi32>, %s: tensor<3xi32>) -> tensor<?x1x4096xf32> {
   // expected-error @below {{no Vulkan kernel for 'kf.gated_delta' with heads of 8 and 4096 elements: a row needs 16448 bytes of workgroup memory, the device has 16384; use --device=cpu}}

@@ -24,14 +24,11 @@ struct GpuTargetModel : TargetAttrInterface::ExternalModel<Model, TargetAttr> {
     return Model::describe(cast<TargetAttr>(target));
   }
   FusionRules getFusionRules(Attribute) const { return getGpuFusionRules(); }
-  /// The order in which lanes of matrix units, or threads like them, read it;
-  /// of experts, whose products are those of single elements without units.
+  /// The order in which lanes of matrix units, or threads like them, read it.
   Attribute getWeightLayout(Attribute target, RankedTensorType weight) const {
     Type element = weight.getElementType();
-    const bool isOfExperts = weight.getRank() == 4;
     bool isPacked =
-        getFragmentTile(element) && ::kf::hasRowBlocks(weight.getShape()) &&
-        (!isOfExperts || getMachine(target).has(MatrixUnit::MmaSync));
+        getFragmentTile(element) && ::kf::hasRowBlocks(weight.getShape());
     return isPacked ? FragmentsAttr::get(target.getContext()) : Attribute();
   }
   StringRef getMeasuredMachine(Attribute target) const {

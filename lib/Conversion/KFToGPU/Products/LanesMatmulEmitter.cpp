@@ -12,7 +12,8 @@
 // workgroup memory, four elements together that a thread multiplies by the same
 // vector, and beside them their sums. A warp is 32 threads here, whatever the
 // device's subgroups are: nothing is exchanged but through workgroup memory,
-// when all products are summed.
+// when all products are summed. Where rows have experts, those of one are found
+// first (ExpertPlaces.h), and multiplied as the rows of any product.
 //
 // Workgroup memory: x [slice's units][rows][4 threads] vectors of four f32;
 // their sums, likewise, or of the columns that minimums have in common; sums of
@@ -21,6 +22,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ExpertPlaces.h"
 #include "GPUMatmulEmitter.h"
 #include "HalfTiles.h"
 
@@ -58,8 +60,8 @@ private:
     warp = e.div(e.thread, LanesShape::lanes);
     share = e.rem(warp, lanes.shares());
     inGroup = e.rem(lane, LanesShape::sharers);
-    const WeightRows weight = findWeightRows(e, op);
-    firstRow = weight.first;
+    const WeightRows weight = findWeightRows(e, product);
+    firstBlock = e.div(weight.first, lanes.blockColumns);
     buffer = e.bufferOf(weight.argument);
     const Type element =
         cast<RankedTensorType>(weight.argument.getType()).getElementType();
@@ -69,12 +71,37 @@ private:
                      inGroup);
     else
       words.emplace(e, element, group, inGroup, table);
-    tilesOfRound = findRowBlocks(e.index(0));
-    first = load(tilesOfRound, share);
+    if (auto experts = dyn_cast<ExpertMatmulOp>(product.getOperation())) {
+      places.emplace(e, experts, *lanes.experts);
+      auto w = cast<RankedTensorType>(weight.argument.getType());
+      blocksOfExpert =
+          ::kf::FragmentTile::rowBlocks(shape.groups, w.getShape().end()[-2]);
+      return; // which weight is read depends on the rows
+    }
+    startReading();
     GPUMatmulEmitter::prepareInput();
   }
 
   void emitProduct() override {
+    if (!places)
+      return multiplyRows();
+    Value before = firstBlock;
+    // What is read from workgroup memory last is not written to before the
+    // first barrier of the next group.
+    places->forGroups(rows, [&](Value together) {
+      rows = together;
+      firstBlock = e.add(before, e.scaled(places->expert(), blocksOfExpert));
+      startReading();
+      multiplyRows();
+    });
+  }
+
+  void startReading() {
+    tilesOfRound = findRowBlocks(e.index(0));
+    first = load(tilesOfRound, share);
+  }
+
+  void multiplyRows() {
     if (lanes.rounds > 1)
       return takeRounds();
     SmallVector<Value> state(lanes.sums(), e.f32(0.0));
@@ -113,21 +140,21 @@ private:
     shared = e.workgroupMemory(lanes.sharedSums(), b.getF32Type());
     if (lanes.totals())
       totals = e.workgroupMemory(lanes.totals(), b.getF32Type());
-    table = LaneTiles::makeTable(e, op.getW().getType().getElementType());
+    table =
+        LaneTiles::makeTable(e, getElementTypeOrSelf(product.getW().getType()));
   }
 
   /// Where tiles of this warp's row blocks of a round begin. Behind the last
   /// one there is nothing to read: its tiles are summed again, and not stored.
   Tiles findRowBlocks(Value round) {
     Value last = e.sub(e.ceilDiv(columns, lanes.blockColumns), e.index(1));
-    Value before = e.div(firstRow, lanes.blockColumns);
     Value own = e.add(e.scaled(round, lanes.blockWarps * lanes.blocks),
                       e.scaled(e.div(warp, lanes.shares()), lanes.blocks));
     Tiles tiles;
     for (int64_t i = 0; i < lanes.blocks; ++i) {
       Value block = e.add(own, e.index(i));
       block = e.select(e.isLess(block, last), block, last);
-      tiles.push_back(e.scaled(e.add(before, block), lanes.tilesOfRow));
+      tiles.push_back(e.scaled(e.add(firstBlock, block), lanes.tilesOfRow));
     }
     return tiles;
   }
@@ -255,16 +282,22 @@ private:
     unit = e.add(unit, e.scaled(first, lanes.unitsOfStep()));
     Value begin = e.scaled(unit, LanesShape::unitColumns);
     row = e.select(e.isLess(row, rows), row, e.index(0));
-    const Type element = op.getW().getType().getElementType();
+    const Type element = getElementTypeOrSelf(product.getW().getType());
+    std::optional<ExpertPlaces::Place> place;
+    if (places)
+      place = places->placeOfRow(row);
+    auto loadElement = [&](Value column) {
+      return place ? places->loadX(*place, column) : loadX(row, column);
+    };
     SmallVector<Value> values;
     for (int64_t i = 0; i < 4; ++i) {
       Value column = e.add(begin, LaneTiles::columnOf(e, element, sharer, i));
       if (isPadded()) {
         Value isInside = e.isLess(column, e.index(extent));
         column = e.select(isInside, column, e.index(0));
-        values.push_back(e.select(isInside, loadX(row, column), e.f32(0.0)));
+        values.push_back(e.select(isInside, loadElement(column), e.f32(0.0)));
       } else {
-        values.push_back(loadX(row, column));
+        values.push_back(loadElement(column));
       }
     }
     return values;
@@ -635,9 +668,21 @@ private:
     e.ifThen(isLast, [&] { storeElement(element.row, element.column, sums); });
   }
 
+  Value finishElement(Value row, Value column, ValueRange sums) override {
+    return places ? places->finishElement(row, column, sums)
+                  : GPUMatmulEmitter::finishElement(row, column, sums);
+  }
+
+  SmallVector<Value> resultIndices(Value row, Value column) override {
+    return places ? places->resultIndices(row, column)
+                  : GPUMatmulEmitter::resultIndices(row, column);
+  }
+
   const LanesShape &lanes;
+  std::optional<ExpertPlaces> places; // where rows have experts
+  int64_t blocksOfExpert = 0;         // row blocks of each
   Value lane, warp, share, inGroup; // of this thread: along K, and of a group's
-  Value firstRow, buffer;           // of the weight: vectors of four i32
+  Value firstBlock, buffer;         // of the weight: vectors of four i32
   std::optional<LaneTiles> words;   // one of these takes it apart
   std::optional<HalfTiles> halves;
   Tiles tilesOfRound, tilesOfNext;

@@ -244,7 +244,9 @@ LanesScheduleAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                           int64_t tiles, int64_t blockWarps, int64_t reduction,
                           int64_t rounds, LaneCodes) {
   FieldChecks checks(emitError);
-  checks.check(workgroup.size() == 2, "workgroup is [rows, columns]");
+  checks.check(workgroup.size() == 2 || workgroup.size() == 3,
+               "workgroup is [rows, columns], or [rows, 1, columns] of an "
+               "expert_matmul");
   checks.inRange("workgroup", workgroup, 1, maxTile);
   checks.inRange("warps", warps, 1, 32);
   checks.inRange("tiles", tiles, 1, 32);

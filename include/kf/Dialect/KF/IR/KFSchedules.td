@@ -329,7 +329,13 @@ def KF_LanesScheduleAttr : KF_ScheduleAttr<"Lanes", "lanes"> {
     element is added there, in an order that is always the same. An infinity in
     a row makes NaNs where the weight has blocks.
 
-    - `workgroup`: [rows, columns]; a row block has 16 columns, or 8 with glu.
+    Of an expert_matmul, with as many tokens as there may be, `rows` are those
+    that have the same expert and are multiplied together, as in `#kf.stream`;
+    they are looked for among about 512 `rows` / k tokens, where a token has k
+    experts.
+
+    - `workgroup`: [rows, columns], or [rows, 1, columns] of an expert_matmul; a
+      row block has 16 columns, or 8 with glu.
     - `warps`: of a workgroup. Along K, warps take steps in turn.
     - `tiles`: of the weight that a warp takes at a time, a step; of f32 a
       multiple of 2. Of blocks it is 1, of which a step is what `codes` says.
@@ -355,6 +361,7 @@ def KF_LanesScheduleAttr : KF_ScheduleAttr<"Lanes", "lanes"> {
     #kf.lanes<workgroup = [1, 16], warps = 8, tiles = 8>
     #kf.lanes<workgroup = [8, 32], warps = 8, tiles = 1, block_warps = 2, reduction = 1024>
     #kf.lanes<workgroup = [1, 64], warps = 8, tiles = 1, rounds = 4, codes = halves>
+    #kf.lanes<workgroup = [4, 1, 64], warps = 8, tiles = 1, rounds = 4, codes = halves>
     ```
   }];
   let parameters = (ins KF_Sizes:$workgroup, "int64_t":$warps, "int64_t":$tiles,
