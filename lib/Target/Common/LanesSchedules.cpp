@@ -40,10 +40,11 @@ constexpr double staging = 0.5;
 constexpr int64_t mostRounds = 64;
 /// Of experts: rows that each has where all have as many, from which on some go
 /// together; workgroups that rounds leave a multiprocessor, for some have no
-/// rows; the most rounds, whose sums take memory; and what a warp fewer along K
-/// costs, as a share of its steps.
+/// rows; the most rounds, whose sums take memory, and of one row and codes that
+/// become floats one by one; warps that divide K for those; and what a warp
+/// fewer along K costs of others, as a share of its steps.
 constexpr int64_t leastOfExpert = 4, expertGroupsOfRounds = 3,
-                  mostExpertRounds = 16;
+                  mostExpertRounds = 16, mostWordRounds = 2, wordShares = 2;
 constexpr double idleWarp = 0.03;
 
 /// Rows of an expert at a time. Those that are not there are multiplied, too,
@@ -90,6 +91,7 @@ public:
     stepColumns = tiles * tile.columns;
     if (auto quant = dyn_cast<QuantType>(w.getElementType())) {
       const ::kf::BlockFormat &format = getStorage(quant.getFormat());
+      hasBlocks = true;
       stepColumns = getPartSpans(format) * ::kf::FragmentTile::span;
       codes = codesOf(quant, machine);
       if (codes == LaneCodes::Halves)
@@ -115,14 +117,23 @@ private:
   /// Weights of experts have few columns and little of K: as many warps divide
   /// it as leave few of them without a step, the others row blocks. Of more
   /// than one row, of which there are workgroups enough, as few as can: sums
-  /// are added up for fewer then.
+  /// are added up for fewer then. Two for codes that become floats one by one,
+  /// whose steps are short, or as many more as there are no row blocks for.
   LanesScheduleAttr selectExperts(int64_t most) {
     auto counts = llvm::to_vector(llvm::seq_inclusive<int64_t>(1, most));
+    if (hasWords()) {
+      int64_t shares = std::min(wordShares, most);
+      while (2 * shares <= most &&
+             int64_t(llvm::divideCeil(blocks * shares, most)) * rowGroups <
+                 groupsOfRounds * machine.multiprocessors)
+        shares *= 2;
+      std::swap(counts.front(), counts[shares - 1]);
+    }
     auto costOf = [&](int64_t shares) {
       return static_cast<double>(llvm::alignTo(steps, shares)) *
              (1 + idleWarp * static_cast<double>(most - shares));
     };
-    if (rows == 1)
+    if (rows == 1 && !hasWords())
       llvm::stable_sort(counts, [&](int64_t one, int64_t other) {
         return costOf(one) < costOf(other);
       });
@@ -146,7 +157,7 @@ private:
         const int64_t groups =
             llvm::divideCeil(blocks, wide) * (isOfExperts ? rowGroups : 1);
         const int64_t least =
-            isOfExperts ? expertGroupsOfRounds : groupsOfMultiprocessor;
+            isOfExperts ? groupsOfRounds : groupsOfMultiprocessor;
         if (wide > 1 && groups < least * machine.multiprocessors)
           continue;
         for (int64_t slices = leastSlices; slices <= rounds; ++slices)
@@ -158,7 +169,12 @@ private:
 
   /// Row blocks of a warp. With two, a thread has so many registers for whole
   /// tiles of codes that multiprocessors have half the warps.
-  int64_t mostWidth() const { return codes == LaneCodes::Halves ? 1 : 2; }
+  int64_t mostWidth() const {
+    return codes == LaneCodes::Halves || (isOfExperts && hasWords()) ? 1 : 2;
+  }
+
+  /// Whether these are blocks whose codes become floats one by one.
+  bool hasWords() const { return hasBlocks && codes == LaneCodes::Words; }
 
   /// Null where it does not fit.
   LanesScheduleAttr get(int64_t shares, int64_t blockWarps, int64_t width,
@@ -167,12 +183,18 @@ private:
     width = std::max<int64_t>(
         width, llvm::divideCeil(blocks, groupsPerDimension * blockWarps));
     int64_t times = roundsOf(llvm::divideCeil(blocks, blockWarps * width));
-    // Fewer rounds leave memory for more of K.
+    // Fewer rounds leave memory for more of K; but for all of them, rows are
+    // found and brought there once.
+    const bool isWanted = isOfExperts && times > 1;
     for (; isOfExperts && times > 1; times /= 2)
       if (auto schedule = get(shares, blockWarps, width, slices, times))
         return schedule;
-    return get(shares, blockWarps, width, slices, times);
+    const bool isLast = slices == int64_t(llvm::divideCeil(steps, shares));
+    return isWanted && !isLast ? LanesScheduleAttr()
+                               : get(shares, blockWarps, width, slices, times);
   }
+
+  /// The same in `times` rounds.
   LanesScheduleAttr get(int64_t shares, int64_t blockWarps, int64_t width,
                         int64_t slices, int64_t times) {
     const int64_t rounds = llvm::divideCeil(steps, shares);
@@ -202,7 +224,9 @@ private:
     const int64_t units = machine.multiprocessors;
     const int64_t leastEach =
         isOfExperts ? expertGroupsOfRounds : groupsOfRounds;
-    const int64_t mostTimes = isOfExperts ? mostExpertRounds : mostRounds;
+    const int64_t mostTimes = !isOfExperts              ? mostRounds
+                              : hasWords() && rows == 1 ? mostWordRounds
+                                                        : mostExpertRounds;
     int64_t best = 1;
     double least = 0;
     for (int64_t times = 1; times <= mostTimes; ++times) {
@@ -224,7 +248,7 @@ private:
   const MachineDescription &machine;
   LaneCodes codes = LaneCodes::Words;
   int64_t rows, rowGroups, budget;
-  bool isOfExperts;
+  bool isOfExperts, hasBlocks = false;
   ::kf::FragmentTile tile;    // of the weight
   int64_t ofBlock, blocks;    // columns of a row block, row blocks
   int64_t tilesOfRow, tiles;  // of K, of a step

@@ -25,7 +25,7 @@ module {
   // CHECK-SAME:    tensor<2x128x768x2048x!kf.quant<q4_k>, #kf.fragments>
   // CHECK-SAME:    #kf.lanes<workgroup = [1, 1, 16], warps = 8, tiles = 1, rounds = 2, codes = halves>
   // LAVAPIPE-LABEL: kf.kernel @one
-  // LAVAPIPE-SAME:   #kf.lanes<workgroup = [1, 1, 16], warps = 8, tiles = 1>
+  // LAVAPIPE-SAME:   #kf.lanes<workgroup = [1, 1, 32], warps = 8, tiles = 1, block_warps = 4>
   // SPIRV-LABEL: spirv.module @one
   // SPIRV:         spirv.GL.SMax
   // SPIRV:         [[EXPERT:%.*]] = spirv.GL.SMin
@@ -59,9 +59,9 @@ module {
   // CHECK-LABEL: kf.kernel @many
   // CHECK-SAME:    #kf.lanes<workgroup = [4, 1, 192], warps = 8, tiles = 1, block_warps = 8, reduction = 1024, rounds = 3, codes = halves>
   // LAVAPIPE-LABEL: kf.kernel @many
-  // LAVAPIPE-SAME:   #kf.lanes<workgroup = [4, 1, 128], warps = 8, tiles = 1, block_warps = 8, reduction = 704>
+  // LAVAPIPE-SAME:   #kf.lanes<workgroup = [4, 1, 32], warps = 8, tiles = 1, block_warps = 4, reduction = 512>
   // LEAST-LABEL: kf.kernel @many
-  // LEAST-SAME:    #kf.lanes<workgroup = [4, 1, 64], warps = 4, tiles = 1, block_warps = 4, reduction = 128>
+  // LEAST-SAME:    #kf.lanes<workgroup = [4, 1, 16], warps = 4, tiles = 1, block_warps = 2, reduction = 128>
   // OTHERS-LABEL: kernel @many
   // OTHERS-DAG:    #kf.lanes<workgroup = [4, 1, 192], {{.*}}> (default)
   // OTHERS-DAG:    #kf.lanes<workgroup = [2, 1, {{.*}}
@@ -87,12 +87,33 @@ module {
   }
   // Codes that are floats, with biases and a bounded gate, in f32.
   // CHECK-LABEL: kf.kernel @codes
-  // CHECK-SAME:    #kf.lanes<workgroup = [1, 1, 8], warps = 5, tiles = 1>
+  // CHECK-SAME:    #kf.lanes<workgroup = [1, 1, 8], warps = 8, tiles = 1>
   // SPIRV-LABEL: spirv.module @codes
   // SPIRV:         spirv.Load "StorageBuffer" %{{.*}} : vector<4xi32>
   // SPIRV:         spirv.GL.Exp
   kf.kernel @codes(%x: tensor<2x320xf32>, %e: tensor<2x4xi32>, %w: tensor<2x3x40x320x!kf.quant<mxfp4>>, %b: tensor<2x3x40xf32>) -> tensor<2x4x40xf32> {
     %0 = kf.expert_matmul %x experts(%e), %w bias(%b) glu(silu) clamped<limit = 7.0, alpha = 1.702> : tensor<2x320xf32>, tensor<2x4xi32>, tensor<2x3x40x320x!kf.quant<mxfp4>>, tensor<2x3x40xf32>
     kf.yield %0 : tensor<2x4x40xf32>
+  }
+
+  // Two warps divide K of such codes, whose steps are short, where there are
+  // row blocks enough for the others.
+  // CHECK-LABEL: kf.kernel @codes_one
+  // CHECK-SAME:    #kf.lanes<workgroup = [1, 1, 32], warps = 8, tiles = 1, block_warps = 4>
+  kf.kernel @codes_one(%x: tensor<1x2880xf32>, %e: tensor<1x4xi32>, %w: tensor<2x32x2880x2880x!kf.quant<mxfp4>, #kf.fragments>) -> tensor<1x4x2880xf32> {
+    %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<1x2880xf32>, tensor<1x4xi32>, tensor<2x32x2880x2880x!kf.quant<mxfp4>, #kf.fragments>
+    kf.yield %0 : tensor<1x4x2880xf32>
+  }
+  // CHECK-LABEL: kf.kernel @codes_down
+  // CHECK-SAME:    #kf.lanes<workgroup = [1, 1, 32], warps = 8, tiles = 1, block_warps = 2>
+  kf.kernel @codes_down(%x: tensor<1x4x2880xf32>, %e: tensor<1x4xi32>, %w: tensor<1x32x2880x2880x!kf.quant<mxfp4>, #kf.fragments>) -> tensor<1x4x2880xf32> {
+    %0 = kf.expert_matmul %x experts(%e), %w : tensor<1x4x2880xf32>, tensor<1x4xi32>, tensor<1x32x2880x2880x!kf.quant<mxfp4>, #kf.fragments>
+    kf.yield %0 : tensor<1x4x2880xf32>
+  }
+  // CHECK-LABEL: kf.kernel @codes_many
+  // CHECK-SAME:    #kf.lanes<workgroup = [4, 1, 160], warps = 8, tiles = 1, block_warps = 4, reduction = 1024, rounds = 5>
+  kf.kernel @codes_many(%x: tensor<512x2880xf32>, %e: tensor<512x4xi32>, %w: tensor<2x32x2880x2880x!kf.quant<mxfp4>, #kf.fragments>) -> tensor<512x4x2880xf32> {
+    %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<512x2880xf32>, tensor<512x4xi32>, tensor<2x32x2880x2880x!kf.quant<mxfp4>, #kf.fragments>
+    kf.yield %0 : tensor<512x4x2880xf32>
   }
 }
