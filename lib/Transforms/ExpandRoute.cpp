@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // An expert's rank is how many others of its row come before it. So places are
-// found without a sort: who has rank j is in column j of what is chosen.
+// found without a sort: who has rank j is in column j of what is chosen. Where
+// the target has a kernel that does the same, the op stays.
 //
 //===----------------------------------------------------------------------===//
 
@@ -233,11 +234,28 @@ private:
   int64_t experts, top;
 };
 
-/// route -> reductions, elementwise ops and a softmax
+/// The most experts of a row that a GPU's workgroup compares with one another:
+/// of more, reductions by all workgroups take less time.
+constexpr int64_t mostRoutedExperts = 512;
+
+/// Whether the target has a kernel that computes `op` as it is: GPUs do.
+bool hasKernel(RouteOp op) {
+  auto module = op->getParentOfType<ModuleOp>();
+  auto target =
+      module ? module->getAttrOfType<TargetAttrInterface>(kTargetAttrName)
+             : TargetAttrInterface();
+  return target && target.getMachine().vectorLanes == 0 && !op.getGroups() &&
+         cast<RankedTensorType>(op.getLogits().getType()).getDimSize(1) <=
+             mostRoutedExperts;
+}
+
+/// route -> reductions, elementwise ops and a softmax, unless it has a kernel
 struct ExpandRouteOp : OpRewritePattern<RouteOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(RouteOp op,
                                 PatternRewriter &rewriter) const override {
+    if (hasKernel(op))
+      return rewriter.notifyMatchFailure(op, "the target has a kernel for it");
     rewriter.replaceOp(op, RouteBuilder(op, rewriter).build());
     return success();
   }

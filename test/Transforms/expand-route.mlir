@@ -1,5 +1,7 @@
 // RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-expand-route))' | FileCheck %s
 // RUN: kf-opt %s --kf-set-target=target=cpu:x86-64-v4 --kf-fuse --kf-program | FileCheck %s --check-prefix=KERNELS
+// RUN: kf-opt %s --kf-set-target=target=cuda:sm_90a --kf-fuse --kf-program | FileCheck %s --check-prefix=WHOLE
+// RUN: kf-opt %s --kf-set-target=target=vulkan --kf-fuse --kf-program | FileCheck %s --check-prefix=WHOLE
 
 // A column's rank is the number of those before it: larger ones, and equal ones
 // in front of it.
@@ -21,6 +23,9 @@
 // KERNELS-LABEL: kf.program @normalized
 // KERNELS-COUNT-5: kf.dispatch
 // KERNELS-NEXT:  kf.yield
+// WHOLE-LABEL:   kf.program @normalized
+// WHOLE-NEXT:    %[[ROUTED:.*]]:2 = kf.dispatch @route_0
+// WHOLE-NEXT:    kf.yield %[[ROUTED]]#0, %[[ROUTED]]#1
 func.func @normalized(%x: tensor<?x8xf32>) -> (tensor<?x2xi32>, tensor<?x2xf32>) {
   %e, %w = kf.route %x top(2) normalized : tensor<?x8xf32>
   return %e, %w : tensor<?x2xi32>, tensor<?x2xf32>

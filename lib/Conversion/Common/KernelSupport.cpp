@@ -137,6 +137,7 @@ private:
     return isa<MatmulOp, CacheAttentionInterface, KVAppendOp, ArgmaxOp,
                SampleOp, QuantizeRowsOp, PackOp, GatedDeltaOp, ScatterAddOp,
                BatchAttentionInterface>(op) ||
+           (gpu && isa<RouteOp>(op)) ||
            (!gpu && isa<AttentionCombineOp, ExpertMatmulOp, MatmulWgradOp>(op));
   }
 
@@ -210,6 +211,10 @@ private:
       return fail(op->emitError())
              << " for '" << op->getName()
              << "' of codes of rows; products of experts read rows<f32> here";
+    auto route = dyn_cast<RouteOp>(op);
+    if (gpu && route && route.getGroups())
+      return fail(op->emitError()) << " for '" << op->getName()
+                                   << "' of groups; run kf-expand-route first";
     auto rope = dyn_cast<RopeOp>(op);
     if (gpu && rope && static_cast<int64_t>(rope.getRotaryDim()) > maxRotaryDim)
       return fail(op->emitError())

@@ -9,6 +9,7 @@
 #include "GPUEmitter.h"
 
 #include "Products/CoopRows.h"
+#include "Rows/RoutedRows.h"
 
 #include "kf/Conversion/KernelSupport.h"
 #include "runtime/program/abi.h"
@@ -62,6 +63,8 @@ LogicalResult GPUEmitter::emit() {
     emitGPUSample(*this);
   else if (find<QuantizeRowsOp>())
     emitGPUQuantizeRows(*this);
+  else if (find<RouteOp>())
+    emitGPURoute(*this);
   else if (isGPURotation(*this, find<RopeOp>()))
     emitGPURotation(*this, find<RopeOp>());
   else

@@ -10,6 +10,7 @@
 
 #include "kf/Conversion/DeltaThreads.h"
 #include "kf/Conversion/KernelLoops.h"
+#include "kf/Conversion/RouteShape.h"
 
 #include "KernelShapes.h"
 #include "Products/CoopRows.h"
@@ -44,6 +45,8 @@ static int64_t reductionBytes(KernelOp kernel, int64_t threads) {
   // Beside those of threads, two for each group, and a number of candidates.
   if (findOp<SampleOp>(kernel))
     return 4 * (6 * threads + 2 * (threads / getSampleLanes(threads)) + 1);
+  if (auto route = findOp<RouteOp>(kernel)) // beside those of a softmax
+    return 4 * (threads + RouteWords(route).all());
   if (auto delta = findOp<GatedDeltaOp>(kernel)) // the channels of a row
     return 4 * delta.getChannels();
   bool reduces = findOp<RmsNormOp>(kernel) || findOp<LayerNormOp>(kernel) ||

@@ -157,6 +157,8 @@ private:
       return selectDelta(delta);
     for (auto sample : kernel.getBody().getOps<SampleOp>())
       return selectSample(sample);
+    for (auto route : kernel.getBody().getOps<RouteOp>())
+      return selectRoute(route);
     for (auto combine : kernel.getBody().getOps<AttentionCombineOp>())
       return selectCombine(combine);
     for (auto rope : kernel.getBody().getOps<RopeOp>())
@@ -542,6 +544,16 @@ private:
         return schedule;
       threads /= 2;
     }
+  }
+
+  /// A row to a workgroup, whose threads have an expert each.
+  SimtScheduleAttr selectRoute(RouteOp op) {
+    auto logits = cast<RankedTensorType>(op.getLogits().getType());
+    Draft draft;
+    draft.workgroup = {stepFor(logits.getDimSize(0), 1)};
+    draft.threads = {std::min<int64_t>(
+        llvm::alignTo(logits.getDimSize(1), rowThreads), machine.threads)};
+    return draft.get(context);
   }
 
   /// A square of the product. Threads keep a square of it each, so that a

@@ -248,6 +248,26 @@ struct LoopTiling
   }
 };
 
+/// Of kf.route, which is other ops by then but where the target has a kernel
+/// for it: rows are independent, and each is whole.
+struct RouteLoops : LoopOpInterface::ExternalModel<RouteLoops, RouteOp> {
+  SmallVector<utils::IteratorType> getLoopTypes(Operation *) const {
+    return {utils::IteratorType::parallel};
+  }
+
+  SmallVector<AffineMap> getLoopMaps(Operation *op) const {
+    MLIRContext *context = op->getContext();
+    AffineExpr row = getAffineDimExpr(0, context),
+               whole = getAffineConstantExpr(0, context);
+    const AffineMap rows = AffineMap::get(1, 0, {row, whole}, context);
+    SmallVector<AffineMap> maps = {rows}; // of the logits
+    maps.append(op->getNumOperands() - 1,
+                AffineMap::get(1, 0, {whole}, context));
+    maps.append(op->getNumResults(), rows);
+    return maps;
+  }
+};
+
 template <typename... OpTys>
 void attachToAll(OpList<OpTys...>, MLIRContext *context) {
   for (TypeID op : {TypeID::get<OpTys>()...})
@@ -264,6 +284,7 @@ void mlir::kf::registerTilingInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, KFDialect *,
                             arith::ArithDialect *, math::MathDialect *) {
+    RouteOp::attachInterface<RouteLoops>(*context);
     for (RegisteredOperationName name : context->getRegisteredOperations())
       if (name.hasInterface<LoopOpInterface>())
         name.attachInterface<LoopTiling>();
