@@ -28,6 +28,10 @@ constexpr int64_t mostExpertSplitRows = 16, mostExpertRoundedRows = 32,
                   spareOfExpert = 2, mostFewBlocks = 8, mostExpertBlocks = 16;
 /// Workgroups for each multiprocessor where rows are few.
 constexpr int64_t expertGroups = 3;
+/// Columns of a K that is taken whole where rows are many.
+constexpr int64_t wholeColumns = 1024;
+/// Lines of a weight of f32 that tiles of many rows read again.
+constexpr int64_t mostNarrowColumns = 512;
 /// Workgroup memory that #kf.stream does with where it can have as much.
 constexpr int64_t streamMemory = 48 * 1024;
 
@@ -44,8 +48,12 @@ public:
     blocks = llvm::divideCeil(
         cast<RankedTensorType>(op.getResult().getType()).getShape().back(),
         ofBlock);
-    if (auto product = dyn_cast<ExpertMatmulOp>(op.getOperation()))
+    if (auto product = dyn_cast<ExpertMatmulOp>(op.getOperation())) {
       setExperts(product);
+    } else if (rows > kGpuFewRows) {
+      copies = llvm::divideCeil(rows, kGpuFewRows);
+      this->rows = kGpuFewRows;
+    }
   }
 
   StreamScheduleAttr select() {
@@ -91,6 +99,18 @@ private:
         warps = count;
   }
 
+  /// Columns of K at a time: all where K is short, for a second part would be
+  /// past its end for the most; else as many parts as `columns` makes, of equal
+  /// size.
+  int64_t partOfK(int64_t columns, int64_t unit) const {
+    const int64_t all = llvm::alignTo(extent, unit);
+    if (columns == wholeColumns && all <= wholeColumns)
+      return all;
+    const int64_t most = std::min(columns, wholeColumns / 2);
+    const int64_t parts = llvm::divideCeil(all, llvm::alignTo(most, unit));
+    return llvm::alignTo(llvm::divideCeil(all, parts), unit);
+  }
+
   /// Of more rows, warps have row blocks of their own, and all of K: as many
   /// warps as there is memory for, and of x as much at a time as there is.
   StreamScheduleAttr selectExpertParts() {
@@ -99,8 +119,9 @@ private:
          width = width == 1 ? 0 : llvm::divideCeil(width, 2)) {
       warps = llvm::divideCeil(width, ofWarp);
       for (int64_t stages : {3, 2})
-        for (int64_t columns : {512, 256, 128, 64, 32})
-          if (auto schedule = get(width, stages, llvm::alignTo(columns, unit));
+        for (int64_t columns : {wholeColumns, wholeColumns / 2, int64_t(256),
+                                int64_t(128), int64_t(64), int64_t(32)})
+          if (auto schedule = get(width, stages, partOfK(columns, unit));
               fits(schedule, machine.memory))
             return schedule;
     }
@@ -378,6 +399,17 @@ int64_t mlir::kf::countExpertGroups(ExpertMatmulOp op, int64_t tokens,
                   std::max<int64_t>(op.countExperts(), 1) + places / rows);
 }
 
+/// Whether many rows of f32 are multiplied with few lines of f32, as a router
+/// has: in tiles of few rows, for which a weight of this size comes from the
+/// nearer cache again. Products of training, whose rows are known, have
+/// schedules of their own.
+static bool isNarrowOfSingles(ProductOpInterface op) {
+  auto type = cast<RankedTensorType>(op.getResult().getType());
+  return getElementTypeOrSelf(op.getX().getType()).isF32() &&
+         getElementTypeOrSelf(op.getW().getType()).isF32() &&
+         type.isDynamicDim(0) && type.getShape().back() <= mostNarrowColumns;
+}
+
 StreamScheduleAttr
 mlir::kf::selectStreamSchedule(KernelOp kernel, ProductOpInterface op,
                                const MachineDescription &machine,
@@ -389,7 +421,8 @@ mlir::kf::selectStreamSchedule(KernelOp kernel, ProductOpInterface op,
   if (isOfExperts && type.getDimSize(1) > groupsPerDimension)
     return {};
   if (!machine.has(MatrixUnit::MmaSync) || !hasFragments(w) ||
-      (rows > kGpuFewRows && !isOfExperts) || op.getScales())
+      (rows > kGpuFewRows && !isOfExperts && !isNarrowOfSingles(op)) ||
+      op.getScales())
     return {};
   return StreamPolicy(kernel, op, machine, rows).select();
 }

@@ -71,10 +71,10 @@ func.func @rows(%x: tensor<?x70xf32>) -> tensor<?x70xf32> {
 // PRODUCT:       bar.sync
 // PRODUCT:       ld.shared
 // PRODUCT:       bar.sync
-func.func @product(%x: tensor<?x64xf32>) -> tensor<?x40xf32> {
-  %w = kf.weight ["w"] : tensor<40x64xf32>
-  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<40x64xf32>
-  return %0 : tensor<?x40xf32>
+func.func @product(%x: tensor<?x64xf32>) -> tensor<?x520xf32> {
+  %w = kf.weight ["w"] : tensor<520x64xf32>
+  %0 = kf.matmul %x, %w : tensor<?x64xf32>, tensor<520x64xf32>
+  return %0 : tensor<?x520xf32>
 }
 
 // Matrix units, whose operands are copied past registers.

@@ -54,6 +54,28 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
     %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<2048x2048xf32>, tensor<2048x8xi32>, tensor<2x128x768x2048x!kf.quant<q4_k>, #kf.fragments>
     kf.yield %0 : tensor<2048x8x768xf32>
   }
+  // A short K is whole: of two parts of 512, most of the second would be past
+  // its end.
+  // CHECK-LABEL: kf.kernel @many_down
+  // CHECK-SAME:    #kf.stream<workgroup = [32, 1, {{[0-9]+}}], {{.*}} rows = rounded, held = shared, {{.*}}reduction = 768>
+  kf.kernel @many_down(%x: tensor<2048x8x768xf32>, %e: tensor<2048x8xi32>, %w: tensor<1x128x2048x768x!kf.quant<q4_k>, #kf.fragments>) -> tensor<2048x8x2048xf32> {
+    %0 = kf.expert_matmul %x experts(%e), %w : tensor<2048x8x768xf32>, tensor<2048x8xi32>, tensor<1x128x2048x768x!kf.quant<q4_k>, #kf.fragments>
+    kf.yield %0 : tensor<2048x8x2048xf32>
+  }
+  // A router's rows go in tiles of 16; with more columns than the nearer cache
+  // gives again and again, threads multiply them.
+  // CHECK-LABEL: kf.kernel @router
+  // CHECK-SAME:    #kf.stream<workgroup = [16, {{[0-9]+}}], {{.*}} unit = tf32_pairs, rows = f32, held = shared
+  kf.kernel @router(%x: tensor<?x2048xf32>, %w: tensor<128x2048xf32, #kf.fragments>) -> tensor<?x128xf32> {
+    %0 = kf.matmul %x, %w : tensor<?x2048xf32>, tensor<128x2048xf32, #kf.fragments>
+    kf.yield %0 : tensor<?x128xf32>
+  }
+  // CHECK-LABEL: kf.kernel @wide_router
+  // CHECK-SAME:    #kf.simt<
+  kf.kernel @wide_router(%x: tensor<?x2048xf32>, %w: tensor<1024x2048xf32, #kf.fragments>) -> tensor<?x1024xf32> {
+    %0 = kf.matmul %x, %w : tensor<?x2048xf32>, tensor<1024x2048xf32, #kf.fragments>
+    kf.yield %0 : tensor<?x1024xf32>
+  }
   // CHECK-LABEL: kf.kernel @many_bf16
   // CHECK-SAME:    #kf.stream<workgroup = [16, 1, 128], warps = 8, tiles = 4, stages = {{[23]}}, unit = mma_sync, rows = split, held = shared, block_warps = 8, blocks = 2, reduction = {{[0-9]+}}>
   kf.kernel @many_bf16(%x: tensor<2048x2048xf32>, %e: tensor<2048x8xi32>, %w: tensor<2x128x768x2048xbf16, #kf.fragments>) -> tensor<2048x8x768xf32> {

@@ -66,10 +66,10 @@ public:
     e.forThreads(e.index(top), [&](Value place) {
       Value number = memref::LoadOp::create(b, loc, numbers, place);
       e.storeResult(number, {row, place}, 0);
-      Value weight = largest ? e.mul(exponential(loadFrom(chosen, place),
-                                                 largest),
-                                     inverse)
-                             : weightAmongChosen(place);
+      Value weight =
+          largest
+              ? e.mul(exponential(loadFrom(chosen, place), largest), inverse)
+              : weightAmongChosen(place);
       if (op.getScales())
         weight = e.mul(weight, e.load(op.getScales(), toIndex(number), 0));
       e.storeResult(weight, {row, place}, 1);
@@ -111,20 +111,19 @@ private:
           Value count = args[0];
           for (auto [i, other] : llvm::enumerate(others))
             count = e.add(
-                count, e.select(isBefore(other, e.add(first, e.index(i)), own,
-                                         expert),
-                                e.index(1), e.index(0)));
+                count,
+                e.select(isBefore(other, e.add(first, e.index(i)), own, expert),
+                         e.index(1), e.index(0)));
           return {count};
         });
     Value rank = before.getResult(0);
     e.ifThen(e.isLess(rank, e.index(top)), [&] {
       memref::StoreOp::create(
-          b, loc,
-          arith::IndexCastUIOp::create(b, loc, b.getI32Type(), expert),
+          b, loc, arith::IndexCastUIOp::create(b, loc, b.getI32Type(), expert),
           numbers, rank);
       Value logit = loadFrom(logits, expert);
-      memref::StoreOp::create(
-          b, loc, op.getSigmoid() ? sigmoid(logit) : logit, chosen, rank);
+      memref::StoreOp::create(b, loc, op.getSigmoid() ? sigmoid(logit) : logit,
+                              chosen, rank);
     });
   }
 

@@ -268,6 +268,16 @@ struct RouteLoops : LoopOpInterface::ExternalModel<RouteLoops, RouteOp> {
   }
 };
 
+/// A comparison with each of its experts for each logit.
+struct RouteWork : WorkOpInterface::ExternalModel<RouteWork, RouteOp> {
+  ElementWork getElementWork(Operation *op) const {
+    Value logits = cast<RouteOp>(op).getLogits();
+    return {logits,
+            static_cast<uint64_t>(
+                cast<RankedTensorType>(logits.getType()).getDimSize(1))};
+  }
+};
+
 template <typename... OpTys>
 void attachToAll(OpList<OpTys...>, MLIRContext *context) {
   for (TypeID op : {TypeID::get<OpTys>()...})
@@ -284,7 +294,7 @@ void mlir::kf::registerTilingInterfaceExternalModels(
     DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, KFDialect *,
                             arith::ArithDialect *, math::MathDialect *) {
-    RouteOp::attachInterface<RouteLoops>(*context);
+    RouteOp::attachInterface<RouteLoops, RouteWork>(*context);
     for (RegisteredOperationName name : context->getRegisteredOperations())
       if (name.hasInterface<LoopOpInterface>())
         name.attachInterface<LoopTiling>();
