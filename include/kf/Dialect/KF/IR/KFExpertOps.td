@@ -25,7 +25,8 @@ def KF_RouteOp : KF_TensorOp<"route", [AttrSizedOperandSegments,
     is the same divided by its sum. Of equal logits the first one is larger. A
     NaN is as large as -inf, and makes the row's weights NaN, or if `normalized`
     those of a row that chose it. `scales` multiplies the weight of expert e by
-    `scales[e]`. `kf-expand-route` makes reductions and elementwise ops of it.
+    `scales[e]`. `kf-expand-route` makes reductions and elementwise ops of it where
+    the target has no kernel for it.
 
     With `sigmoid`, weights are the sigmoids of logits, each by itself, and if
     `normalized` divided by the sum of those that were chosen, plus 1e-20. A NaN
