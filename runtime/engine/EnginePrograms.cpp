@@ -23,9 +23,6 @@ namespace {
 /// Rows of the middle program: few enough for a short prompt to compile and run
 /// quickly, and as many as mostly generate at once.
 constexpr int64_t kFewRows = 16;
-/// Rows of the one before where threads multiply as many in less time than
-/// tiles, and there are several sequences.
-constexpr int64_t kThreadRows = 4;
 /// Rows of others, for as many as generate where there are many; the smallest
 /// where rows are taken in tiles, as all are for a single prompt then.
 constexpr int64_t kTileRows = 32, kSomeRows = 64, kManyRows = 128,
@@ -60,7 +57,6 @@ int64_t sizeFor(int64_t rows, int64_t parallel, const Device &device) {
   };
   for (int64_t size : {int64_t(1), kFewRows, kSomeRows})
     offer(size, true);
-  offer(kThreadRows, device.takesFourRowsByThreads() && parallel > 1);
   offer(kTileRows, inTiles);
   for (int64_t size : {kManyRows, kMostManyRows})
     offer(size, parallel > size / 2 || (inTiles && parallel == 1));

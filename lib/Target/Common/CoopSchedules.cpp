@@ -35,6 +35,9 @@ constexpr CoopTile coopTiles[] = {{128, 256, 2, 4, 1},  {256, 128, 4, 2, 1.04},
 /// take apart, and of others, and lines of the weight that each has: what was
 /// fastest for llama-3-8b in q4_k and bf16 on an H200.
 constexpr int64_t codeShares = 16, coopShares = 8, shareLines = 32;
+/// The same of more rows, of codes in tiles of 32 rows: wide tiles, of which a
+/// multiprocessor has several at once, have few.
+constexpr int64_t tileRows = 32, wideLines = 64, wideShares = 4;
 
 } // namespace
 
@@ -79,7 +82,7 @@ mlir::kf::selectFewCoopSchedule(KernelOp kernel, MatmulOp op,
                                 int64_t tokens) {
   auto type = cast<RankedTensorType>(op.getType());
   const int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
-  if (rows <= kGpuThreadRows || rows > kGpuFewRows)
+  if (rows <= kGpuThreadRows || rows > mostSharedRows)
     return {};
   const int64_t groups = op.getGlu() ? 2 : 1;
   const int64_t extent = op.getX().getType().getShape().back();
@@ -89,20 +92,26 @@ mlir::kf::selectFewCoopSchedule(KernelOp kernel, MatmulOp op,
                               ? MatrixUnit::CoopBF16
                               : MatrixUnit::CoopF16;
   const int64_t unitRows = getUnitShape(unit).rows;
+  const bool areFew = rows <= kGpuFewRows;
+  // Rows of others than codes are read once with the lines.
+  const int64_t height = areFew                         ? unitRows
+                         : hasCodes || rows <= tileRows ? tileRows
+                                                        : mostSharedRows;
   // Those of which the subgroup's threads have one tile each.
   const int64_t least =
       std::max(unitRows, CoopShape::blockLines * machine.subgroupThreads / 32);
-  int64_t lines = shareLines;
+  int64_t lines = hasCodes && !areFew ? wideLines : shareLines;
   while (lines > least &&
          static_cast<int64_t>(llvm::divideCeil(
              type.getDimSize(1), lines / groups)) < machine.multiprocessors)
     lines /= 2;
-  for (int64_t shares = hasCodes ? codeShares : coopShares; shares > 0;
-       shares /= 2) {
-    auto schedule =
-        MmaScheduleAttr::get(kernel.getContext(), {unitRows, lines / groups},
-                             {1, 1}, CoopShape::step,
-                             /*stages=*/2, unit, /*parts=*/1, shares);
+  const int64_t most = lines == wideLines   ? wideShares
+                       : hasCodes && areFew ? codeShares
+                                            : coopShares;
+  for (int64_t shares = most; shares > 0; shares /= 2) {
+    auto schedule = MmaScheduleAttr::get(
+        kernel.getContext(), {height, lines / groups}, {1, 1}, CoopShape::step,
+        /*stages=*/2, unit, /*parts=*/1, shares);
     if (failed(verifyGpuSchedule(kernel, schedule, machine, nullptr)))
       continue;
     auto shape = getKernelShape(kernel, schedule, nullptr);

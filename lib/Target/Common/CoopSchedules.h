@@ -20,9 +20,12 @@ MmaScheduleAttr selectCoopSchedule(KernelOp kernel, MatmulOp op,
                                    const MachineDescription &machine,
                                    int64_t tokens);
 
+/// The most rows for which subgroups divide K.
+inline constexpr int64_t mostSharedRows = 64;
+
 /// The same of few rows, for which subgroups divide K: as many as have some
 /// steps each, or one alone, of as many lines as leave no multiprocessor
-/// without tiles.
+/// without tiles. Null where there are more than mostSharedRows.
 MmaScheduleAttr selectFewCoopSchedule(KernelOp kernel, MatmulOp op,
                                       const MachineDescription &machine,
                                       int64_t tokens);

@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "CoopSchedules.h"
 #include "StreamSchedules.h"
 #include "WideSchedules.h"
 
@@ -186,14 +187,15 @@ private:
                                    first.getReduction(), first.getStages(),
                                    first.getUnit(), /*parts=*/1, /*shares=*/1));
       }
-    if (rows > kGpuFewRows)
+    if (rows > mostSharedRows)
       return;
-    for (int64_t lines : {16, 32, 64})
-      for (int64_t shares : {1, 2, 4, 8, 16})
-        add(MmaScheduleAttr::get(
-            context, {getUnitShape(first.getUnit()).rows, lines / groups},
-            {1, 1}, first.getReduction(), first.getStages(), first.getUnit(),
-            /*parts=*/1, shares));
+    for (int64_t height : {16, 32, 64})
+      for (int64_t lines : {16, 32, 64})
+        for (int64_t shares : {1, 2, 4, 8, 16})
+          if (height < 2 * std::max(rows, getUnitShape(first.getUnit()).rows))
+            add(MmaScheduleAttr::get(context, {height, lines / groups}, {1, 1},
+                                     first.getReduction(), first.getStages(),
+                                     first.getUnit(), /*parts=*/1, shares));
   }
 
   /// Tiles whose K is divided where there are few of them, and whole ones.

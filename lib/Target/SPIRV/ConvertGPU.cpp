@@ -119,7 +119,7 @@ private:
     if (!module->hasAttr(spirv::getTargetEnvAttrName()))
       module->setAttr(spirv::getTargetEnvAttrName(),
                       defaultEnvironment(matrices));
-    bool hasFloat16 = false;
+    bool hasFloat16 = false, roundsHalves = false;
     for (auto function : module.getOps<gpu::GPUFuncOp>()) {
       prepare(function);
       moveTables(function);
@@ -129,6 +129,10 @@ private:
       narrowComparisons(function);
       function.walk([&](arith::ExtFOp op) {
         hasFloat16 |= op.getIn().getType().isF16();
+      });
+      // Devices that multiply matrices can, as their targets say.
+      function.walk([&](arith::TruncFOp op) {
+        roundsHalves |= matrices && getElementTypeOrSelf(op.getType()).isF16();
       });
     }
     for (auto table :
@@ -164,6 +168,9 @@ private:
       keepSubnormals(cast<spirv::ModuleOp>(converted), name, 16);
     if (denormPreserve)
       keepSubnormals(cast<spirv::ModuleOp>(converted), name, 32);
+    if (roundsHalves)
+      setMode(cast<spirv::ModuleOp>(converted), name,
+              spirv::ExecutionMode::RoundingModeRTE, 16);
     keepRounding(cast<spirv::ModuleOp>(converted));
     if (matrices)
       shareWorkgroupMemory(cast<spirv::ModuleOp>(converted));
@@ -258,6 +265,9 @@ private:
         spirv::Extension::SPV_KHR_16bit_storage,
         spirv::Extension::SPV_KHR_8bit_storage};
     if (matrices) {
+      // Where kernels ask for them; updateVCE finds whether they do.
+      capabilities.insert(Capability::RoundingModeRTE);
+      capabilities.insert(Capability::GroupNonUniformShuffle);
       capabilities.insert(Capability::VulkanMemoryModel);
       if (matrices.isF16())
         capabilities.insert(Capability::Float16);
@@ -282,9 +292,14 @@ private:
   /// Has subnormal floats of `width` bits taken for what they are.
   static void keepSubnormals(spirv::ModuleOp module, StringRef function,
                              int32_t width) {
+    setMode(module, function, spirv::ExecutionMode::DenormPreserve, width);
+  }
+
+  /// States a mode of floats of `width` bits.
+  static void setMode(spirv::ModuleOp module, StringRef function,
+                      spirv::ExecutionMode mode, int32_t width) {
     OpBuilder b = OpBuilder::atBlockEnd(module.getBody());
-    spirv::ExecutionModeOp::create(b, module.getLoc(), function,
-                                   spirv::ExecutionMode::DenormPreserve,
+    spirv::ExecutionModeOp::create(b, module.getLoc(), function, mode,
                                    b.getI32ArrayAttr(width));
   }
 

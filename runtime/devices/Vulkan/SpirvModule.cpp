@@ -208,6 +208,8 @@ std::string kf::capabilityName(uint32_t capability) {
     return "UniformAndStorageBuffer8BitAccess";
   case 4464:
     return "DenormPreserve";
+  case 4467:
+    return "RoundingModeRTE";
   case 5116:
     return "BFloat16TypeKHR";
   case 5118:

@@ -438,6 +438,10 @@ void VulkanContext::findUnits(std::span<const VkExtensionProperties> known) {
     multiprocessors = amd.shaderEngineCount * amd.shaderArraysPerEngineCount *
                       amd.computeUnitsPerShaderArray;
   }
+  // Kernels with matrices round to the nearest f16, and their threads have
+  // scales from one another.
+  if (!roundsHalves() || !hasSubgroups(VK_SUBGROUP_FEATURE_SHUFFLE_BIT))
+    return;
   using GetMatrices =
       VkResult (*)(VkPhysicalDevice, uint32_t *, CooperativeMatrixProperties *);
   auto getMatrices = reinterpret_cast<GetMatrices>(
@@ -485,6 +489,13 @@ std::string VulkanContext::types() const {
   add("i16", features.shaderInt16 && features11.storageBuffer16BitAccess);
   add("i64", features.shaderInt64);
   return types;
+}
+
+bool VulkanContext::roundsHalves() const {
+  // A kernel that says how f16 is rounded leaves other floats as they are.
+  return floats.shaderRoundingModeRTEFloat16 &&
+         floats.roundingModeIndependence ==
+             VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
 }
 
 std::string VulkanContext::target() const {
@@ -578,6 +589,8 @@ Status VulkanContext::checkCapability(uint32_t capability) const {
       return features12.uniformAndStorageBuffer8BitAccess;
     case 4464: // DenormPreserve; of which floats, checkDenormPreserve() knows
       return true;
+    case 4467: // RoundingModeRTE, which kernels state for f16 alone
+      return roundsHalves();
     case 5345:
       return features12.vulkanMemoryModel;
     case 5346:

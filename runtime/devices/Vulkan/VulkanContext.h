@@ -70,6 +70,8 @@ public:
   std::string target() const;
   /// Success if kernels may declare this SPIR-V capability here.
   Status checkCapability(uint32_t capability) const;
+  /// Whether kernels can ask that conversions to f16 round to the nearest.
+  bool roundsHalves() const;
   /// Success if kernels can keep subnormal floats of `width` bits here.
   Status checkDenormPreserve(uint32_t width) const;
   /// Success if a workgroup of `size` threads can consist here of whole

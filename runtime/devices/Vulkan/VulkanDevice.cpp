@@ -27,7 +27,7 @@ public:
   int64_t promptRows() const override {
     return context->multipliesMatrices() ? 2048 : 512;
   }
-  bool takesFourRowsByThreads() const override {
+  bool takesRowsInTiles() const override {
     return context->multipliesMatrices();
   }
   bool roundsBlocks() const override { return context->multipliesMatrices(); }

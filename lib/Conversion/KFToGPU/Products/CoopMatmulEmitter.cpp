@@ -61,6 +61,9 @@ constexpr int64_t vectorColumns = CoopShape::vectorColumns,
                   stepVectors = CoopShape::step / vectorColumns,
                   lineVectors = CoopShape::lineWords / 4;
 
+/// Units of 16 columns of a span.
+constexpr int64_t unitsOfSpan = Tile::span / LanesShape::unitColumns;
+
 /// Sums of shares have room where their lines were, of which there are
 /// blockLines or more.
 constexpr int64_t unitRows = getUnitShape(MatrixUnit::CoopF16).rows;
@@ -179,24 +182,33 @@ private:
                      own.front().part = part;
                  }
                  Read later;
+                 SmallVector<Words> ahead;
+                 if (isAhead()) {
+                   findOwnScales(tiles);
+                   ahead = wordsOfPass(tiles, 0, 0);
+                 }
                  for (int64_t span = 0; span < spans; ++span) {
                    Value at = e.add(k, e.index(span * CoopShape::step));
-                   stepBarrier();
-                   storeRows(vectors, at);
-                   storePass(tiles, 0, span);
-                   scaleRows(at);
-                   stepBarrier();
                    const bool isLast = span + 1 == spans;
-                   vectors = loadRows(
-                       isLast ? next : e.add(at, e.index(CoopShape::step)));
-                   if (isLast)
-                     later = loadTiles(next);
                    Operands left;
-                   multiplyPass(after, 0, left);
-                   for (int64_t pass = 1; pass < coop.passes(); ++pass) {
+                   for (int64_t pass = 0; pass < coop.passes(); ++pass) {
                      stepBarrier();
-                     storePass(tiles, pass, span);
+                     if (pass == 0)
+                       storeRows(vectors, at);
+                     storePass(tiles, pass, span, ahead);
+                     if (pass == 0)
+                       scaleRows(at);
                      stepBarrier();
+                     if (pass == 0) {
+                       vectors = loadRows(
+                           isLast ? next : e.add(at, e.index(CoopShape::step)));
+                       if (isAhead() ? span == 0 : isLast)
+                         later = loadTiles(next);
+                     }
+                     const bool isLastPass = pass + 1 == coop.passes();
+                     if (isAhead() && !(isLast && isLastPass))
+                       ahead = isLastPass ? wordsOfPass(tiles, 0, span + 1)
+                                          : wordsOfPass(tiles, pass + 1, span);
                      multiplyPass(after, pass, left);
                    }
                  }
@@ -206,6 +218,11 @@ private:
                });
     storeTile(steps.getResults().take_front(sums));
   }
+
+  /// Whether the words of a pass are made while units multiply those before it,
+  /// and tiles of a round read while those before it are multiplied, from its
+  /// first step on. Without shares, registers are for sums.
+  bool isAhead() const { return coop.shares > 1; }
 
   /// Before operands of a step are replaced, and before they are multiplied.
   /// A share's are a subgroup's alone.
@@ -404,42 +421,106 @@ private:
   /// Words of lines in workgroup memory that a share has.
   int64_t ofShare() const { return coop.linesAtOnce() * CoopShape::lineWords; }
 
-  /// Stores span `span` of the lines of pass `pass`.
-  void storePass(ArrayRef<SmallVector<LaneTiles::Tile, 0>> tiles, int64_t pass,
-                 int64_t span) {
-    const int64_t ofPass = countTiles() / coop.passes();
-    for (int64_t number = pass * ofPass; number < (pass + 1) * ofPass; ++number)
-      storeLines(tiles[number], number, span);
+  /// What lines become of which a thread has a tile, a word for two columns:
+  /// [rows g and g + 8][units].
+  using Words = std::array<std::pair<Value, Value>, 2 * unitsOfSpan>;
+
+  /// Of span `span` of lines number `number`, which `tiles` are of.
+  Words wordsOfLines(ArrayRef<LaneTiles::Tile> tiles, int64_t number,
+                     int64_t span) {
+    LaneTiles lanes = lanesOf(number);
+    Words words;
+    for (int64_t row = 0; row < 2; ++row)
+      for (int64_t i = 0; i < unitsOfSpan; ++i)
+        words[row * unitsOfSpan + i] =
+            wordsOf(lanes, number, tiles, unitsOfSpan * span + i, row);
+    return words;
   }
 
-  /// Stores what this thread has of span `span` of lines number `number`: of
-  /// its rows g and g + 8, four elements of each 16 columns.
-  void storeLines(ArrayRef<LaneTiles::Tile> tiles, int64_t number,
-                  int64_t span) {
-    constexpr int64_t units = Tile::span / LanesShape::unitColumns;
-    LaneTiles lanes = lanesOf(number);
+  int64_t tilesOfPass() const { return countTiles() / coop.passes(); }
+
+  /// Of all lines of pass `pass`.
+  SmallVector<Words>
+  wordsOfPass(ArrayRef<SmallVector<LaneTiles::Tile, 0>> tiles, int64_t pass,
+              int64_t span) {
+    SmallVector<Words> words;
+    for (int64_t i = 0; i < tilesOfPass(); ++i) {
+      const int64_t number = pass * tilesOfPass() + i;
+      words.push_back(wordsOfLines(tiles[number], number, span));
+    }
+    return words;
+  }
+
+  /// Stores span `span` of the lines of pass `pass`, which are in `ahead` where
+  /// isAhead().
+  void storePass(ArrayRef<SmallVector<LaneTiles::Tile, 0>> tiles, int64_t pass,
+                 int64_t span, ArrayRef<Words> ahead) {
+    for (int64_t i = 0; i < tilesOfPass(); ++i) {
+      const int64_t number = pass * tilesOfPass() + i;
+      storeLines(isAhead() ? ahead[i]
+                           : wordsOfLines(tiles[number], number, span),
+                 number);
+    }
+  }
+
+  /// Stores what this thread has of lines number `number`: of its rows g and
+  /// g + 8, four elements of each 16 columns.
+  void storeLines(const Words &words, int64_t number) {
     Value lane = laneOf(number);
-    const int64_t ofPass = countTiles() / coop.passes();
-    Value line = e.add(e.scaled(blockOf(number % ofPass), Tile::rows),
+    Value line = e.add(e.scaled(blockOf(number % tilesOfPass()), Tile::rows),
                        e.div(lane, LanesShape::sharers));
     Value first = e.add(firstWord, e.scaled(line, CoopShape::lineWords));
     first = e.add(first, e.rem(lane, LanesShape::sharers));
     for (int64_t row = 0; row < 2; ++row)
-      for (int64_t i = 0; i < units; ++i) {
-        std::pair<Value, Value> words =
-            wordsOf(lanes, tiles, units * span + i, row);
+      for (int64_t i = 0; i < unitsOfSpan; ++i) {
+        auto [low, high] = words[row * unitsOfSpan + i];
         const int64_t at = row * Tile::rows / 2 * CoopShape::lineWords +
                            i * LanesShape::unitColumns / 2;
-        memref::StoreOp::create(b, loc, words.first, ws,
-                                e.add(first, e.index(at)));
-        memref::StoreOp::create(b, loc, words.second, ws,
+        memref::StoreOp::create(b, loc, low, ws, e.add(first, e.index(at)));
+        memref::StoreOp::create(b, loc, high, ws,
                                 e.add(first, e.index(at + 4)));
       }
   }
 
+  /// Of blocks, what this lane's part of the scales of a round is, where lanes
+  /// have scales from one another.
+  void findOwnScales(ArrayRef<SmallVector<LaneTiles::Tile, 0>> tiles) {
+    ownScales.clear();
+    for (int64_t number = 0; number < countTiles(); ++number) {
+      LaneTiles lanes = lanesOf(number);
+      if (!lanes.hasSharedScales())
+        return;
+      auto &own = ownScales.emplace_back();
+      for (int64_t i = 0; i < lanes.scalesOfLane(); ++i)
+        own.push_back(lanes.ownScaleOf(tiles[number].front(), i));
+    }
+  }
+
+  /// By what elements of unit `unit` of row g + 8 `row` of tile number `number`
+  /// are multiplied, and what is added.
+  LaneTiles::Scale scaleOf(LaneTiles &lanes, int64_t number,
+                           const LaneTiles::Tile &tile, int64_t unit,
+                           int64_t row) {
+    if (ownScales.empty())
+      return lanes.scaleOf(tile, unit, row);
+    const int64_t i = unit / lanes.unitsOfScale();
+    Value own = e.rem(laneOf(number), LanesShape::sharers);
+    Value from = e.add(e.sub(e.rem(e.thread, coop.subgroup), own),
+                       e.index(row + i % 2 * 2));
+    from = arith::IndexCastOp::create(b, loc, b.getI32Type(), from);
+    auto shuffled = [&](Value value) -> Value {
+      if (!value)
+        return {};
+      return spirv::GroupNonUniformShuffleOp::create(
+          b, loc, value.getType(), spirv::Scope::Subgroup, value, from);
+    };
+    const LaneTiles::Scale &scale = ownScales[number][i / 2];
+    return {shuffled(scale.factor), shuffled(scale.addend)};
+  }
+
   /// The elements of unit `unit` of row g + 8 `row`, as the units multiply
   /// them: the first two and the others.
-  std::pair<Value, Value> wordsOf(LaneTiles &lanes,
+  std::pair<Value, Value> wordsOf(LaneTiles &lanes, int64_t number,
                                   ArrayRef<LaneTiles::Tile> tiles, int64_t unit,
                                   int64_t row) {
     if (weightElement.isF16() || weightElement.isBF16()) {
@@ -449,13 +530,13 @@ private:
     }
     SmallVector<Value> values = lanes.elementsOf(tiles, unit, row);
     if (lanes.hasBlocks()) {
-      const LaneTiles::Scale scale = lanes.scaleOf(tiles.front(), unit, row);
+      const LaneTiles::Scale scale =
+          scaleOf(lanes, number, tiles.front(), unit, row);
       for (Value &value : values) {
         value = scale.addend ? math::FmaOp::create(b, loc, scale.factor, value,
                                                    scale.addend)
                                    .getResult()
                              : e.mul(scale.factor, value);
-        value = roundToHalf(e, value);
       }
     }
     return {packHalves(e, values[0], values[1]),
@@ -650,6 +731,7 @@ private:
   Value firstVector, firstWord; // of the share's rows and lines
   Value warpRow, warpLine;      // of this subgroup
   Value xs, ws, sharedSums, table;
+  SmallVector<SmallVector<LaneTiles::Scale, 4>, 0> ownScales; // [tiles]
   std::optional<RowRange> range;
   Value isScaled; // i1: whether rows are
 };

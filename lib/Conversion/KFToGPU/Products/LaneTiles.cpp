@@ -263,18 +263,22 @@ Value LaneTiles::elementOfCode(const Tile &tile, int64_t unit, int64_t row,
   return e.sub(raised, e.f32((1 << format->codeBits()) + zero));
 }
 
-/// The minimum whose integer begins with bit `bit` of `word`, and the rest of
-/// which a vector has for two parts of each of two groups.
-Value LaneTiles::minimumOf(const Tile &tile, Value word, int64_t bit) {
-  const int64_t bits = 8 - scaling.bits, mask = (1 << bits) - 1;
-  if (scaling.restOffset == 0)
-    return field(word, bit + scaling.bits, mask);
+/// The rest of minimums, which a vector has for two parts of each of two
+/// groups: four bits of each row and span, from bit 0 on.
+Value LaneTiles::restOf(const Tile &tile) {
   Value rest = wordOf(tile.minimums.front(), 0, 1, 4,
                       e.add(e.scaled(e.rem(group, 2), 2), e.div(tile.part, 2)));
   Value by = arith::IndexCastOp::create(b, loc, b.getI32Type(),
                                         e.scaled(e.rem(tile.part, 2), 16));
-  rest = arith::ShRUIOp::create(b, loc, rest, by);
-  Value high = e.masked(e.shifted(rest, bit / 2), 15);
+  return arith::ShRUIOp::create(b, loc, rest, by);
+}
+
+/// The minimum whose integer begins with bit `bit` of `word`.
+Value LaneTiles::minimumOf(const Tile &tile, Value word, int64_t bit) {
+  const int64_t bits = 8 - scaling.bits, mask = (1 << bits) - 1;
+  if (scaling.restOffset == 0)
+    return field(word, bit + scaling.bits, mask);
+  Value high = e.masked(e.shifted(restOf(tile), bit / 2), 15);
   return field(word, bit + scaling.bits, mask, high, bits);
 }
 
@@ -315,11 +319,52 @@ LaneTiles::Scale LaneTiles::scaleOf(const Tile &tile, int64_t unit,
       minimum = e.mul(half(d, 1), minimumOf(tile, word, bit));
     }
   }
+  return scaleBy(factor, minimum);
+}
+
+int64_t LaneTiles::scalesOfLane() const {
+  return 2 * getPartSpans(*format) * (::kf::FragmentTile::span / 16) /
+         unitsOfScale() / LanesShape::sharers;
+}
+
+LaneTiles::Scale LaneTiles::ownScaleOf(const Tile &tile, int64_t number) {
+  const bool hasMin = scaling.minOffset != 0;
+  Value row = e.rem(inGroup, 2), odd = e.div(inGroup, 2);
+  auto shift = [&](Value word, Value by) -> Value {
+    return arith::ShRUIOp::create(
+        b, loc, word, arith::IndexCastOp::create(b, loc, b.getI32Type(), by));
+  };
+  // A word has two neighbours of row g, and then of row g + 8.
+  Value word =
+      wordOf(tile.scales[number / 2], 2 * number % 4, 1, parts(), tile.part);
+  word = shift(word, e.add(e.scaled(row, 16), e.scaled(odd, 8)));
+  Value integer = field(word, 0, (1 << scaling.bits) - 1);
+  auto ofBlock = [&](Value place) {
+    return wordOf(tile.blocks.front(), 0, 1, 4, place);
+  };
+  if (!hasMin) {
+    Value d = half(shift(ofBlock(e.rem(group, 4)), e.scaled(row, 16)), 0);
+    return scaleBy(e.mul(d, e.sub(integer, e.f32(scaling.above))), Value());
+  }
+  Value d = ofBlock(e.add(e.scaled(e.rem(group, 2), 2), row));
+  const int64_t bits = 8 - scaling.bits, mask = (1 << bits) - 1;
+  Value minimum;
+  if (scaling.restOffset == 0) {
+    minimum = field(word, scaling.bits, mask);
+  } else {
+    Value rest = shift(restOf(tile), e.add(e.scaled(row, 8), e.scaled(odd, 4)));
+    minimum = field(word, scaling.bits, mask, e.masked(rest, 15), bits);
+  }
+  return scaleBy(e.mul(half(d, 0), integer), e.mul(half(d, 1), minimum));
+}
+
+/// `minimum` is null where there are none.
+LaneTiles::Scale LaneTiles::scaleBy(Value factor, Value minimum) {
   Scale scale = {factor, Value()};
   if (isRaised(*format))
     scale.addend =
         e.mul(factor, e.f32(-(1 << format->codeBits()) - format->zero));
-  if (!hasMin)
+  if (!minimum)
     return scale;
   if (!scale.addend)
     scale.addend = e.f32(0.0);

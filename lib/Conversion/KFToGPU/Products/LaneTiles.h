@@ -67,6 +67,16 @@ public:
     Value factor, addend; ///< null: nothing is added
   };
   Scale scaleOf(const Tile &tile, int64_t unit, int64_t row);
+  /// Whether it takes so many operations that lanes, which have the same rows
+  /// in common, had better have a part's scales from one another.
+  bool hasSharedScales() const {
+    return format && scaling.integers != 0 && !scaling.areExponents;
+  }
+  /// Those of a part, which are of unitsOfScale() units each, are divided among
+  /// the four lanes of a group, each of which has so many: of row `row`, number
+  /// `i` is number i / 2 of lane `row` + i % 2 * 2.
+  int64_t scalesOfLane() const;
+  Scale ownScaleOf(const Tile &tile, int64_t number);
 
   /// Workgroup memory with the table of a format that has one, which threads
   /// fill: to be read behind the next barrier. Null for other elements.
@@ -76,6 +86,8 @@ private:
   Value codeBits(const Tile &tile, int64_t unit, int64_t row, int64_t j);
   Value elementOfCode(const Tile &tile, int64_t unit, int64_t row, int64_t j);
   Value minimumOf(const Tile &tile, Value word, int64_t bit);
+  Value restOf(const Tile &tile);
+  Scale scaleBy(Value factor, Value minimum);
   Value vectorAt(Value place);
   Value wordAt(ArrayRef<Value> vectors, int64_t number);
   Value wordOf(Value vector, int64_t first, int64_t stride, int64_t count,
