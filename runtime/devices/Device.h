@@ -309,9 +309,6 @@ public:
   /// Whether such tiles may have 48, 80, 96 and 192 rows, too, so that a
   /// program of as many takes less time than one of the next power of two.
   virtual bool hasTilesBetween() const { return false; }
-  /// Whether up to four rows are multiplied by threads, in less time than a
-  /// tile of 16, so that several sequences are worth a program of as many.
-  virtual bool takesFourRowsByThreads() const { return false; }
   /// Whether products multiply f16 by weights of blocks, on matrix units, which
   /// rounds the numbers of these.
   virtual bool roundsBlocks() const { return false; }

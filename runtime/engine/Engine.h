@@ -98,9 +98,7 @@ int64_t promptRowsOf(const ModelConfig &model, const Device &device);
 /// `parallel` sequences at most, which increase from 1 to the first size with
 /// room for them: 1, 16, 64, 512, 2048 ..., and 128 and 256 where there are
 /// more than half as many sequences. Where `device` takes rows in tiles, 32 is
-/// one as well, and so are 128 and 256 of a single sequence; where threads take
-/// four rows (Device::takesFourRowsByThreads()), 4 is where there are several
-/// sequences; where it has tiles
+/// one as well, and so are 128 and 256 of a single sequence; where it has tiles
 /// between (Device::hasTilesBetween()), 48, 80, 96 and 192 are where there are
 /// more than 32, 64, 80 and 128 sequences. The last one is mostStepRows(model)
 /// at most, and so are the rows.

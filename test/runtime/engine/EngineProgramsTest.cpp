@@ -72,16 +72,6 @@ TEST(EnginePrograms, MoreSizesWhereRowsAreTakenInTiles) {
             Rows({1, 16, 32, 48, 64, 80, 96, 128, 192, 256, 512}));
 }
 
-TEST(EnginePrograms, FourRowsWhereThreadsTakeThem) {
-  using Rows = std::vector<int64_t>;
-  const ModelConfig config = fakeConfig();
-  FakeModelDevice device;
-  device.takesFour = true;
-  EXPECT_EQ(programRows(512, 1, config, device), Rows({1, 16, 64, 512}));
-  EXPECT_EQ(programRows(512, 2, config, device), Rows({1, 4, 16, 64, 512}));
-  EXPECT_EQ(programRows(4, 2, config, device), Rows({1, 4}));
-}
-
 /// Logits of a step are one tensor, which devices bound.
 TEST(EnginePrograms, AsManyAreChosenAsLogitsHaveRoomFor) {
   for (const auto &[parallel, rows, expected] :

@@ -364,13 +364,12 @@ public:
   FakeBehavior behavior;
   uint64_t mostBytes = UINT64_MAX;
   int64_t rowsOfPrompts = 512;
-  bool isInTiles = false, isBetween = false, takesFour = false;
+  bool isInTiles = false, isBetween = false;
 
   int64_t promptRows() const override { return rowsOfPrompts; }
   uint64_t mostTensorBytes() const override { return mostBytes; }
   bool takesRowsInTiles() const override { return isInTiles; }
   bool hasTilesBetween() const override { return isBetween; }
-  bool takesFourRowsByThreads() const override { return takesFour; }
 
 private:
   Result<std::unique_ptr<LoadedProgram>>
