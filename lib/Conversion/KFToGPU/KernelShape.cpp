@@ -16,6 +16,7 @@
 #include "Products/CoopRows.h"
 #include "Products/LaneTiles.h"
 #include "Products/MmaSums.h"
+#include "Units/BlockTiles.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Support/DebugStringHelper.h"
@@ -360,7 +361,8 @@ static StreamShape::Sums sumsFor(Type element) {
   if (!quant)
     return StreamShape::Sums::None;
   const ::kf::BlockFormat &format = getStorage(quant.getFormat());
-  if (::kf::hasE2M1(format))
+  if (::kf::hasE2M1(format) ||
+      (BlockTiles::scalesCodes(format) && format.minOffset < 0))
     return StreamShape::Sums::Floats;
   const bool hasHalves = format.subBlock < ::kf::FragmentTile::span;
   if (format.minOffset >= 0)

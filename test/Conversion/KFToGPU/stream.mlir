@@ -183,6 +183,46 @@ kf.kernel @floats(%x: tensor<1x256xf32>, %w: tensor<16x256x!kf.quant<mxfp4>, #kf
 
 // -----
 
+// Codes of few bits are scaled as f16 before they are multiplied, where their
+// integers are those of halves of a span: these come out of the lowest bits of
+// 1024, for both rows at once, and one operation scales two codes and subtracts
+// what they are above. Bits above the two of a plane are moved once for all of a
+// row's. Codes of a span's second half stay four bits above those of the first,
+// their integers being that much smaller. Products of all spans add up, those of
+// halves by themselves, and there are no sums of x.
+kf.kernel @scaled(%x: tensor<1x256xf32>, %w: tensor<16x256x!kf.quant<q3_k>, #kf.fragments>) -> tensor<1x16xf32>
+    attributes {schedule = #kf.stream<workgroup = [1, 16], warps = 1, tiles = 1, stages = 2, unit = mma_sync, rows = split, held = shared>} {
+  %0 = kf.matmul %x, %w : tensor<1x256xf32>, tensor<16x256x!kf.quant<q3_k>, #kf.fragments>
+  kf.yield %0 : tensor<1x16xf32>
+}
+// CHECK-LABEL: gpu.func @scaled
+// CHECK-DAG:     %[[BY:.*]] = arith.constant dense<[6.250000e-02, 3.125000e-02]> : vector<2xf16>
+// CHECK-DAG:     %[[ABOVE:.*]] = arith.constant dense<[-7.200000e+01, -3.600000e+01]> : vector<2xf16>
+// CHECK-NOT:     nvvm.shfl.sync
+// CHECK:         nvvm.bar.warp.sync
+// CHECK:         llvm.call_intrinsic "llvm.nvvm.prmt"(%[[WORD:.*]], %c1684300900_i32, %c16960_i32)
+// CHECK:         %[[SCALES:.*]] = math.fma %{{.*}} : vector<2xf16>
+// CHECK-NEXT:    arith.mulf %[[SCALES]], %{{.*}} : vector<2xf16>
+// CHECK-NEXT:    arith.andi %[[LOW:.*]], %c196611_i32 : i32
+// CHECK-NEXT:    %[[HIGH:.*]] = arith.shli %{{.*}}, %c2_i32 : i32
+// CHECK-NEXT:    arith.andi %[[HIGH]], %c262148_i32 : i32
+// CHECK:         math.fma
+// CHECK-NEXT:    %[[LOWER:.*]] = arith.shrui %[[LOW]], %c7_i32 : i32
+// CHECK-NEXT:    arith.andi %[[LOWER]], %c393222_i32 : i32
+// CHECK-NEXT:    arith.andi %[[HIGH]], %c524296_i32 : i32
+// CHECK:         llvm.call_intrinsic "llvm.nvvm.prmt"(%[[WORD]], %c1684300900_i32, %c17217_i32)
+// CHECK-NEXT:    llvm.bitcast
+// CHECK-NEXT:    math.fma %{{.*}}, %[[BY]], %[[ABOVE]] : vector<2xf16>
+// CHECK:         %[[FIRST:.*]] = nvvm.mma.sync {{.*}} : (vector<2xf16>, vector<2xf16>, f32)
+// CHECK-NEXT:    %[[SUM:.*]] = llvm.extractvalue %[[FIRST]][0]
+// CHECK:         %[[SECOND:.*]] = nvvm.mma.sync
+// CHECK-NEXT:    %[[OTHER:.*]] = llvm.extractvalue %[[SECOND]][0]
+// CHECK:         nvvm.mma.sync {{.*}} C[%[[SUM]],
+// CHECK:         nvvm.mma.sync {{.*}} C[%[[OTHER]],
+// CHECK-COUNT-12: nvvm.mma.sync
+
+// -----
+
 // Rows of 16 bits are held: a lane reads 8 columns at a time, of 16 rows two
 // times as many, and they go through workgroup memory, 8 rows at a time. Both
 // warps multiply two tiles of each row block, and what they have of two of them
@@ -259,6 +299,25 @@ kf.kernel @held_floats(%x: tensor<?x544xf16>, %w: tensor<2x8x544x!kf.quant<mxfp4
 // CHECK-NOT:       nvvm.shfl.sync
 // CHECK-COUNT-16:    nvvm.mma.sync {{.*}} : (vector<2xf16>, vector<2xf16>, f32)
 // CHECK-NOT:         nvvm.mma.sync
+
+// -----
+
+// Scaled codes of held rows add up in one sum of each; minimums are what sums of
+// x are for, those of all halves in two products.
+kf.kernel @held_scaled(%x: tensor<?x512xf16>, %w: tensor<2x8x512x!kf.quant<q2_k>, #kf.fragments>) -> tensor<?x8xf32>
+    attributes {schedule = #kf.stream<workgroup = [7, 8], warps = 1, tiles = 1, stages = 2, unit = mma_sync, rows = rounded, held = registers, reduction = 256>} {
+  %0 = kf.matmul %x, %w glu(silu) wide : tensor<?x512xf16>, tensor<2x8x512x!kf.quant<q2_k>, #kf.fragments>
+  kf.yield %0 : tensor<?x8xf32>
+}
+// CHECK-LABEL: gpu.func @held_scaled
+// CHECK-COUNT-32: nvvm.shfl.sync {{ ?}}bfly
+// CHECK:         arith.andi %{{.*}}, %c252645135_i32 : i32
+// CHECK:         arith.subf %{{.*}} : vector<2xf16>
+// CHECK:         %[[FIRST:.*]] = nvvm.mma.sync {{.*}} : (vector<2xf16>, vector<2xf16>, f32)
+// CHECK-NEXT:    %[[SUM:.*]] = llvm.extractvalue %[[FIRST]][0]
+// CHECK:         nvvm.mma.sync {{.*}} C[%[[SUM]],
+// CHECK-COUNT-16: nvvm.mma.sync
+// CHECK-NOT:     nvvm.mma.sync
 
 // -----
 

@@ -78,7 +78,16 @@ void HeldBlocks::multiply(Value pointer, ArrayRef<Rows> rows,
   for (int64_t span = 0; span < spans; ++span) {
     // x takes most registers, so that there are none for all codes.
     loadCodes(tile, pointer, span);
-    for (int64_t part = 0; part < parts; ++part) {
+    for (int64_t half = 0; half < 2 && scalesCodes(); ++half) {
+      SmallVector<Value> left = fragment(tile, span, half);
+      for (auto [number, own] : llvm::enumerate(rows)) {
+        auto ofRows = MutableArrayRef(ofTile).slice(4 * number, 4);
+        llvm::copy(
+            product(left, ArrayRef(own.spans[span]).slice(2 * half, 2), ofRows),
+            ofRows.begin());
+      }
+    }
+    for (int64_t part = 0; part < parts && !scalesCodes(); ++part) {
       SmallVector<SmallVector<Value>> products(rows.size(), zeros());
       for (int64_t half = part; half < 2; half += parts) {
         SmallVector<Value> left = fragment(tile, span, half);

@@ -62,6 +62,9 @@ void StreamBlocks::multiply(const Tile &tile, Value pair,
                             MutableArrayRef<Value> sums) {
   const Type element = b.getF16Type();
   SmallVector<Value> ofTile = beginTile(tile, sums);
+  // Of scaled codes: those of halves by themselves, for a product waits for the
+  // one that it is added to.
+  SmallVector<Value> ofHalves[2] = {ofTile, ofTile};
   const int64_t halves = StreamShape::hasHalves(sumsOfX) ? 2 : 1;
   for (int64_t span = 0; span < spans; ++span) {
     Value here = e.add(pair, e.index(span));
@@ -74,7 +77,13 @@ void StreamBlocks::multiply(const Tile &tile, Value pair,
       SmallVector<Value> x;
       for (int64_t i = 0; i < 4; ++i)
         x.push_back(vector::ExtractOp::create(b, loc, vector, i));
-      for (int64_t part = 0; part < halves; ++part) {
+      for (int64_t half = 0; half < 2 && scalesCodes(); ++half) {
+        auto own = MutableArrayRef(ofHalves[half]).slice(4 * number, 4);
+        llvm::copy(code.multiplyAdd(element, left[half],
+                                    ArrayRef(x).slice(2 * half, 2), own),
+                   own.begin());
+      }
+      for (int64_t part = 0; part < halves && !scalesCodes(); ++part) {
         SmallVector<Value> products =
             firstSums(here, halves * span + part, number);
         for (int64_t half = 0; half < 2; ++half)
@@ -89,6 +98,10 @@ void StreamBlocks::multiply(const Tile &tile, Value pair,
       }
     }
   }
+  if (scalesCodes())
+    for (auto [sum, one, other] :
+         llvm::zip_equal(ofTile, ofHalves[0], ofHalves[1]))
+      sum = e.add(one, other);
   endTile(tile, ofTile, sums);
   if (StreamShape::hasMinimums(sumsOfX))
     addMinimums(tile, pair, sums);

@@ -65,11 +65,14 @@ Value BlockTiles::pairOf(Value word) {
                                  word);
 }
 
-Value BlockTiles::pairOf(double value) {
+Value BlockTiles::pairOf(double value) { return pairOf(value, value); }
+
+Value BlockTiles::pairOf(double first, double second) {
   auto type = VectorType::get({2}, b.getF16Type());
-  auto number = b.getFloatAttr(type.getElementType(), value);
-  return arith::ConstantOp::create(b, loc,
-                                   DenseElementsAttr::get(type, number));
+  const Attribute numbers[] = {b.getFloatAttr(type.getElementType(), first),
+                               b.getFloatAttr(type.getElementType(), second)};
+  return arith::ConstantOp::create(
+      b, loc, DenseElementsAttr::get(type, ArrayRef(numbers)));
 }
 
 Value BlockTiles::scaledPair(Value word, int64_t i) {
@@ -182,6 +185,8 @@ void BlockTiles::endTile(const Tile &tile, ArrayRef<Value> ofTile,
 
 SmallVector<Value> BlockTiles::fragment(const Tile &tile, int64_t span,
                                         int64_t half) {
+  if (scalesCodes())
+    return scaledFragment(tile, span, half);
   SmallVector<Value> fragment(4);
   for (int64_t row = 0; row < 2; ++row)
     for (int64_t i = 0; i < 2; ++i)
@@ -189,8 +194,59 @@ SmallVector<Value> BlockTiles::fragment(const Tile &tile, int64_t span,
   return fragment;
 }
 
+int64_t BlockTiles::raisedOf(int64_t row, int64_t half) const {
+  // Halves lie four bits apart in a word of two bits a code, and rows eight: by
+  // as many, or one less, those of the second row are moved. High bits of both
+  // rows lie side by side, which one move brings above the low bits of both.
+  return 4 * half + (format.high.bits != 0 ? row : 0);
+}
+
+/// Codes times their integers, less what they are above times these, in numbers
+/// of 2^-24 as codes alone are.
+SmallVector<Value> BlockTiles::scaledFragment(const Tile &tile, int64_t span,
+                                              int64_t half) {
+  const int place = scaling.integerAt(0, 0, static_cast<int>(2 * span + half));
+  Value word = tile.scales[place / 4];
+  if (scaling.bits < 8)
+    word = e.masked(word, ((1 << scaling.bits) - 1) * int64_t(0x01010101));
+  // Integers of both rows, in the lowest bits of 1024.
+  Value bytes = pairOf(code.selectBytes(word, e.word(0x64646464),
+                                        place % 4 == 0 ? 0x4240 : 0x4341));
+  const double raised[2] = {static_cast<double>(1 << raisedOf(0, half)),
+                            static_cast<double>(1 << raisedOf(1, half))};
+  const double above = 1024.0 + scaling.above;
+  Value scales =
+      raised[0] == 1 && raised[1] == 1
+          ? Value(arith::SubFOp::create(b, loc, bytes, pairOf(above)))
+          : fma(bytes, pairOf(1 / raised[0], 1 / raised[1]),
+                pairOf(-above / raised[0], -above / raised[1]));
+  auto twice = [&](Value pair, int64_t number) -> Value {
+    return vector::BroadcastOp::create(
+        b, loc, VectorType::get({2}, b.getF16Type()),
+        vector::ExtractOp::create(b, loc, pair, number));
+  };
+  SmallVector<Value> fragment(4);
+  for (int64_t i = 0; i < 2; ++i) {
+    const int64_t pair = 2 * half + i;
+    Value less;
+    if (const int zero = ::kf::PackedBlock(format).zero) {
+      const double of = -zero * codeScale() / scaleOfPair(pair);
+      less = arith::MulFOp::create(b, loc, scales,
+                                   pairOf(of * raised[0], of * raised[1]));
+    }
+    for (int64_t row = 0; row < 2; ++row) {
+      Value codes = pairOf(codesOf(tile, span, row, pair, raisedOf(row, half)));
+      Value scale = twice(scales, row);
+      fragment[2 * i + row] =
+          wordOf(less ? fma(codes, scale, twice(less, row))
+                      : Value(arith::MulFOp::create(b, loc, codes, scale)));
+    }
+  }
+  return fragment;
+}
+
 Value BlockTiles::codesOf(const Tile &tile, int64_t span, int64_t row,
-                          int64_t pair) {
+                          int64_t pair, int64_t raised) {
   if (::kf::hasE2M1(format))
     return floatsOf(tile, span, row, pair, /*mantissa=*/10);
   const auto bits =
@@ -201,7 +257,7 @@ Value BlockTiles::codesOf(const Tile &tile, int64_t span, int64_t row,
     // Every second byte, as a half.
     return code.selectBytes(entries, e.word(0), pair % 2 ? 0x4341 : 0x4240);
   }
-  const int64_t place = placeOfPair(pair);
+  const int64_t place = placeOfPair(pair) + raised;
   Value codes;
   for (const ::kf::CodeBits &own : {bits.low, bits.high}) {
     if (own.width == 0)

@@ -28,6 +28,17 @@ struct BlockLanes {
 
 class BlockTiles {
 public:
+  /// Whether codes become what they stand for, in numbers of 2^-24 and but for
+  /// their block's d, before matrix units multiply them: less their zero and
+  /// times the integer of their half of a span. That is exact where an f16's 11
+  /// bits hold it. One operation for two codes is less than what sums of each
+  /// half take, products of all spans add up in the matrix units, and no sums
+  /// of x go with a zero.
+  static bool scalesCodes(const ::kf::BlockFormat &format) {
+    return ::kf::findFragmentScales(format).integers == 16 &&
+           format.codeBits() + format.subScaleBits() <= 11;
+  }
+
   /// What a sum of products with codes is too small by.
   double codeScale() const { return ::kf::hasE2M1(format) ? 0x1p-14 : 0x1p-24; }
 
@@ -75,10 +86,12 @@ protected:
   }
   /// The left operand: 16 columns of span `span`.
   SmallVector<Value> fragment(const Tile &tile, int64_t span, int64_t half);
+  bool scalesCodes() const { return scalesCodes(format); }
   /// The two codes of pair number `pair` of row `row` in span `span`, at bit
-  /// placeOfPair() of halves of a word; of a table, its entries plus 128; of
-  /// E2M1, f16 that are 2^-14 of what they stand for.
-  Value codesOf(const Tile &tile, int64_t span, int64_t row, int64_t pair);
+  /// placeOfPair() and `raised` of halves of a word; of a table, its entries
+  /// plus 128; of E2M1, f16 that are 2^-14 of what they stand for.
+  Value codesOf(const Tile &tile, int64_t span, int64_t row, int64_t pair,
+                int64_t raised = 0);
   /// The codes of E2M1 of such a pair, as floats of 16 bits whose exponents
   /// end above `mantissa` bits.
   Value floatsOf(const Tile &tile, int64_t span, int64_t row, int64_t pair,
@@ -108,6 +121,11 @@ protected:
   void endTile(const Tile &tile, ArrayRef<Value> ofTile,
                MutableArrayRef<Value> sums);
 
+  /// The bit above placeOfPair() at which codes of half `half` of a span begin
+  /// that are scaled, so that they are moved once for a word, or not at all.
+  int64_t raisedOf(int64_t row, int64_t half) const;
+  SmallVector<Value> scaledFragment(const Tile &tile, int64_t span,
+                                    int64_t half);
   Value lookUp(Value word, int64_t first);
   /// `count` words, a multiple of 4 at a multiple of 16 bytes, or 2 at one
   /// of 8.
@@ -123,6 +141,7 @@ protected:
   /// Two f16: of a word, and twice the same; and the word of two.
   Value pairOf(Value word);
   Value pairOf(double value);
+  Value pairOf(double first, double second);
   Value wordOf(Value pair);
 
   GPUEmitter &e;
