@@ -7,8 +7,9 @@
 //===----------------------------------------------------------------------===//
 //
 // How a warp multiplies a tile of a block-quantized weight with x in workgroup
-// memory. Sums of a span are in f32 and scaled after it. What codes are above
-// their values, or a block's minimums, are multiplied with sums of x.
+// memory. Sums of a span are in f32 and scaled after it, but where codes were
+// scaled before. What codes are above their values, or a block's minimums, are
+// multiplied with sums of x.
 //
 //===----------------------------------------------------------------------===//
 
