@@ -50,6 +50,7 @@ kf::openTrainingRun(const TrainingRequest &request, const CompileChoice &choice,
                               .device = request.device,
                               .lora = request.lora,
                               .optimizer = request.optimizer,
+                              .recompute = request.recompute,
                               .cancelled = request.run.cancelled,
                               .observer = request.run.observer,
                               .profile = request.profile};

@@ -276,9 +276,17 @@ Result<CompilerModule> CompilerModule::importTraining(
   if (!module)
     return statusOf(module.takeError());
   contents->module = std::move(*module);
+  const mlir::kf::CompileOptions compile = convert(options);
   if (shape.part == TrainingPart::Gradient)
     if (llvm::Error error =
-            mlir::kf::differentiate(*contents->module, convert(options)))
+            mlir::kf::differentiate(*contents->module,
+                                    shape.recompute == Recompute::Layers
+                                        ? mlir::kf::GradientPolicy::Layers
+                                        : mlir::kf::GradientPolicy::Recompute,
+                                    compile))
+      return statusOf(std::move(error), options.cancelled, {});
+  if (shape.part != TrainingPart::Update)
+    if (llvm::Error error = mlir::kf::splitRows(*contents->module, compile))
       return statusOf(std::move(error), options.cancelled, {});
   return CompilerModule(std::move(contents));
 }

@@ -77,6 +77,7 @@ Value Decoder::layers(Value x) {
       x = arith::AddFOp::create(b, loc, x, tokenOutput(x, at, i));
     if (config.layerScales)
       x = scaledBy(x, weightOf(at + std::string(names.layerScale)));
+    betweenLayers(x);
   }
   return x;
 }

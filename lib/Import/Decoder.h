@@ -41,6 +41,8 @@ protected:
   /// [T, D].
   virtual Value attendToState(Value x, const std::string &at,
                               int64_t layer) = 0;
+  /// Is told x [T, D] that a layer gives.
+  virtual void betweenLayers(Value) {}
 
   Value positions; ///< [T] of i32
 

@@ -9,6 +9,7 @@
 #include "Decoder.h"
 #include "OptimizerUpdate.h"
 
+#include "kf/Dialect/KF/IR/Gradients.h"
 #include "kf/Dialect/KF/IR/TensorBuilder.h"
 #include "kf/Import/Import.h"
 
@@ -105,6 +106,16 @@ private:
                                  b.getI32Type());
   }
 
+  /// Has what `value`'s op makes stay in memory for gradients, whatever is
+  /// computed again for them.
+  void keep(Value value) {
+    if (Operation *op = value.getDefiningOp();
+        op && shape.part == TrainingPart::Gradient)
+      op->setAttr(kKeptAttrName, b.getUnitAttr());
+  }
+
+  void betweenLayers(Value x) override { keep(x); }
+
   /// Of the next module. It is a tensor in memory, so that modules do not
   /// differ in constants, and their kernels are the same.
   void nextDraw() {
@@ -115,6 +126,7 @@ private:
         b, loc,
         DenseElementsAttr::get(drawType(), ArrayRef<int32_t>{0, 1, 0, 0}));
     draw = build.make<CopyOp>(build.make<arith::AddIOp>(draw, step));
+    keep(draw); // what it is made of is that of all modules before
   }
 
   /// The sum of all labels' losses.

@@ -197,15 +197,30 @@ llvm::Error mlir::kf::runPhases(ModuleOp module, const CompileOptions &options,
   return llvm::Error::success();
 }
 
-llvm::Error mlir::kf::differentiate(ModuleOp module,
-                                    const CompileOptions &options) {
+/// Runs passes in front of all phases.
+static llvm::Error prepare(ModuleOp module, const CompileOptions &options,
+                           llvm::function_ref<void(OpPassManager &)> add) {
   FirstError errors(module.getContext(), ": ", options.onWarning);
-  if (failed(runPasses(module, options, [](OpPassManager &passes) {
-        passes.addPass(createDifferentiate(
-            {GradientPolicy::Recompute, /*accumulate=*/true}));
-      })))
+  if (failed(runPasses(module, options, add)))
     return failureOf(errors);
   return llvm::Error::success();
+}
+
+llvm::Error mlir::kf::differentiate(ModuleOp module, GradientPolicy policy,
+                                    const CompileOptions &options) {
+  return prepare(module, options, [&](OpPassManager &passes) {
+    passes.addPass(createDifferentiate({policy, /*accumulate=*/true}));
+  });
+}
+
+llvm::Error mlir::kf::splitRows(ModuleOp module,
+                                const CompileOptions &options) {
+  // 256 rows of a vocabulary of 128 thousand, with which a product takes longer
+  // than reading its weight, and 2048 of 14 thousand inner columns.
+  constexpr int64_t mostBytes = int64_t(128) << 20;
+  return prepare(module, options, [&](OpPassManager &passes) {
+    passes.addNestedPass<func::FuncOp>(createSplitRows({mostBytes}));
+  });
 }
 
 //===----------------------------------------------------------------------===//

@@ -52,8 +52,11 @@ bool takesNoMemory(Value value) {
 class Recomputation {
 public:
   /// Ops up to `last` are the forward pass, those behind it the backward pass.
-  Recomputation(Block &block, Operation *last, int64_t tokens)
-      : block(block), last(last), tokens(tokens) {}
+  /// Those up to `lastKept`, if it is not null, are computed again unless they
+  /// have kf.kept, and those behind it where that is cheap.
+  Recomputation(Block &block, Operation *last, Operation *lastKept,
+                int64_t tokens)
+      : block(block), last(last), lastKept(lastKept), tokens(tokens) {}
 
   void run() {
     for (Operation &op : backward())
@@ -79,29 +82,41 @@ private:
     return op && (op == last || op->isBeforeInBlock(last));
   }
 
-  /// From the last op to the first, those whose operands take less memory than
-  /// their result, where nobody else keeps these.
+  /// From the last op to the first, those that are worth it, where the backward
+  /// pass or another one of them reads the result.
   void choose() {
     auto forward =
         llvm::make_range(block.begin(), std::next(last->getIterator()));
+    bool isInLayers = false;
     for (Operation &op : llvm::reverse(forward)) {
+      isInLayers |= &op == lastKept;
       const bool isNeeded = llvm::any_of(
           op.getResults(), [&](Value value) { return needed.contains(value); });
-      if (!isNeeded || !isCheapToRecompute(&op) ||
-          takesNoMemory(op.getResult(0)))
-        continue;
-      int64_t more = 0, saved = 0;
-      for (Value operand : op.getOperands())
-        more += countKept(operand);
-      for (Value result : op.getResults())
-        saved += countBytes(result);
-      if (!isView(&op) && more >= saved)
+      if (!isNeeded || takesNoMemory(op.getResult(0)) ||
+          !(isInLayers ? isBetweenKept(&op) : savesMemory(&op)))
         continue;
       chosen.insert(&op);
       for (Value operand : op.getOperands())
         if (isForward(operand))
           needed.insert(operand);
     }
+  }
+
+  static bool isBetweenKept(Operation *op) {
+    return !op->hasAttr(kKeptAttrName) && isMemoryEffectFree(op);
+  }
+
+  /// Whether `op` is cheap, and its operands take less memory than its result,
+  /// where nobody else keeps these.
+  bool savesMemory(Operation *op) {
+    if (!isCheapToRecompute(op))
+      return false;
+    int64_t more = 0, saved = 0;
+    for (Value operand : op->getOperands())
+      more += countKept(operand);
+    for (Value result : op->getResults())
+      saved += countBytes(result);
+    return isView(op) || more < saved;
   }
 
   /// Bytes that reading `value` in the backward pass keeps in memory.
@@ -129,22 +144,56 @@ private:
     Operation *op = value.getDefiningOp();
     if (!op || !chosen.contains(op))
       return value;
+    if (lastKept && isOfKept(op)) {
+      // Not that of ops that are computed again, which would have to be in
+      // memory from there on. Numbers keep CSE from making both one, or either
+      // of them one with what derivatives have computed again.
+      if (!seconds.contains(value)) {
+        Operation *copy = builder.clone(*op);
+        copy->setAttr(kRecomputedAttrName, builder.getI64IntegerAttr(2));
+        for (auto [old, result] :
+             llvm::zip_equal(op->getResults(), copy->getResults()))
+          seconds[old] = result;
+      }
+      return seconds[value];
+    }
+    return copyOf(value, builder);
+  }
+
+  /// The same for ops that are computed again.
+  Value copyOf(Value value, OpBuilder &builder) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !chosen.contains(op))
+      return value;
     if (Value known = copies.lookupOrNull(value))
       return known;
     for (Value operand : op->getOperands())
-      copies.map(operand, recompute(operand, builder));
+      copies.map(operand, copyOf(operand, builder));
     Operation *copy = builder.clone(*op, copies);
     if (!isView(op))
-      copy->setAttr(kRecomputedAttrName, builder.getUnitAttr());
+      copy->setAttr(kRecomputedAttrName,
+                    lastKept ? Attribute(builder.getI64IntegerAttr(1))
+                             : builder.getUnitAttr());
     return copies.lookup(value);
   }
 
+  /// Whether `op` is cheap, and reads what is in memory anyway: the norm of
+  /// what a layer reads, for one.
+  bool isOfKept(Operation *op) {
+    return isCheapToRecompute(op) && !isView(op) &&
+           llvm::none_of(op->getOperands(), [&](Value operand) {
+             return operand.getDefiningOp() &&
+                    chosen.contains(operand.getDefiningOp());
+           });
+  }
+
   Block &block;
-  Operation *last;
+  Operation *last, *lastKept;
   int64_t tokens;
-  DenseSet<Value> needed;       // results of forward ops that are read
-  DenseSet<Operation *> chosen; // ops that are computed again
-  IRMapping copies;
+  DenseSet<Value> needed;         // results of forward ops that are read
+  DenseSet<Operation *> chosen;   // ops that are computed again
+  IRMapping copies;               // of those, for others that are
+  DenseMap<Value, Value> seconds; // and for gradients, of cheap ones
 };
 
 struct DifferentiatePass
@@ -249,12 +298,24 @@ private:
                                                        results.size() + first +
                                                        i));
     eraseUnread(block, last);
-    if (last && policy == GradientPolicy::Recompute) {
+    if (last && policy != GradientPolicy::Store) {
       auto tokens = function->getAttrOfType<IntegerAttr>("kf.max_tokens");
-      Recomputation(block, last, tokens ? tokens.getInt() : assumedTokens)
+      Recomputation(block, last,
+                    policy == GradientPolicy::Layers ? findLastKept(block)
+                                                     : nullptr,
+                    tokens ? tokens.getInt() : assumedTokens)
           .run();
     }
+    for (Operation &op : block)
+      op.removeAttr(kKeptAttrName);
     return success();
+  }
+
+  static Operation *findLastKept(Block &block) {
+    for (Operation &op : llvm::reverse(block))
+      if (op.hasAttr(kKeptAttrName))
+        return &op;
+    return nullptr;
   }
 
   /// Makes each of `gradients` the sum of it and a new argument, as soon as it

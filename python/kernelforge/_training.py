@@ -13,6 +13,7 @@ from ._requests import _dump, _plain
 _SCHEDULES = ("constant", "linear", "cosine")
 _OPTIMIZERS = ("adamw", "sgd")
 _LONG = ("cut", "drop")
+_RECOMPUTE = ("layers", "cheap")
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,7 @@ def train(
     lora_dropout: float | None = None,
     rslora: bool = False,
     full: bool = False,
+    recompute: Literal["layers", "cheap"] = "layers",
     learning_rate: float | None = None,
     min_learning_rate: float | None = None,
     schedule: Literal["constant", "linear", "cosine"] = "linear",
@@ -121,6 +123,7 @@ def train(
         "lora_dropout": lora_dropout,
         "rslora": rslora,
         "full": full,
+        "recompute": _process.choice_of(recompute, "recompute", _RECOMPUTE),
         "learning_rate": learning_rate,
         "min_learning_rate": min_learning_rate,
         "schedule": _process.choice_of(schedule, "schedule", _SCHEDULES),

@@ -136,6 +136,7 @@ Status readRequest(const std::string &text, TrainingRequest &request) {
   }
   for (const auto &[key, out] : {std::pair("schedule", &request.schedule),
                                  std::pair("optimizer", &request.optimizerName),
+                                 std::pair("recompute", &request.recomputeName),
                                  std::pair("long", &request.longName)}) {
     KF_ASSIGN_OR_RETURN(*out, reader.text(key));
   }

@@ -50,6 +50,9 @@ std::string kf::describe(const TrainingShape &shape) {
     if (shape.dropsOut())
       text << " dropout " << shape.lora->dropout;
   }
+  if (shape.part == TrainingPart::Gradient &&
+      shape.recompute == Recompute::Layers)
+    text << " recompute layers";
   if (shape.part == TrainingPart::Update) {
     const OptimizerOptions &own = shape.optimizer;
     text << " optimizer " << static_cast<int>(own.kind) << " " << own.beta1

@@ -86,13 +86,22 @@ struct OptimizerOptions {
 
 enum class TrainingPart { Gradient, Loss, Update };
 
+/// What gradients are computed of, where it is not kept in memory since the
+/// loss was: the same, by the same ops.
+enum class Recompute {
+  Cheap, ///< norms, activations and the like, where that leaves less in memory
+  Layers ///< all but what each layer reads, of which its products are made
+         ///< again
+};
+
 /// What a program of training is compiled for.
 struct TrainingShape {
   TrainingPart part = TrainingPart::Gradient;
   int64_t rows = 1, length = 1; ///< B and T
   /// What is trained: the adapters, or without them all weights.
   std::optional<LoraConfig> lora = {};
-  OptimizerOptions optimizer = {}; ///< of the update alone
+  OptimizerOptions optimizer = {};        ///< of the update alone
+  Recompute recompute = Recompute::Cheap; ///< of the gradient alone
 
   int64_t tokens() const { return rows * length; }
   /// Whether some of what adapters read is left out: where gradients are.

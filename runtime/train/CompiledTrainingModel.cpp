@@ -53,7 +53,8 @@ CompiledTrainingModel::open(TrainingOptions options,
 
 static TrainingShape shapeOf(const TrainingOptions &options,
                              TrainingPart part) {
-  return {part, options.rows, options.length, options.lora, options.optimizer};
+  return {part,         options.rows,      options.length,
+          options.lora, options.optimizer, options.recompute};
 }
 
 TrainingShape CompiledTrainingModel::shapeOf(TrainingPart part) const {

@@ -50,6 +50,7 @@ struct TrainingOptions {
   /// The adapters; nothing: all weights.
   std::optional<LoraConfig> lora = {};
   OptimizerOptions optimizer = {};
+  Recompute recompute = Recompute::Cheap;
   /// Of what A begins as: uniform in [-1/sqrt(in), 1/sqrt(in)), as PEFT has it;
   /// B is 0. Of dropout, too.
   uint64_t seed = 0;

@@ -123,6 +123,10 @@ Status TrainingRequest::complete() {
   KF_RETURN_IF_ERROR(checkWord("--long", longName, {"cut", "drop"}));
   run.longExamples =
       longName == "drop" ? LongExamples::Drop : LongExamples::Cut;
+  KF_RETURN_IF_ERROR(
+      checkWord("--recompute", recomputeName, {"layers", "cheap"}));
+  recompute = recomputeName == "layers" ? Recompute::Layers : Recompute::Cheap;
   run.modelOptions = typedOptions(lora, optimizer);
+  run.modelOptions["--recompute"] = recomputeName;
   return Status();
 }

@@ -47,7 +47,8 @@ struct TrainingRequest {
   // Of one of the optimizers, with OptimizerOptions' defaults:
   std::optional<double> beta1, beta2, epsilon, momentum;
   double weightDecay = 0, clip = 1;
-  std::string longName = "cut"; ///< or drop: LongExamples
+  std::string longName = "cut";         ///< or drop: LongExamples
+  std::string recomputeName = "layers"; ///< or cheap
 
   /// All else.
   TrainingRunOptions run;
@@ -57,10 +58,11 @@ struct TrainingRequest {
   // What complete() makes of them, beside `run`:
   std::optional<LoraConfig> lora; ///< nothing: all weights
   OptimizerOptions optimizer;
+  Recompute recompute = Recompute::Layers;
 
-  /// Sets `lora`, `optimizer`, and of `run` what follows from the above. To be
-  /// called once. Errors: what is missing, excludes one another or is of no
-  /// use, and numbers that none of this works with.
+  /// Sets `lora`, `optimizer`, `recompute`, and of `run` what follows from the
+  /// above. To be called once. Errors: what is missing, excludes one another or
+  /// is of no use, and numbers that none of this works with.
   Status complete();
 
 private:

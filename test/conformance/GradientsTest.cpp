@@ -149,13 +149,18 @@ public:
     }
   }
 
-  /// The function itself where there is no policy.
+  /// The function itself where there is no policy. Values larger than
+  /// `mostBytes` are computed by parts of their rows.
   Executable compile(const std::string &target,
-                     std::optional<GradientPolicy> policy) {
+                     std::optional<GradientPolicy> policy,
+                     std::optional<int64_t> mostBytes = {}) {
     mlir::OwningOpRef<mlir::ModuleOp> module = whole->clone();
     if (policy) {
       mlir::PassManager passes(&context);
       passes.addPass(mlir::kf::createDifferentiate({*policy}));
+      if (mostBytes)
+        passes.addNestedPass<mlir::func::FuncOp>(
+            mlir::kf::createSplitRows({*mostBytes}));
       EXPECT_TRUE(succeeded(passes.run(*module)));
     }
     // Whatever the policy, most kernels are the same.
@@ -389,6 +394,43 @@ TEST_P(Gradients, AreTheSameOnCuda) {
   Running both = runOnReference(GradientPolicy::Recompute);
   expectAgrees(function, "cuda", GradientPolicy::Recompute, both, *source);
 }
+
+class PartsOfRows : public ::testing::TestWithParam<const char *> {};
+
+// Each row is computed by the ops that it was computed by, whose sums may have
+// another order where there are fewer rows.
+TEST_P(PartsOfRows, HaveTheSameResults) {
+  const std::string name = GetParam();
+  KF_REQUIRE_DEVICE(name);
+  std::unique_ptr<Device> device = test::openTestDevice(name);
+  Function function("parts.mlir", "capped_logits");
+  const std::string target = test::targetFor(*device, name);
+  Executable whole = function.compile(target, GradientPolicy::Recompute);
+  Executable parts = function.compile(target, GradientPolicy::Recompute,
+                                      /*mostBytes=*/128 * 96 * 4);
+  EXPECT_GT(parts.dispatches.size(), whole.dispatches.size());
+  const TestWeights source(whole);
+  Running expected(*device, std::move(whole), source);
+  Running found(*device, std::move(parts), source);
+  const std::vector<HostTensor> inputs =
+      function.makeInputs(expected.program, 150);
+  const Results a = expected.run(inputs), b = found.run(inputs);
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t place = 0; place < a.size(); ++place) {
+    const std::vector<double> x = toDoubles(a[place]), y = toDoubles(b[place]);
+    ASSERT_EQ(x.size(), y.size());
+    for (size_t i = 0; i < x.size(); ++i)
+      ASSERT_NEAR(y[i], x[i], 2e-6 * largest(x))
+          << "element " << i << " of result " << place;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, PartsOfRows,
+                         ::testing::Values("reference", "cpu", "vulkan",
+                                           "cuda"),
+                         [](const auto &info) {
+                           return std::string(info.param);
+                         });
 
 // Whatever the logits of a row are: without its label, nothing depends on them.
 TEST(CrossEntropy, HasNoGradientForRowsWithoutLabel) {

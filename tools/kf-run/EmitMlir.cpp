@@ -10,6 +10,7 @@
 #include "ModelFlags.h"
 #include "OptionParser.h"
 #include "Report.h"
+#include "TrainFlags.h"
 #include "TuningFlags.h"
 
 #include "kf/Driver/Compiler.h"
@@ -28,6 +29,8 @@ struct EmitOptions {
   std::string cacheType; ///< empty: defaultCacheType()
   int64_t maxTokens = 0, ranks = 1, loraRank = 0;
   double loraDropout = 0;
+  std::string loraTargets = std::string(kAllLinear);
+  std::string recompute = "layers";
   std::optional<int64_t> stage; ///< of so many, which ranks have then
   bool sharesPositions = false; ///< what ranks have of a model
   CompilerOptions compiler;
@@ -48,8 +51,10 @@ struct EmitOptions {
     if (loraRank)
       shape.lora = LoraConfig{.rank = loraRank,
                               .alpha = 2 * static_cast<double>(loraRank),
-                              .targets = {std::string(kAllLinear)},
+                              .targets = splitNames(loraTargets),
                               .dropout = loraDropout};
+    shape.recompute =
+        recompute == "layers" ? Recompute::Layers : Recompute::Cheap;
     return shape;
   }
 
@@ -94,6 +99,12 @@ struct EmitOptions {
     parser.integer({"lora-rank", 0, "R"}, loraRank, 1, int64_t(1) << 16,
                    "of training: adapters of rank R for all products of its "
                    "layers; all weights by default");
+    parser.text({"lora-targets", 0, "NAME,..."}, loraTargets,
+                "of adapters: the modules that they add to; all-linear by "
+                "default");
+    parser.choice({"recompute", 0, "WHAT"}, recompute, {"layers", "cheap"},
+                  "of --part=gradient: what is computed again, as 'kf-run "
+                  "train' has it; layers by default");
     parser.real({"lora-dropout", 0, "P"}, loraDropout, 0, 1,
                 "of --part=gradient: what adapters read is left out with this "
                 "probability");
@@ -255,6 +266,8 @@ int kf::runEmitMlir(Arguments arguments) {
                              "--part=loss, gradient or update");
   if (options.loraDropout && !options.loraRank)
     return parser.usageError("--lora-dropout needs --lora-rank");
+  if (options.loraTargets != kAllLinear && !options.loraRank)
+    return parser.usageError("--lora-targets needs --lora-rank");
   if (!options.lora.choices.empty() && options.isTraining())
     return parser.usageError("--lora adds adapters to steps; training's have "
                              "--lora-rank");

@@ -16,6 +16,17 @@ using namespace kf;
 /// The most steps, or tokens of a row, that options take.
 static constexpr int64_t kMost = int64_t(1) << 24;
 
+std::vector<std::string> kf::splitNames(std::string_view list) {
+  std::vector<std::string> names;
+  while (true) {
+    const std::string_view name = list.substr(0, list.find(','));
+    names.emplace_back(name);
+    if (name.size() == list.size())
+      return names;
+    list.remove_prefix(name.size() + 1);
+  }
+}
+
 void TrainFlags::addTo(OptionParser &parser) {
   addModelArgument(parser, model, named,
                    "a GGUF file, or a folder with config.json, "
@@ -86,6 +97,12 @@ void TrainFlags::addTrainedTo(OptionParser &parser) {
   parser.real({"lora-dropout", 0, "P"}, request.dropout, 0, 1,
               "leaves each element that an adapter reads out with this "
               "probability, while it is trained; 0 by default");
+  parser.choice(
+      {"recompute", 0, "WHAT"}, request.recomputeName, {"layers", "cheap"},
+      "what gradients read that is not kept in memory until then, but "
+      "computed again: layers, the default, all that is within one; "
+      "cheap, norms and activations, which takes much more memory "
+      "and up to a quarter less time");
   parser.flag({"rslora"}, request.rankStabilized, "scales by X / sqrt(RANK)");
   parser.flag({"full"}, request.full, "trains all weights of the model");
 }
@@ -149,13 +166,8 @@ Status TrainFlags::complete() {
   request.model = {.path = model, .dummy = dummy, .float8 = float8.choice()};
   request.device = device;
   request.profile = profile.make();
-  for (std::string_view rest = targets; !targets.empty();) {
-    const std::string_view name = rest.substr(0, rest.find(','));
-    request.targets.emplace_back(name);
-    if (name.size() == rest.size())
-      break;
-    rest.remove_prefix(name.size() + 1);
-  }
+  if (!targets.empty())
+    request.targets = splitNames(targets);
   TrainingRunOptions &run = request.run;
   run.chatTemplate = chatTemplate.options;
   run.pack = !noPack;

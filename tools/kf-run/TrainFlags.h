@@ -22,8 +22,13 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 namespace kf {
+
+/// The names of a list "q_proj,v_proj"; one that is empty stays so.
+std::vector<std::string> splitNames(std::string_view list);
 
 /// What the command line says of a training.
 struct TrainFlags {

@@ -100,7 +100,10 @@ llvm::Error runPhases(ModuleOp module, const CompileOptions &options,
 
 /// Has the functions of `module` return gradients of their losses, which they
 /// add to arguments (kf-differentiate). Diagnostics become the error's text.
-llvm::Error differentiate(ModuleOp module, const CompileOptions &options);
+llvm::Error differentiate(ModuleOp module, GradientPolicy policy,
+                          const CompileOptions &options);
+/// Has them compute logits by parts of rows (kf-split-rows).
+llvm::Error splitRows(ModuleOp module, const CompileOptions &options);
 
 /// Compiles the only function of `module` (a func.func of kf ops; after `from`,
 /// what that phase makes of it), which it changes, to an executable. Sets

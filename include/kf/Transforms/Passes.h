@@ -35,6 +35,7 @@ struct MeasuredSchedules {
 /// forward pass has made.
 enum class GradientPolicy {
   Recompute, ///< makes cheap ones again, where that leaves less in memory
+  Layers,    ///< makes all again but those of ops with kf.kept
   Store      ///< keeps all of them, the weights of attention as well
 };
 

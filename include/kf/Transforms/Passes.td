@@ -97,7 +97,20 @@ def Differentiate : Pass<"kf-differentiate", "::mlir::ModuleOp"> {
     front of the first op that reads it, and has `kf.recomputed` if it is no view:
     without that it would be taken for the same value as before. It falls away
     when kernels are formed. Of products, only those within attention are
-    computed again. That the function returns a value makes no difference: it is
+    computed again. With `layers`, that holds behind the last op that has
+    `kf.kept`, whose backward pass comes first. In front of it, only results of
+    ops with `kf.kept` stay in memory, such as what a layer hands to the next, and
+    all else is computed again from them, products and attention as well:
+    ```mlir
+    %x1 = arith.addf %x, %y {kf.kept} : tensor<?x64xf32>
+    %h = kf.matmul %x1, %w1 : tensor<?x64xf32>, tensor<64x64xf32>
+    %a = kf.activation(silu) %h : tensor<?x64xf32>
+    %z = kf.matmul %a, %w2 : tensor<?x64xf32>, tensor<64x64xf32>
+    %x2 = arith.addf %x1, %z {kf.kept} : tensor<?x64xf32>
+    ... // where %h and %a are read for gradients:
+    %h1 = kf.matmul %x1, %w1 {kf.recomputed} : tensor<?x64xf32>, tensor<64x64xf32>
+    %a1 = kf.activation(silu) %h1 {kf.recomputed} : tensor<?x64xf32>
+    ``` That the function returns a value makes no difference: it is
     computed again as others are. So are, with either policy, the places of the
     labels of kf.cross_entropy.
 
@@ -127,6 +140,8 @@ def Differentiate : Pass<"kf-differentiate", "::mlir::ModuleOp"> {
              ::llvm::cl::values(
                  clEnumValN(::mlir::kf::GradientPolicy::Recompute, "recompute",
                             "computed again where that is cheap"),
+                 clEnumValN(::mlir::kf::GradientPolicy::Layers, "layers",
+                            "computed again from results with kf.kept"),
                  clEnumValN(::mlir::kf::GradientPolicy::Store, "store",
                             "kept in memory"))
            }]>,
@@ -277,6 +292,43 @@ def SelectRows : Pass<"kf-select-rows", "::mlir::ModuleOp"> {
            "describes it; by default the only one">
   ];
   let dependentDialects = ["::mlir::kf::KFDialect"];
+}
+
+def SplitRows : Pass<"kf-split-rows", "::mlir::func::FuncOp"> {
+  let summary = "Compute values that are too large by parts of their rows";
+  let description = [{
+    Where the result of a product is larger than `most-bytes`, as logits of many
+    rows are, the ops that make or read values with as many elements compute some
+    rows after the others, so that these values are in memory in part. What they
+    read with fewer elements is copied part by part, and what they give is joined.
+    ```mlir
+    %logits = kf.matmul %x, %head : tensor<2048x64xf32>, tensor<1000x64xf32>
+    %losses = kf.cross_entropy %logits, %labels : tensor<2048x1000xf32>, tensor<2048xi32>
+    ```
+    becomes, with 4194304 bytes,
+    ```mlir
+    %x0 = tensor.extract_slice %x[0, 0] [1024, 64] [1, 1] : tensor<2048x64xf32> to tensor<1024x64xf32>
+    %x1 = kf.copy %x0 : tensor<1024x64xf32>
+    %logits0 = kf.matmul %x1, %head : tensor<1024x64xf32>, tensor<1000x64xf32>
+    ... // labels likewise
+    %losses0 = kf.cross_entropy %logits0, %labels0 : tensor<1024x1000xf32>, tensor<1024xi32>
+    ... // the other 1024 rows
+    %all = tensor.concat dim(0) %losses0, %losses1 : (tensor<1024xf32>, tensor<1024xf32>) -> tensor<2048xf32>
+    %losses = kf.copy %all : tensor<2048xf32>
+    ```
+    A part has the most rows, a power of two, with which the largest of the values
+    fits, and 128 at least. Each row is computed by the ops that it was computed
+    by. Nothing is split where an op needs other rows for a row, as the gradient of
+    a weight does, which sums over them; where one of the ops reads what is made of
+    what another one gives, so that not all of them can follow one another; and
+    where the number of rows is no constant.
+  }];
+  let options = [
+    Option<"mostBytes", "most-bytes", "int64_t", "268435456",
+           "the largest result of a product that is computed at once">
+  ];
+  let dependentDialects = ["::mlir::kf::KFDialect", "::mlir::arith::ArithDialect",
+                           "::mlir::tensor::TensorDialect"];
 }
 
 def RoundRows : Pass<"kf-round-rows", "::mlir::func::FuncOp"> {

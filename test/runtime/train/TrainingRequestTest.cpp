@@ -80,6 +80,8 @@ TEST(TrainingRequestTest, Errors) {
             "--schedule is 'step'; one of constant, linear, cosine"},
            {[](auto &r) { r.optimizerName = "lion"; }, "--optimizer is 'lion'"},
            {[](auto &r) { r.longName = ""; }, "--long is ''; one of cut, drop"},
+           {[](auto &r) { r.recomputeName = "all"; },
+            "--recompute is 'all'; one of layers, cheap"},
            {[](auto &r) { r.run.evalEvery = 1; }, "--eval-every needs"}}) {
     TrainingRequest request = adapter();
     change(request);

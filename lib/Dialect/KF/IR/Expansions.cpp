@@ -370,9 +370,9 @@ Value mlir::kf::expandCrossEntropy(CrossEntropyOp op, TensorBuilder &build) {
 /// What is computed again must not become the value that was there before.
 Value mlir::kf::expandDropout(DropoutOp op, TensorBuilder &build) {
   auto again = [&](Value value) {
-    if (op->hasAttr(kRecomputedAttrName) && value != op.getX())
-      value.getDefiningOp()->setAttr(kRecomputedAttrName,
-                                     build.b.getUnitAttr());
+    if (Attribute which = op->getAttr(kRecomputedAttrName);
+        which && value != op.getX())
+      value.getDefiningOp()->setAttr(kRecomputedAttrName, which);
     return value;
   };
   Value x = again(build.widen(op.getX()));

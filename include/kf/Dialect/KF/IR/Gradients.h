@@ -27,6 +27,11 @@
 
 namespace mlir::kf {
 
+/// The attribute of an op whose results stay in memory until the backward pass
+/// where all that lies between two of them is computed again: what one layer
+/// hands to the next (kf-differentiate).
+constexpr llvm::StringLiteral kKeptAttrName = "kf.kept";
+
 /// The type of the gradient of a value of `type`, a tensor of floats.
 RankedTensorType getGradientType(RankedTensorType type);
 
