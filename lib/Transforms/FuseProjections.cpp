@@ -53,10 +53,26 @@ bool areJoinable(ArrayRef<Value> weights, bool stacked) {
   });
 }
 
+/// Whether somebody reads the weight from its other side, as gradients of rows
+/// do, on a target that keeps packed weights of 16 bits beside stored ones:
+/// products that read it as it is stored need no copy of it.
+bool isReadFromBothSides(Value weight) {
+  auto target = weight.getDefiningOp()
+                    ->getParentOfType<ModuleOp>()
+                    ->getAttrOfType<TargetAttrInterface>(kTargetAttrName);
+  return target &&
+         isa_and_nonnull<FragmentsAttr>(
+             target.getWeightLayout(tensorType(weight))) &&
+         llvm::any_of(weight.getUsers(),
+                      [](Operation *user) { return isa<TransposeOp>(user); });
+}
+
 /// Why products stay apart.
 constexpr StringLiteral weightsApart =
     "their weights are not loaded alike: as kf.weight of one type, without a "
     "layout";
+constexpr StringLiteral bothSides =
+    "their weights are read from the other side, too, as they are stored";
 constexpr StringLiteral othersApart =
     "their biases or scales are not loaded alike, or some have none";
 
@@ -198,6 +214,8 @@ private:
     if (gate.getW().getType() != up.getW().getType() ||
         !areJoinable({gate.getW(), up.getW()}, /*stacked=*/true))
       return weightsApart;
+    if (isReadFromBothSides(gate.getW()) || isReadFromBothSides(up.getW()))
+      return bothSides;
 
     OpBuilder builder(product);
     Value fused = joinProducts(builder, product.getLoc(), {gate, up},
@@ -217,6 +235,8 @@ private:
       weights.push_back(op.getW());
     if (!areJoinable(weights, /*stacked=*/false))
       return weightsApart;
+    if (llvm::any_of(weights, isReadFromBothSides))
+      return bothSides;
     MatmulOp first = group.front();
     OpBuilder builder(first);
     Location loc = first.getLoc();

@@ -73,6 +73,7 @@ struct SetLayoutsPass : mlir::kf::impl::SetLayoutsBase<SetLayoutsPass> {
       return;
     if (failed(setCacheLayouts(target)))
       return signalPassFailure();
+    const DenseSet<Attribute> turned = findTurnedWeights();
     DenseMap<StringAttr, PackedArgument> packed; // by kernel
     for (auto kernel :
          llvm::make_early_inc_range(getOperation().getOps<KernelOp>())) {
@@ -87,7 +88,8 @@ struct SetLayoutsPass : mlir::kf::impl::SetLayoutsBase<SetLayoutsPass> {
       if (!isArgument && failed(checkViewed(matmul)))
         return signalPassFailure();
       Attribute layout = target.getWeightLayout(tensorType(matmul.getW()));
-      if (isa_and_nonnull<FragmentsAttr>(layout) && !isLoaded(kernel, matmul))
+      if (isa_and_nonnull<FragmentsAttr>(layout) &&
+          (!isLoaded(kernel, matmul) || isStored(kernel, matmul, turned)))
         layout = {};
       LDBG() << kernel.getSymName() << ": " << tensorType(matmul.getW())
              << " as " << (layout ? debugString(layout) : "it is stored");
@@ -152,6 +154,46 @@ private:
                                  .getDefiningOp<WeightOp>()));
     });
     return !walk.wasInterrupted();
+  }
+
+  /// Names of weights that products read from their other side, as they are
+  /// stored.
+  DenseSet<Attribute> findTurnedWeights() {
+    DenseMap<StringAttr, SmallVector<unsigned>> arguments; // by kernel
+    for (auto kernel : getOperation().getOps<KernelOp>()) {
+      ProductOpInterface matmul = findMatmul(kernel);
+      if (!matmul || isa<BlockArgument>(matmul.getW()))
+        continue;
+      if (auto chain = ViewChain::of(matmul.getW()))
+        for (BlockArgument argument : chain->arguments)
+          arguments[kernel.getSymNameAttr()].push_back(argument.getArgNumber());
+    }
+    DenseSet<Attribute> names;
+    getOperation().walk([&](DispatchOp dispatch) {
+      for (unsigned number :
+           arguments.lookup(dispatch.getKernelAttr().getAttr()))
+        if (auto weight =
+                dispatch.getOperands_()[number].getDefiningOp<WeightOp>())
+          names.insert_range(weight.getNames());
+    });
+    return names;
+  }
+
+  /// Whether a dispatch of `kernel` has one of `turned` for the weight: as it
+  /// is stored, it is in memory once.
+  bool isStored(KernelOp kernel, ProductOpInterface matmul,
+                const DenseSet<Attribute> &turned) {
+    const unsigned number = cast<BlockArgument>(matmul.getW()).getArgNumber();
+    WalkResult walk = getOperation().walk([&](DispatchOp dispatch) {
+      if (dispatch.getKernelAttr().getAttr() != kernel.getSymNameAttr())
+        return WalkResult::advance();
+      auto weight = dispatch.getOperands_()[number].getDefiningOp<WeightOp>();
+      return WalkResult(failure(
+          weight && llvm::any_of(weight.getNames(), [&](Attribute name) {
+            return turned.contains(name);
+          })));
+    });
+    return walk.wasInterrupted();
   }
 
   /// Makes the weight of `matmul` a packed argument of `kernel`.
