@@ -35,6 +35,9 @@ inline constexpr int64_t amxTile = getUnitShape(MatrixUnit::Amx).lines;
 /// layout, if it has one, has panels of one or two tiles' columns, and
 /// interleaves halves of bf16 as far apart as a tile's columns.
 bool fitsTiles(RankedTensorType weight);
+/// Whether attention with `dot = bf16` takes `op`: its cache is not of f32,
+/// which would be rounded, and its heads are whole steps of tiles.
+bool fitsTiles(CacheAttentionInterface op);
 
 /// Whether products with `dot = bf16_pairs` take `weight`: bf16, with pairs
 /// along all of K. Its layout, if it has one, interleaves halves by vectors'

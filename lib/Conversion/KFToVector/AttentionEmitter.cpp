@@ -19,13 +19,19 @@
 // scores become -inf, and their values are not read, for 0 * NaN is NaN. Only
 // at the ends of what a block of rows sees do its rows differ in this.
 //
+// With dot = bf16, tiles of AMX multiply (AttentionTiles): a tile of keys is
+// brought to their order once for all rows of the workgroup, and all its values
+// are multiplied, with weights of zero where a row does not see them, unless
+// one of them is not finite. A run of one token has vectors where the schedule
+// has a register tile for it.
+//
 // kf.attention_partial does the same with a part of the keys, a token at a
 // time, and stores what each row keeps instead of the quotient.
 //
 //===----------------------------------------------------------------------===//
 
 #include "../Common/RowFormulas.h"
-#include "KeyTile.h"
+#include "AttentionTiles.h"
 #include "VisibleKeys.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -122,7 +128,7 @@ private:
     if (partial)
       takePart();
     if (partial || rowTiles.size() == 1) {
-      visitKeys(rowTiles.back());
+      visitKeys(rowTiles.back(), tiles.has_value());
     } else {
       Value isOne = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
                                           count, e.index(1));
@@ -131,10 +137,10 @@ private:
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(branch.thenBlock());
       rows = e.index(heads);
-      visitKeys(rowTiles[1]);
+      visitKeys(rowTiles[1], /*byTiles=*/false);
       b.setInsertionPointToStart(branch.elseBlock());
       rows = rowsOfAll;
-      visitKeys(rowTiles[0]);
+      visitKeys(rowTiles[0], tiles.has_value());
     }
     if (partial)
       writePart();
@@ -150,20 +156,25 @@ private:
   }
 
   /// Scores, weights and sums of the run's rows, `rowsOfBlock` at a time.
-  void visitKeys(int64_t rowsOfBlock) {
+  void visitKeys(int64_t rowsOfBlock, bool byTiles) {
     blockRows = rowsOfBlock;
+    isByTiles = byTiles;
     clearPaddingRows();
     visible.formBlocks(rows, blockRows);
     Value rowBlocks = e.ceilDiv(rows, blockRows);
     e.loop(firstKey, endKey, e.index(tile.size()), {},
            [&](Value key, ValueRange) {
              tile.locate(sequence, key, endKey);
+             if (isByTiles)
+               tiles->unpack();
              e.loop(rowBlocks, [&](Value block) {
                Value row = e.mul(block, e.index(blockRows));
                Value end = arith::MinSIOp::create(
                    b, loc, e.add(key, e.index(tile.size())), endKey);
                VisibleKeys::Range seen = visible.find(block, key, end);
                e.ifThen(e.isLess(seen.begin, seen.end), [&] {
+                 if (isByTiles)
+                   return visitTile(row, key, seen);
                  emitScores(row, key);
                  for (int64_t r = 0; r < blockRows; ++r)
                    updateRow(e.add(row, e.index(r)));
@@ -174,10 +185,30 @@ private:
            });
   }
 
+  /// The same of a block of rows by tiles. What a row does not see must not
+  /// touch it, which a weight of zero keeps only finite values from.
+  void visitTile(Value row, Value key, const VisibleKeys::Range &seen) {
+    tiles->multiplyKeys(row, scores);
+    weighTile(row, key);
+    auto branch = scf::IfOp::create(b, loc, tiles->areFinite(),
+                                    /*withElseRegion=*/true);
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(branch.thenBlock());
+    tiles->addValues(row, sums);
+    b.setInsertionPointToStart(branch.elseBlock());
+    accumulateValues(row, key, seen);
+  }
+
   void allocate() {
     // With those of the last block past the last token.
     int64_t most = tokens * heads + mostBlockRows - 1;
-    queries = e.scratch({most, dim});
+    if (e.schedule.getDot() == DotKind::BF16) {
+      tiles.emplace(e, pages, tile, dim, most, type.isQuantized());
+      newMaxima = e.scratch({lanes});
+      factors = e.scratch({lanes});
+    }
+    if (needsVectors())
+      queries = e.scratch({most, dim});
     sums = e.scratch({most, dim});
     scores = e.scratch({mostBlockRows, tile.size()});
     maxima = e.scratch({most});
@@ -202,11 +233,11 @@ private:
         visible.setPosition(row, position);
         e.store(e.f32(lowestMaximum), maxima, row);
         e.store(e.f32(0.0), totals, row);
-        e.emitRow(
-            op.getQ(), {token, h}, [&](Value column, unsigned width, Value q) {
-              e.store(e.mul(q, e.splat(scale, width)), queries, {row, column});
-              e.store(e.splat(e.f32(0.0), width), sums, {row, column});
-            });
+        e.emitRow(op.getQ(), {token, h},
+                  [&](Value column, unsigned width, Value q) {
+                    storeQuery(e.mul(q, e.splat(scale, width)), row, column);
+                    e.store(e.splat(e.f32(0.0), width), sums, {row, column});
+                  });
       });
       Value at = arith::IndexCastOp::create(b, loc, b.getIndexType(), position);
       return SmallVector<Value>{arith::MinSIOp::create(b, loc, low, at),
@@ -225,6 +256,16 @@ private:
               e.index(tile.size()));
   }
 
+  /// Whether there are rows that tiles do not multiply.
+  bool needsVectors() { return !tiles || e.schedule.getTile().size() > 1; }
+
+  void storeQuery(Value values, Value row, Value column) {
+    if (tiles)
+      tiles->storeQuery(values, row, column);
+    if (needsVectors())
+      e.store(values, queries, {row, column});
+  }
+
   /// Rows past the last token are computed with the others.
   void clearPaddingRows() {
     std::optional<int64_t> count = getConstantIntValue(rows);
@@ -236,7 +277,7 @@ private:
       e.store(e.f32(0.0), totals, row);
       e.forPieces(e.index(dim), [&](Value column, unsigned width) {
         Value zero = e.splat(e.f32(0.0), width);
-        e.store(zero, queries, {row, column});
+        storeQuery(zero, row, column);
         e.store(zero, sums, {row, column});
       });
       return SmallVector<Value>();
@@ -260,15 +301,18 @@ private:
     } else {
       sums = addProducts(row, e.index(0), dim, sums, {});
     }
-    if (std::optional<APFloat> cap = op.getSoftcap())
-      for (Value &sum : sums)
-        sum = e.softcap(sum, cap->convertToDouble());
-    Value hidden = e.splat(e.f32(hiddenScore), lanes);
     for (int64_t r = 0; r < blockRows; ++r)
       for (int64_t v = 0; v < vectors; ++v)
-        e.store(visible.mask(sums[r * vectors + v], e.add(row, e.index(r)),
-                             e.add(key, e.index(v * lanes)), hidden),
+        e.store(finish(sums[r * vectors + v], e.add(row, e.index(r)),
+                       e.add(key, e.index(v * lanes))),
                 scores, {e.index(r), e.index(v * lanes)});
+  }
+
+  /// The scores of row `row` and the keys from `key` on, of their products.
+  Value finish(Value products, Value row, Value key) {
+    if (std::optional<APFloat> cap = op.getSoftcap())
+      products = e.softcap(products, cap->convertToDouble());
+    return visible.mask(products, row, key, e.splat(e.f32(hiddenScore), lanes));
   }
 
   /// `sums` [blockRows][vectors of keys] with the products of `count` elements
@@ -329,30 +373,86 @@ private:
     return vector::ExtractOp::create(b, loc, values, 0);
   }
 
+  /// The scores, or what tiles have made them of, of row `local` of a block.
+  SmallVector<Value> loadScores(Value local) {
+    SmallVector<Value> s;
+    for (int64_t v = 0; v < tile.vectors(); ++v)
+      s.push_back(e.loadMemref(scores, {local, e.index(v * lanes)}, lanes));
+    return s;
+  }
+
+  /// The largest of a row's scores `s` and of those that it has had.
+  Value findMaximum(ArrayRef<Value> s, Value old) {
+    Value largest = s[0];
+    for (Value more : s.drop_front())
+      largest = larger(largest, more);
+    return larger(largestLane(largest), old);
+  }
+
+  /// Stores the weights that scores `s` of row `local` of a block give, and
+  /// gives their sum.
+  Value weigh(ArrayRef<Value> s, Value local, Value maximum) {
+    Value total;
+    for (auto [v, score] : llvm::enumerate(s)) {
+      Value weight =
+          math::ExpOp::create(b, loc, e.sub(score, e.splat(maximum, lanes)));
+      e.store(weight, scores, {local, e.index(v * lanes)});
+      if (isByTiles)
+        tiles->storeWeights(weight, local, e.index(v * lanes));
+      total = total ? e.add(total, weight) : weight;
+    }
+    return vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD,
+                                       total, arith::FastMathFlags::reassoc);
+  }
+
+  /// updateRow() of a block of 16 rows, whose scores tiles have not finished.
+  /// A row after the other would wait for its maximum, and often for the wrong
+  /// guess that this is the one it had: all of them are found first, and one
+  /// branch is for all rows.
+  void weighTile(Value row, Value key) {
+    e.loop(e.index(blockRows), [&](Value r) {
+      Value own = e.add(row, r);
+      SmallVector<Value> s = loadScores(r);
+      for (auto [v, score] : llvm::enumerate(s)) {
+        score = finish(score, own, e.add(key, e.index(v * lanes)));
+        e.store(score, scores, {r, e.index(v * lanes)});
+      }
+      e.store(findMaximum(s, e.loadMemref(maxima, own, 0)), newMaxima, r);
+    });
+    Value old = e.loadMemref(maxima, row, lanes);
+    Value maximum = e.loadMemref(newMaxima, e.index(0), lanes);
+    Value isSame =
+        arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, old, maximum);
+    Value factor = e.select(isSame, e.splat(e.f32(1.0), lanes),
+                            math::ExpOp::create(b, loc, e.sub(old, maximum)));
+    e.store(maximum, maxima, row);
+    e.store(factor, factors, e.index(0));
+    e.store(e.mul(e.loadMemref(totals, row, lanes), factor), totals, row);
+    Value areSame =
+        vector::ReductionOp::create(b, loc, vector::CombiningKind::AND, isSame);
+    Value isOther = arith::XOrIOp::create(
+        b, loc, areSame,
+        arith::ConstantOp::create(b, loc, b.getBoolAttr(true)));
+    e.ifThen(isOther, [&] {
+      e.loop(e.index(blockRows), [&](Value r) {
+        multiplySums(e.add(row, r), e.loadMemref(factors, r, 0));
+      });
+    });
+    e.loop(e.index(blockRows), [&](Value r) {
+      Value own = e.add(row, r);
+      Value sum = weigh(loadScores(r), r, e.loadMemref(maxima, own, 0));
+      e.store(e.add(e.loadMemref(totals, own, 0), sum), totals, own);
+    });
+  }
+
   /// Turns a row's scores into weights and rescales its state.
   void updateRow(Value row) {
     Value local = arith::RemUIOp::create(b, loc, row, e.index(blockRows));
-    int64_t vectors = tile.vectors();
-    SmallVector<Value> s;
-    for (int64_t v = 0; v < vectors; ++v)
-      s.push_back(e.loadMemref(scores, {local, e.index(v * lanes)}, lanes));
-    Value largest = s[0];
-    for (Value more : ArrayRef(s).drop_front())
-      largest = larger(largest, more);
+    SmallVector<Value> s = loadScores(local);
     Value old = e.loadMemref(maxima, row, 0);
-    Value maximum = larger(largestLane(largest), old);
+    Value maximum = findMaximum(s, old);
     e.store(maximum, maxima, row);
-
-    Value total;
-    for (int64_t v = 0; v < vectors; ++v) {
-      Value weight =
-          math::ExpOp::create(b, loc, e.sub(s[v], e.splat(maximum, lanes)));
-      e.store(weight, scores, {local, e.index(v * lanes)});
-      total = total ? e.add(total, weight) : weight;
-    }
-    Value sum =
-        vector::ReductionOp::create(b, loc, vector::CombiningKind::ADD, total,
-                                    arith::FastMathFlags::reassoc);
+    Value sum = weigh(s, local, maximum);
     Value isSame =
         arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OEQ, old, maximum);
     auto rescaled = scf::IfOp::create(b, loc, b.getF32Type(), isSame,
@@ -375,12 +475,16 @@ private:
     Value exponentials =
         math::ExpOp::create(b, loc, e.splat(difference, lanes));
     Value factor = vector::ExtractOp::create(b, loc, exponentials, 0);
+    multiplySums(row, factor);
+    return factor;
+  }
+
+  void multiplySums(Value row, Value factor) {
     e.forPieces(e.index(dim), [&](Value column, unsigned width) {
       Value scaled = e.mul(e.loadMemref(sums, {row, column}, width),
                            e.splat(factor, width));
       e.store(scaled, sums, {row, column});
     });
-    return factor;
   }
 
   /// sums[row + r] += scores[r, j] * v[key + j] for the keys that row sees.
@@ -537,6 +641,8 @@ private:
   VisibleKeys visible;
   CacheMemory pages;
   KeyTile tile;
+  std::optional<AttentionTiles> tiles; // with dot = bf16
+  bool isByTiles = false;              // what is emitted
   int64_t lanes, dim, heads, tokens;
   int64_t blockRows = 0, mostBlockRows;
   Value limit;                            // positions that a sequence may have
@@ -545,8 +651,9 @@ private:
   Value firstKey, endKey;                 // that any row sees, whole tiles
   Value firstSeen;                        // that any row sees
   Value queries, sums;                    // scratch [rows, dim]
-  Value scores;         // scratch [mostBlockRows, tile.size()]
-  Value maxima, totals; // scratch [rows]
+  Value scores;             // scratch [mostBlockRows, tile.size()]
+  Value maxima, totals;     // scratch [rows]
+  Value newMaxima, factors; // scratch [rows of a block], of tiles
 };
 
 } // namespace

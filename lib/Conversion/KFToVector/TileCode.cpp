@@ -20,6 +20,17 @@ using namespace mlir::kf;
 static constexpr int64_t lineBytes = 64;
 static constexpr int64_t tileBytes = amxTile * lineBytes;
 
+/// Of an element.
+static int64_t bytesOf(MemRefType type) {
+  return type.getElementTypeBitWidth() / 8;
+}
+
+/// From a row of `memref` to the next.
+static int64_t rowBytes(Value memref) {
+  auto type = cast<MemRefType>(memref.getType());
+  return type.getShape().back() * bytesOf(type);
+}
+
 Type TileCode::type() { return LLVM::LLVMX86AMXType::get(b.getContext()); }
 
 Value TileCode::zero() {
@@ -28,23 +39,38 @@ Value TileCode::zero() {
 }
 
 Value TileCode::load(Value memref, ValueRange indices) {
-  return load("llvm.x86.tileloadd64.internal", memref, indices);
+  return load("llvm.x86.tileloadd64.internal", pointer(memref, indices),
+              lineBytes);
 }
 
 Value TileCode::loadOnce(Value memref, ValueRange indices) {
-  return load("llvm.x86.tileloaddt164.internal", memref, indices);
-}
-
-Value TileCode::load(StringRef instruction, Value memref, ValueRange indices) {
-  return call(instruction, {constant(amxTile, 16), constant(lineBytes, 16),
-                            pointer(memref, indices), constant(lineBytes, 64)});
+  return load("llvm.x86.tileloaddt164.internal", pointer(memref, indices),
+              lineBytes);
 }
 
 void TileCode::store(Value tile, Value memref, ValueRange indices) {
+  store(tile, pointer(memref, indices), lineBytes);
+}
+
+Value TileCode::loadLines(Value memref, ValueRange indices) {
+  return load("llvm.x86.tileloadd64.internal",
+              pointerToElement(memref, indices), rowBytes(memref));
+}
+
+void TileCode::storeLines(Value tile, Value memref, ValueRange indices) {
+  store(tile, pointerToElement(memref, indices), rowBytes(memref));
+}
+
+Value TileCode::load(StringRef instruction, Value pointer, int64_t stride) {
+  return call(instruction, {constant(amxTile, 16), constant(lineBytes, 16),
+                            pointer, constant(stride, 64)});
+}
+
+void TileCode::store(Value tile, Value pointer, int64_t stride) {
   LLVM::CallIntrinsicOp::create(
       b, loc, b.getStringAttr("llvm.x86.tilestored64.internal"),
-      ValueRange{constant(amxTile, 16), constant(lineBytes, 16),
-                 pointer(memref, indices), constant(lineBytes, 64), tile});
+      ValueRange{constant(amxTile, 16), constant(lineBytes, 16), pointer,
+                 constant(stride, 64), tile});
 }
 
 Value TileCode::multiply(Value sum, Value rows, Value columns) {
@@ -69,9 +95,21 @@ Value TileCode::pointer(Value memref, ValueRange indices) {
   Value tile = e.index(0);
   for (auto [extent, index] : llvm::zip(shape, indices))
     tile = e.add(e.mul(tile, e.index(extent)), index);
+  return pointer(memref, e.mul(tile, e.index(tileBytes)));
+}
+
+Value TileCode::pointerToElement(Value memref, ValueRange indices) {
+  auto type = cast<MemRefType>(memref.getType());
+  Value element = e.index(0);
+  for (auto [extent, index] : llvm::zip_equal(type.getShape(), indices))
+    element = e.add(e.mul(element, e.index(extent)), index);
+  return pointer(memref, e.mul(element, e.index(bytesOf(type))));
+}
+
+Value TileCode::pointer(Value memref, Value bytes) {
   Value base = memref::ExtractAlignedPointerAsIndexOp::create(b, loc, memref);
-  Value address = e.add(base, e.mul(tile, e.index(tileBytes)));
-  Value number = arith::IndexCastOp::create(b, loc, b.getI64Type(), address);
+  Value number =
+      arith::IndexCastOp::create(b, loc, b.getI64Type(), e.add(base, bytes));
   return LLVM::IntToPtrOp::create(
       b, loc, LLVM::LLVMPointerType::get(b.getContext()), ValueRange(number));
 }

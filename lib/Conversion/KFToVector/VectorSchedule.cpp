@@ -33,7 +33,9 @@ public:
       return fail("rows of blocks are read in at most 16 lanes");
     if (auto product = find<ProductOpInterface>())
       return verifyMatmul(product);
-    if (schedule.getDot() != DotKind::F32)
+    auto attention = find<CacheAttentionInterface>();
+    if (schedule.getDot() == DotKind::BF16 ? !attention
+                                           : schedule.getDot() != DotKind::F32)
       return fail(dot() + " is for matmuls");
     if (schedule.getUnroll() != 1)
       return fail("unroll is for matmuls");
@@ -43,7 +45,7 @@ public:
         schedule.getRowTiles() != RowDivision::Whole ||
         schedule.getGroups() != GroupOrder::Together)
       return fail("panels, row_tiles and groups are for matmuls");
-    if (auto attention = find<CacheAttentionInterface>())
+    if (attention)
       return verifyAttention(attention);
     if (!schedule.getTile().empty() || schedule.getReduction() != 0)
       return fail("tile and reduction are for matmuls and attention");
@@ -332,12 +334,39 @@ private:
                   "), which kf-set-layouts makes those of the target");
     if (failed(verifyCacheBlocks(cache)))
       return failure();
-    if (failed(verifyRegisters("tile and reduction",
-                               *llvm::max_element(tile) * keys / lanes)))
+    const bool hasTiles = schedule.getDot() == DotKind::BF16;
+    if (hasTiles && failed(verifyTiles(op)))
+      return failure();
+    ArrayRef<int64_t> vectorRows = hasTiles ? tile.drop_front() : tile;
+    if (!vectorRows.empty() &&
+        failed(verifyRegisters("tile and reduction",
+                               *llvm::max_element(vectorRows) * keys / lanes)))
       return failure();
     if (failed(verifyHeads(op)))
       return failure();
     return verifyRows(op.getQ());
+  }
+
+  /// Tiles of AMX multiply 32 elements at a time: of a head, and of the keys.
+  LogicalResult verifyTiles(CacheAttentionInterface op) {
+    KVCacheType cache = op.getCache().getType();
+    if (isa<AttentionPartialOp>(op.getOperation()))
+      return fail("dot = bf16 is not for parts of attention, which have few "
+                  "rows");
+    if (!fitsTiles(op))
+      return fail("dot = bf16 is for caches of 16 bits and of blocks, and for "
+                  "heads of a multiple of " +
+                  Twine(2 * amxTile) + " elements; this one has " +
+                  Twine(cache.getHeadDim()));
+    if (schedule.getLanes() != amxTile)
+      return fail("dot = bf16 needs lanes = " + Twine(amxTile));
+    if (schedule.getTile()[0] != amxTile)
+      return fail("attention with dot = bf16 needs a tile of " +
+                  Twine(amxTile) + " rows");
+    if (schedule.getReduction() % (2 * amxTile) != 0)
+      return fail("reduction (" + Twine(schedule.getReduction()) +
+                  ") must be a multiple of " + Twine(2 * amxTile));
+    return success();
   }
 
   LogicalResult verifyCacheBlocks(KVCacheType cache) {
@@ -412,6 +441,11 @@ bool mlir::kf::fitsTiles(RankedTensorType weight) {
     return true;
   return weight.getElementType().isBF16() &&
          (!layout || layout.getInterleave() == amxTile);
+}
+
+bool mlir::kf::fitsTiles(CacheAttentionInterface op) {
+  KVCacheType cache = op.getCache().getType();
+  return !cache.getType().isF32() && cache.getHeadDim() % (2 * amxTile) == 0;
 }
 
 bool mlir::kf::fitsPairs(RankedTensorType weight) {

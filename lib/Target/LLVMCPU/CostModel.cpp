@@ -463,13 +463,34 @@ private:
     double blocks = std::ceil(runRows / height);
     // Of the last tile, and of the one that rows see in part, all is computed.
     double tiles = std::max(keys / tileKeys, 1.0) + 0.5;
+    const bool inTiles = schedule.getDot() == DotKind::BF16 &&
+                         !(alone && schedule.getTile().size() > 1);
     double tileBytes = 2 * tileKeys * dim * elementBytes();
-    double compute = blocks * ofBlock(height, tileKeys);
+    double compute = inTiles
+                         ? unpackSlots(tileKeys) + blocks * ofTiles(tileKeys)
+                         : blocks * ofBlock(height, tileKeys);
     double state = runRows * dim * 8;
     double memory = tileBytes / core.memoryRate +
                     core.reload(runRows * dim * 8, state + tileBytes);
     double prepare = runRows * dim / core.lanes * 8 + runRows * 20;
     return runs * (tiles * core.overlap(compute, memory) + prepare);
+  }
+
+  /// Keys and values of a tile, two vectors of which make a line of a tile.
+  double unpackSlots(double keys) const {
+    const double lines = keys * dim / amxTile;
+    return lines * (4 + (elementBytes() < 2 ? 6 : 0));
+  }
+
+  /// 16 query rows and a tile of keys: products of tiles, which sums of values
+  /// are brought to and back, and weights.
+  double ofTiles(double keys) const {
+    const double products = 2 * keys * dim / amxTile / (2 * amxTile);
+    const double sums = dim / amxTile, scores = keys / amxTile;
+    const double moved =
+        (products + 2 * sums + 2 * scores) * kTileBytes / kFirstCacheRate;
+    const double weights = amxTile * (keys / core.lanes * 24 + 60);
+    return core.overlap(products * core.tileSlots, moved) + weights + 40;
   }
 
   /// `height` query rows and a tile of keys: scores, weights, sums of values.

@@ -51,6 +51,10 @@ constexpr int64_t wgradRows = 8, scatterRows = 64;
 constexpr int64_t rowsOfReduction = 128;
 /// Keys of one softmax block.
 constexpr int64_t keyTile = 64;
+/// Query rows of a workgroup of attention, of vectors and of tiles: all share
+/// what is made of a block of keys for tiles; and the fewest that are worth it.
+constexpr int64_t attentionRows = 32, attentionTileRows = 256,
+                  fewestAttentionTileRows = 32;
 /// Elements that a worker rounds to codes in the time that one more dispatch
 /// takes.
 constexpr int64_t elementsPerDispatch = 8192;
@@ -397,6 +401,15 @@ private:
     return draft.get(context);
   }
 
+  /// Whether `group` query rows of a KV head for each of several tokens are
+  /// enough for tiles.
+  bool attendsInTiles(CacheAttentionInterface op, int64_t tokens, int64_t group,
+                      int64_t keys) {
+    return target.getAmx() && fitsTiles(op) && keys % (2 * amxTile) == 0 &&
+           !isa<AttentionPartialOp>(op.getOperation()) && tokens > 1 &&
+           tokens * group >= fewestAttentionTileRows;
+  }
+
   /// A KV head and a few tokens to a workgroup.
   VectorScheduleAttr selectAttention(CacheAttentionInterface op,
                                      int64_t tokens) {
@@ -406,18 +419,21 @@ private:
     // A tile of keys lies in one page.
     int64_t keys = std::gcd(keyTile, cache.getPage());
     int64_t rows = q.isDynamicDim(0) ? tokens : q.getDimSize(0);
+    const bool inTiles = attendsInTiles(op, rows, group, keys);
+    const int64_t mostRows = inTiles ? attentionTileRows : attentionRows;
     int64_t rowsOfGroup =
-        std::min<int64_t>(rows, std::max<int64_t>(1, 32 / group));
+        std::min<int64_t>(rows, std::max<int64_t>(1, mostRows / group));
     int64_t vectors =
         std::max<int64_t>(keys / lanes, 1); // of scores, for each query row
     int64_t registers = manyRegisters ? 24 : 12;
     int64_t tileRows =
         std::clamp<int64_t>(registers / vectors, 1, rowsOfGroup * group);
+    const int64_t fewestRows = inTiles ? fewestAttentionTileRows : tileRows;
     // Even tiles of a token's heads.
     int64_t tileOfToken =
         llvm::divideCeil(group, llvm::divideCeil(group, tileRows));
     // Few rows make few workgroups: less than a tile is not worth one, though.
-    while (rowsOfGroup / 2 * group >= tileRows &&
+    while (rowsOfGroup / 2 * group >= fewestRows &&
            static_cast<int64_t>(cache.getKvHeads() *
                                 llvm::divideCeil(rows, rowsOfGroup)) <
                wantedGroups())
@@ -435,6 +451,13 @@ private:
     // Of several sequences, many rows may be alone in theirs.
     bool severalSequences =
         cast<RankedTensorType>(op.getPageTable().getType()).getDimSize(0) != 1;
+    if (inTiles) {
+      draft.dot = DotKind::BF16;
+      draft.tile = {amxTile};
+      if (severalSequences)
+        draft.tile.push_back(tileOfToken);
+      return draft.get(context);
+    }
     if (rows == 1)
       draft.tile = {tileOfToken};
     else if (severalSequences && tileOfToken != tileRows)

@@ -313,19 +313,28 @@ private:
     int64_t group = q.getDimSize(1) / cache.getKvHeads();
     int64_t rows = rowsOf(op.getQ());
     bool isPartial = isa<AttentionPartialOp>(op.getOperation());
+    const bool inTiles = first.dot == DotKind::BF16;
     for (int64_t keys = first.lanes; keys <= 8 * first.lanes; keys *= 2) {
       VectorDraft draft = first;
       draft.reduction = keys;
+      const int64_t most = inTiles ? 256 : 64;
       for (int64_t tokensOfGroup = 1;
-           tokensOfGroup <= std::min<int64_t>(rows, 64); tokensOfGroup *= 2) {
+           tokensOfGroup <= std::min<int64_t>(rows, most); tokensOfGroup *= 2) {
         if (!isPartial)
           draft.workgroup[0] = tokensOfGroup;
+        if (inTiles) {
+          add(draft);
+          continue;
+        }
         addRowTiles(draft, draft.workgroup[0] * group, group);
         if (isPartial)
           break;
       }
       draft.workgroup[0] = first.workgroup[0];
-      addRowTiles(draft, first.workgroup[0] * group, group);
+      if (inTiles)
+        add(draft);
+      else
+        addRowTiles(draft, first.workgroup[0] * group, group);
     }
   }
 

@@ -177,3 +177,96 @@ kf.kernel @blocks(%q: tensor<?x2x64xf32>, %c: !layer, %p: tensor<?xi32>, %sp: te
       : tensor<?x2x64xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x2x64xf32>
 }
+
+// -----
+
+// Tiles of AMX: queries in bf16; keys and values of a block in bf16, two of
+// them next to one another, once for all rows.
+// CHECK-LABEL: func.func @tiles(
+// CHECK-SAME:    %[[C:[a-z0-9]+]]: memref<?xf16>
+// CHECK-DAG:     %[[SCORES:.*]] = memref.view {{.*}} to memref<16x64xf32>
+// CHECK-DAG:     %[[SUMS:.*]] = memref.view {{.*}} to memref<47x64xf32>
+// CHECK-DAG:     %[[LARGEST:.*]] = memref.view {{.*}} to memref<32xi16>
+// CHECK-DAG:     %[[WEIGHTS:.*]] = memref.view {{.*}} to memref<16x64xbf16>
+// CHECK-DAG:     %[[QUERIES:.*]] = memref.view {{.*}} to memref<47x64xbf16>
+// CHECK:         %[[Q:.*]] = arith.truncf %{{.*}} : vector<16xf32> to vector<16xbf16>
+// CHECK-NEXT:    vector.store %[[Q]], %[[QUERIES]]
+// CHECK-NOT:     memref<47x64xf32>, vector<16xbf16>
+// CHECK:         scf.for %[[KEY:.*]] = %c0 to %{{.*}} step %c64
+// CHECK:           scf.for %[[STEP:.*]] = %c0 to %c2
+// CHECK:             scf.for %[[LINE:.*]] = %c0 to %c16
+// CHECK-COUNT-4:       memref.prefetch %[[C]]{{.*}}, read, locality<2>
+// CHECK-COUNT-8:       vector.load %[[C]]{{.*}}, vector<16xf16>
+// CHECK:               %[[EVEN:.*]] = arith.truncf %{{.*}} to vector<16xbf16>
+// CHECK-NEXT:          %[[ODD:.*]] = arith.truncf %{{.*}} to vector<16xbf16>
+// CHECK-NEXT:          %[[PAIRS:.*]] = vector.interleave %[[EVEN]], %[[ODD]]
+// CHECK-NEXT:          vector.store %[[PAIRS]], %{{.*}}[%c0, %[[STEP]], %[[LINE]], %c0] : memref<4x2x16x32xbf16>
+// Of values, the largest is known.
+// CHECK:           %[[MOST:.*]] = scf.for {{.*}} -> (vector<32xi16>)
+// CHECK:             vector.interleave
+// CHECK:             arith.maxui
+// CHECK:           vector.store %[[MOST]], %[[LARGEST]]
+// Rows that see some of the block: scores of 64 keys, weights, in bf16 too.
+// CHECK:           scf.for
+// CHECK:             scf.if
+// CHECK-COUNT-4:       llvm.call_intrinsic "llvm.x86.tilezero.internal"
+// CHECK:               scf.for
+// CHECK-COUNT-4:         llvm.call_intrinsic "llvm.x86.tdpbf16ps.internal"
+// CHECK-NOT:             tdpbf16ps
+// CHECK:               extract_aligned_pointer_as_index %[[SCORES]]
+// CHECK-COUNT-4:       llvm.call_intrinsic "llvm.x86.tilestored64.internal"
+// CHECK:               scf.for %{{.*}} = %c0 to %c16
+// CHECK:                 vector.load %[[SCORES]]
+// CHECK:                 arith.cmpi sle
+// CHECK:                 vector.store %{{.*}}, %[[SCORES]]
+// CHECK-NOT:             math.exp
+// One branch where the maximum of one of 16 rows has changed.
+// CHECK:               %[[FACTORS:.*]] = math.exp %{{.*}} : vector<16xf32>
+// CHECK:               %[[SAME:.*]] = vector.reduction <and>, %{{.*}} : vector<16xi1> into i1
+// CHECK-NEXT:          %[[OTHER:.*]] = arith.xori %[[SAME]], %true
+// CHECK-NEXT:          scf.if %[[OTHER]] {
+// CHECK:               scf.for %{{.*}} = %c0 to %c16
+// CHECK-NOT:             scf.if
+// CHECK:                 math.exp
+// CHECK:                 vector.store %{{.*}}, %[[SCORES]]
+// CHECK:                 vector.store %{{.*}}, %[[WEIGHTS]]
+// All values have a weight, unless one is not finite: then those that are seen.
+// CHECK:               %[[BITS:.*]] = vector.load %[[LARGEST]]
+// CHECK-NEXT:          %[[LARGE:.*]] = vector.reduction <maxui>, %[[BITS]]
+// CHECK-NEXT:          %[[FINITE:.*]] = arith.cmpi ult, %[[LARGE]], %c32640_i16
+// CHECK-NEXT:          scf.if %[[FINITE]] {
+// CHECK:                 extract_aligned_pointer_as_index %[[SUMS]]
+// CHECK-COUNT-4:         llvm.call_intrinsic "llvm.x86.tileloadd64.internal"
+// CHECK-COUNT-4:         llvm.call_intrinsic "llvm.x86.tdpbf16ps.internal"
+// CHECK-COUNT-4:         llvm.call_intrinsic "llvm.x86.tilestored64.internal"
+// CHECK:               } else {
+// CHECK:                 vector.load %[[C]]
+// CHECK:                 vector.fma
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16, key_block = 16>
+kf.kernel @tiles(%q: tensor<?x2x64xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [16, 2], tile = [16], reduction = 64, lanes = 16, dot = bf16>} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
+      : tensor<?x2x64xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x2x64xf32>
+}
+
+// -----
+
+// A token that is alone of its sequence is multiplied in f32, others by tiles.
+// CHECK-LABEL: func.func @tiles_and_alone(
+// CHECK-DAG:     memref.view {{.*}} to memref<23x96xbf16>
+// CHECK-DAG:     memref.view {{.*}} to memref<23x96xf32>
+// CHECK:         %[[ALONE:.*]] = arith.cmpi eq, %{{.*}}, %c1
+// CHECK:         scf.if %[[ALONE]] {
+// CHECK-NOT:       llvm.x86
+// CHECK:           vector.fma
+// CHECK-NOT:       llvm.x86
+// CHECK:         } else {
+// CHECK:           llvm.x86.tdpbf16ps
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 96, type = !kf.quant<q8_0>, key_block = 16>
+kf.kernel @tiles_and_alone(%q: tensor<?x2x96xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<3x4xi32>) -> tensor<?x2x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [4, 2], tile = [16, 2], reduction = 32, lanes = 16, dot = bf16>} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32}
+      : tensor<?x2x96xf32>, !layer, tensor<?xi32>, tensor<3x4xi32>
+  kf.yield %0 : tensor<?x2x96xf32>
+}

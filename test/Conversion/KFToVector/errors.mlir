@@ -803,3 +803,63 @@ kf.kernel @k(%x: tensor<?x64xf32>, %e: tensor<?x4611686018427387904xi32>, %w: te
   %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x64xf32>, tensor<?x4611686018427387904xi32>, tensor<1x4x32x64xf32, #kf.layout<panel = 32>>
   kf.yield %0 : tensor<?x4611686018427387904x32xf32>
 }
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f32, key_block = 16>
+// expected-error @+1 {{convert-kf-to-vector: dot = bf16 is for caches of 16 bits and of blocks, and for heads of a multiple of 32 elements; this one has 64}}
+kf.kernel @attention_tiles_of_f32(%q: tensor<?x2x64xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [8, 2], tile = [16], reduction = 64, lanes = 16, dot = bf16>} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x2x64xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x2x64xf32>
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 48, type = f16, key_block = 16>
+// expected-error @+1 {{convert-kf-to-vector: dot = bf16 is for caches of 16 bits and of blocks, and for heads of a multiple of 32 elements; this one has 48}}
+kf.kernel @attention_tiles_of_48(%q: tensor<?x2x48xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x48xf32>
+    attributes {schedule = #kf.vector<workgroup = [8, 2], tile = [16], reduction = 64, lanes = 16, dot = bf16>} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x2x48xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x2x48xf32>
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16, key_block = 8>
+// expected-error @+1 {{convert-kf-to-vector: dot = bf16 needs lanes = 16}}
+kf.kernel @attention_tiles_of_8_lanes(%q: tensor<?x2x64xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [8, 2], tile = [16], reduction = 64, lanes = 8, dot = bf16>} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x2x64xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x2x64xf32>
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16, key_block = 16>
+// expected-error @+1 {{convert-kf-to-vector: attention with dot = bf16 needs a tile of 16 rows}}
+kf.kernel @attention_tiles_of_8_rows(%q: tensor<?x2x64xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [8, 2], tile = [8], reduction = 64, lanes = 16, dot = bf16>} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x2x64xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x2x64xf32>
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16, key_block = 16>
+// expected-error @+1 {{convert-kf-to-vector: reduction (16) must be a multiple of 32}}
+kf.kernel @attention_tiles_of_16_keys(%q: tensor<?x2x64xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [8, 2], tile = [16], reduction = 16, lanes = 16, dot = bf16>} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x2x64xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x2x64xf32>
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16, key_block = 16>
+// expected-error @+1 {{convert-kf-to-vector: dot = bf16 is not for parts of attention, which have few rows}}
+kf.kernel @partial_tiles(%q: tensor<1x2x64xf32>, %c: !layer, %p: tensor<1xi32>, %sp: tensor<1xi32>, %pt: tensor<1x4xi32>) -> (tensor<1x2x2xf32>, tensor<1x2x2xf32>, tensor<1x2x2x64xf32>)
+    attributes {schedule = #kf.vector<workgroup = [1, 2, 1], tile = [16], reduction = 64, lanes = 16, dot = bf16>} {
+  %m, %t, %o = kf.attention_partial %q, %c, %p, %sp, %pt splits(2) {layer = 0 : i64, scale = 0.25 : f32} : tensor<1x2x64xf32>, !layer, tensor<1xi32>, tensor<1x4xi32>
+  kf.yield %m, %t, %o : tensor<1x2x2xf32>, tensor<1x2x2xf32>, tensor<1x2x2x64xf32>
+}

@@ -22,6 +22,20 @@
 // FEW:    !kf.quant<q4_0>, #kf.layout<panel = 32>>
 // FEW:    schedule = #kf.vector<{{.*}}dot = i8, row_tiles = even>
 
+// Attention of many rows, whose cache is not of f32; of a table for several
+// sequences, a token may be alone.
+// RUN: kf-run emit-mlir %s --function attention --target-cpu sapphirerapids --threads 16 --compile-to=scheduled | FileCheck %s --check-prefix=ATTENTION
+// RUN: kf-run emit-mlir %s --function attentions --target-cpu sapphirerapids --threads 1 --compile-to=scheduled | FileCheck %s --check-prefix=SEVERAL
+// RUN: kf-run emit-mlir %s --function whole --target-cpu sapphirerapids --threads 16 --compile-to=scheduled | FileCheck %s --check-prefix=WHOLE
+// RUN: kf-run emit-mlir %s --function token --target-cpu sapphirerapids --threads 16 --compile-to=scheduled | FileCheck %s --check-prefix=WHOLE
+// RUN: kf-run emit-mlir %s --function wide_token --target-cpu sapphirerapids --threads 16 --compile-to=scheduled | FileCheck %s --check-prefix=WHOLE
+// RUN: kf-run emit-mlir %s --function attention --target-cpu sapphirerapids --compile-to=binary -o %t
+// RUN: python3 %S/Inputs/object.py %t %t.o
+// RUN: llvm-objdump --disassemble --no-show-raw-insn --mattr=+amx-tile,+amx-bf16 %t.o | FileCheck %s --check-prefix=CODE
+// ATTENTION: schedule = #kf.vector<workgroup = [32, 8], tile = [16], reduction = 64, lanes = 16, dot = bf16>
+// SEVERAL:   schedule = #kf.vector<workgroup = [32, 8], tile = [16, 4], reduction = 64, lanes = 16, dot = bf16>
+// WHOLE-NOT: dot = bf16
+
 // CODE:         ldtilecfg
 // CODE:         tilezero
 // CODE:         tileloadd
@@ -44,4 +58,29 @@ func.func @long(%x: tensor<512x400000xf32>) -> tensor<512x32xf32> {
   %w = kf.weight ["w"] : tensor<32x400000xbf16>
   %0 = kf.matmul %x, %w : tensor<512x400000xf32>, tensor<32x400000xbf16>
   return %0 : tensor<512x32xf32>
+}
+
+func.func @attention(%q: tensor<?x32x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 4, head_dim = 64, type = f16>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x64xi32>) -> tensor<?x32x64xf32> attributes {kf.max_tokens = 512 : i64} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x32x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 4, head_dim = 64, type = f16>, tensor<?xi32>, tensor<1x64xi32>
+  return %0 : tensor<?x32x64xf32>
+}
+
+func.func @attentions(%q: tensor<?x32x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 4, head_dim = 64, type = f16>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<4x64xi32>) -> tensor<?x32x64xf32> attributes {kf.max_tokens = 512 : i64} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x32x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 4, head_dim = 64, type = f16>, tensor<?xi32>, tensor<4x64xi32>
+  return %0 : tensor<?x32x64xf32>
+}
+
+func.func @whole(%q: tensor<?x32x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 4, head_dim = 64, type = f32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x64xi32>) -> tensor<?x32x64xf32> attributes {kf.max_tokens = 512 : i64} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x32x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 4, head_dim = 64, type = f32>, tensor<?xi32>, tensor<1x64xi32>
+  return %0 : tensor<?x32x64xf32>
+}
+
+func.func @token(%q: tensor<1x32x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 4, head_dim = 64, type = f16>, %p: tensor<1xi32>, %sp: tensor<1xi32>, %pt: tensor<1x64xi32>) -> tensor<1x32x64xf32> attributes {kf.max_tokens = 1 : i64} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.125 : f32} : tensor<1x32x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 4, head_dim = 64, type = f16>, tensor<1xi32>, tensor<1x64xi32>
+  return %0 : tensor<1x32x64xf32>
+}
+
+func.func @wide_token(%q: tensor<1x64x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, %p: tensor<1xi32>, %sp: tensor<1xi32>, %pt: tensor<1x64xi32>) -> tensor<1x64x64xf32> attributes {kf.max_tokens = 1 : i64} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.125 : f32} : tensor<1x64x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, tensor<1xi32>, tensor<1x64xi32>
+  return %0 : tensor<1x64x64xf32>
 }

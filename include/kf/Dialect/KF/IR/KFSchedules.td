@@ -74,21 +74,24 @@ def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
       panel of the weight's `#kf.layout`; expert_matmul: behind these, how many
       rows of an expert are made ready before its weight is read; attention:
       [query rows], or [query rows, those where a token is alone of its
-      sequence].
+      sequence]; with `dot = bf16` the first is 16.
     - `reduction`: attention's keys of one softmax block; with `dot = bf16`, how
       far a matmul sums up before it goes on to other columns (0: whole).
     - `lanes`: lanes of a vector register, in f32 elements.
     - `unroll`: unrolling of a matmul's reduction loop, whose steps are
       elements, or pairs with `dot = bf16_pairs`.
     - `accumulators`: independent partial sums per output of a matmul.
-    - `dot`: what a matmul multiplies in. `f32` widens both operands in
-      registers; `i8`, for block-quantized weights on CPUs with `int8_dot`,
-      rounds rows of x to 8 bits, with a scale for every 32 elements; an
-      infinity among them becomes a NaN. `s8` is that for codes of 8 bits on
+    - `dot`: what a matmul, or attention, multiplies in. `f32` widens both
+      operands in registers; `i8`, for block-quantized weights on CPUs with
+      `int8_dot`, rounds rows of x to 8 bits, with a scale for every 32 elements;
+      an infinity among them becomes a NaN. `s8` is that for codes of 8 bits on
       CPUs whose `byte_dot` wants a sign on them. `bf16`, on CPUs with `amx`,
       takes weights of bf16 and blocks, whose elements it rounds, and rounds x to
       bf16. So does `bf16_pairs`, on CPUs with `bf16_dot`, for weights of bf16
-      with an even K.
+      with an even K. Attention with `dot = bf16`, which has a cache of 16 bits
+      or of blocks, and heads of a multiple of 32 elements, rounds queries, keys,
+      values and the weights of keys; a token that is alone of its sequence is
+      multiplied in f32 where `tile` has a size for it.
     - `prefetch`: how a matmul asks for lines of a weight. `twice`, early into
       the second-level cache and later into the nearest; of a weight that the
       former holds, into the nearest alone. Where several register tiles read a
