@@ -201,6 +201,9 @@ private:
     keys.window = {op.getWindow().value_or(0), op.getChunked()};
     keys.bytesPerKey = getPositionBytes(cache);
     keys.flopsPerKey = times(4 * q.getDimSize(1), q.getDimSize(2));
+    auto vector =
+        dyn_cast_or_null<VectorScheduleAttr>(kernel.getScheduleAttr());
+    keys.inBF16 = vector && vector.getDot() == DotKind::BF16;
     work.keys = keys;
     return success();
   }

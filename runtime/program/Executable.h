@@ -223,7 +223,7 @@ struct DispatchSpec {
 
 struct Executable {
   /// Version of the file form.
-  static constexpr uint8_t kFileVersion = 9;
+  static constexpr uint8_t kFileVersion = 10;
 
   std::string target; ///< "cpu", "reference", "vulkan", "cuda"
   /// What of the CPU the code uses, as LLVM calls it ("avx512f"); none for

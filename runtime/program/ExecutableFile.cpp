@@ -83,7 +83,8 @@ std::string toJson(const KeyWork &keys) {
                      {"window", jsonText(keys.window.size)},
                      {"chunked", jsonText(keys.window.chunked)},
                      {"bytes_per_key", jsonText(keys.bytesPerKey)},
-                     {"flops_per_key", jsonText(keys.flopsPerKey)}});
+                     {"flops_per_key", jsonText(keys.flopsPerKey)},
+                     {"in_bf16", jsonText(keys.inBF16)}});
 }
 
 std::string toJson(const KernelWork &work) {
@@ -313,7 +314,8 @@ Status read(const Json &json, KeyWork &out) {
   KF_RETURN_IF_ERROR(field(json, "window", out.window.size));
   KF_RETURN_IF_ERROR(field(json, "chunked", out.window.chunked));
   KF_RETURN_IF_ERROR(field(json, "bytes_per_key", out.bytesPerKey));
-  return field(json, "flops_per_key", out.flopsPerKey);
+  KF_RETURN_IF_ERROR(field(json, "flops_per_key", out.flopsPerKey));
+  return field(json, "in_bf16", out.inBF16);
 }
 
 Status read(const Json &json, KernelWork &out) {

@@ -55,6 +55,7 @@ WorkAmount kf::amountOf(const KernelWork &work,
   if (!work.keys)
     return amount;
   amount.bytes += keys.read * static_cast<double>(work.keys->bytesPerKey);
-  amount.flops += keys.seen * static_cast<double>(work.keys->flopsPerKey);
+  (work.keys->inBF16 ? amount.bf16Flops : amount.flops) +=
+      keys.seen * static_cast<double>(work.keys->flopsPerKey);
   return amount;
 }

@@ -48,6 +48,7 @@ struct KeyWork {
   KeyWindow window;         ///< keys that a row sees
   uint64_t bytesPerKey = 0; ///< of the key and its value, in all heads
   uint64_t flopsPerKey = 0; ///< for each row that sees it
+  bool inBF16 = false;      ///< these are multiply-adds of bf16
 
   bool operator==(const KeyWork &) const = default;
 };
@@ -59,6 +60,9 @@ struct KernelWork {
   SizedCount bf16Flops; ///< multiply-adds of bf16, in tiles or pairs, two each
   std::optional<KeyWork> keys;
 
+  bool multipliesBF16() const {
+    return bf16Flops != SizedCount() || (keys && keys->inBF16);
+  }
   bool operator==(const KernelWork &) const = default;
 };
 

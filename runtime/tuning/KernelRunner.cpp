@@ -47,7 +47,7 @@ bool hasBlockWeights(const Executable &program) {
 
 bool multipliesBF16(const Executable &program) {
   return std::ranges::any_of(program.kernels, [](const KernelSpec &kernel) {
-    return kernel.work && kernel.work->bf16Flops != SizedCount();
+    return kernel.work && kernel.work->multipliesBF16();
   });
 }
 

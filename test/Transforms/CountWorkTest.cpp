@@ -141,6 +141,20 @@ TEST_F(CountWorkTest, OfAttentionWhatTheRowsSee) {
             (::kf::KeyWindow{5, true}));
 }
 
+TEST_F(CountWorkTest, OfAttentionByTilesProductsOfBF16) {
+  std::string text = attention("");
+  EXPECT_FALSE(workOf(text)->multipliesBF16());
+  const std::string result = "tensor<?x4x4xf32> {";
+  const size_t body = text.find(result);
+  ASSERT_NE(body, std::string::npos);
+  text.insert(body + result.size() - 1,
+              "attributes {schedule = #kf.vector<dot = bf16>} ");
+  const auto work = workOf(text);
+  ASSERT_TRUE(work && work->keys);
+  EXPECT_TRUE(work->keys->inBF16);
+  EXPECT_TRUE(work->multipliesBF16());
+}
+
 TEST_F(CountWorkTest, OfStatesWhatTheSequencesHave) {
   auto workOfStates = [&](const std::string &states) {
     return workOf(R"(

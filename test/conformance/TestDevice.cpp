@@ -50,7 +50,7 @@ bool kf::test::multipliesIn16Bits(const std::string &name) {
 bool kf::test::roundsToBF16(const Executable &program, const Device &device) {
   return device.name() == "cpu" &&
          std::ranges::any_of(program.kernels, [](const KernelSpec &kernel) {
-           return kernel.work && kernel.work->bf16Flops != SizedCount();
+           return kernel.work && kernel.work->multipliesBF16();
          });
 }
 

@@ -42,7 +42,8 @@ bool roundsRows(const std::string &name);
 /// cuda, and vulkan where subgroups multiply matrices of f16.
 bool multipliesIn16Bits(const std::string &name);
 
-/// Whether products of `program` on `device` round their rows to bf16.
+/// Whether products, or attentions, of `program` on `device` round their rows
+/// to bf16.
 bool roundsToBF16(const Executable &program, const Device &device);
 
 /// Whether this is a Vulkan that computes on the CPU, which takes minutes for

@@ -32,7 +32,8 @@ inline Executable sampleExecutable() {
                .sequences = 3,
                .window = {.size = 7, .chunked = true},
                .bytesPerKey = 128,
-               .flopsPerKey = 64};
+               .flopsPerKey = 64,
+               .inBF16 = true};
   executable.kernels[1].work = work;
   WeightSpec norm;
   norm.names = {"norm"};

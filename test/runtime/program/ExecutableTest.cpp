@@ -143,7 +143,7 @@ TEST(Executable, OtherVersionsAreNamed) {
   std::string bytes = sampleExecutable().serialize();
   bytes[7] = 98;
   EXPECT_EQ(Executable::deserialize(bytes).message(),
-            "the executable's file has version 98; this is version 9, compile "
+            "the executable's file has version 98; this is version 10, compile "
             "it again");
   bytes[7] = Executable::kFileVersion;
   bytes[8] = 99;

@@ -82,6 +82,19 @@ TEST(KernelWork, KeysAddToWhatRowsTake) {
   EXPECT_EQ(amount.int8Ops, 6);
   EXPECT_EQ(amount.bf16Flops, 14);
   EXPECT_EQ(amount.operations(), 30025);
+  EXPECT_TRUE(work.multipliesBF16());
+}
+
+TEST(KernelWork, KeysMayBeMultipliedInBF16) {
+  KernelWork work;
+  EXPECT_FALSE(work.multipliesBF16());
+  work.keys = {.flopsPerKey = 1000};
+  EXPECT_FALSE(work.multipliesBF16());
+  work.keys->inBF16 = true;
+  EXPECT_TRUE(work.multipliesBF16());
+  const WorkAmount amount = amountOf(work, Scalars{2}, {.seen = 30});
+  EXPECT_EQ(amount.flops, 0);
+  EXPECT_EQ(amount.bf16Flops, 30000);
 }
 
 } // namespace
