@@ -76,8 +76,7 @@ void AttentionTiles::unpackKeys() {
       Value column = e.add(first, e.mul(line, e.index(2)));
       tile.prefetch(tile.valuesAt(column), 2 * tile.size());
       SmallVector<Value> even = tile.loadKeys(column, scales);
-      SmallVector<Value> odd =
-          tile.loadKeys(e.add(column, e.index(1)), scales);
+      SmallVector<Value> odd = tile.loadKeys(e.add(column, e.index(1)), scales);
       for (int64_t v = 0; v < keyTiles(); ++v)
         vector::StoreOp::create(
             b, loc, pairsOf(even[v], odd[v]), keys,
@@ -122,8 +121,8 @@ Value AttentionTiles::magnitudes(Value pairs) {
 Value AttentionTiles::areFinite() {
   Value bits = vector::LoadOp::create(
       b, loc, e.vectorType(step, b.getI16Type()), largest, e.index(0));
-  Value most = vector::ReductionOp::create(b, loc,
-                                           vector::CombiningKind::MAXUI, bits);
+  Value most =
+      vector::ReductionOp::create(b, loc, vector::CombiningKind::MAXUI, bits);
   Value infinite =
       arith::ConstantOp::create(b, loc, b.getI16IntegerAttr(infiniteBits));
   return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ult, most,
@@ -144,8 +143,8 @@ void AttentionTiles::multiplyKeys(Value row, Value scores) {
         e.index(0), e.index(columnSteps()), e.index(1), zeros,
         [&](Value number, ValueRange args) {
           SmallVector<Value> acc(args);
-          Value ofRows = code.loadLines(
-              queries, {row, e.mul(number, e.index(step))});
+          Value ofRows =
+              code.loadLines(queries, {row, e.mul(number, e.index(step))});
           for (int64_t v = 0; v < count; ++v)
             acc[v] = code.multiply(
                 acc[v], ofRows, code.load(keys, {e.index(first + v), number}));
@@ -166,18 +165,18 @@ void AttentionTiles::addValues(Value row, Value sums) {
     SmallVector<Value> inits;
     for (int64_t c = 0; c < count; ++c)
       inits.push_back(code.loadLines(sums, placeOf(c)));
-    auto loop = e.loop(
-        e.index(0), e.index(keySteps()), e.index(1), inits,
-        [&](Value number, ValueRange args) {
-          SmallVector<Value> acc(args);
-          Value ofRows = code.loadLines(
-              weights, {e.index(0), e.mul(number, e.index(step))});
-          for (int64_t c = 0; c < count; ++c)
-            acc[c] =
-                code.multiply(acc[c], ofRows,
-                              code.load(values, {e.index(first + c), number}));
-          return acc;
-        });
+    auto loop =
+        e.loop(e.index(0), e.index(keySteps()), e.index(1), inits,
+               [&](Value number, ValueRange args) {
+                 SmallVector<Value> acc(args);
+                 Value ofRows = code.loadLines(
+                     weights, {e.index(0), e.mul(number, e.index(step))});
+                 for (int64_t c = 0; c < count; ++c)
+                   acc[c] = code.multiply(
+                       acc[c], ofRows,
+                       code.load(values, {e.index(first + c), number}));
+                 return acc;
+               });
     for (int64_t c = 0; c < count; ++c)
       code.storeLines(loop.getResult(c), sums, placeOf(c));
   }
