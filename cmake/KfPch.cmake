@@ -24,12 +24,14 @@ function(kf_add_pch kind)
   file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/${name}.cpp"
     CONTENT "// Carries the precompiled header.\n")
   add_library(${name} OBJECT "${CMAKE_BINARY_DIR}/${name}.cpp")
-  target_include_directories(${name} PRIVATE
+  target_include_directories(${name} PRIVATE "${KF_PCH_FOLDER}"
     "${PROJECT_SOURCE_DIR}" "${PROJECT_SOURCE_DIR}/include" "${PROJECT_BINARY_DIR}/include")
   target_link_libraries(${name} PRIVATE ${ARG_LINK})
   # Without the time stamp, ccache can reuse what was compiled with the header.
   target_compile_options(${name} PRIVATE ${ARG_OPTIONS} -Xclang -fno-pch-timestamp)
-  target_precompile_headers(${name} PRIVATE "${KF_PCH_FOLDER}/${name}.h")
+  # Found by the include path: the list that CMake writes is among what ccache
+  # compares, and with a path of the checkout no other checkout would have it.
+  target_precompile_headers(${name} PRIVATE <${name}.h>)
   if(ARG_DEPENDS)
     add_dependencies(${name} ${ARG_DEPENDS})
   endif()

@@ -21,10 +21,8 @@ esac
 rm -f "$output.sum"
 "$@"
 # The rule of a makefile without its target and ends of lines; xargs reads
-# escaped characters of paths as make does. CMake's own header includes others by
-# the checkout's path, and they are there, too.
-sed -e '1s/^[^:]*://' -e 's/\\$//' "$depfile" | xargs printf '%s\n' |
-  grep -v '/cmake_pch\.hxx$' >"$output.files"
+# escaped characters of paths as make does.
+sed -e '1s/^[^:]*://' -e 's/\\$//' "$depfile" | xargs printf '%s\n' >"$output.files"
 {
   printf '%s\n' "$*" | awk -v root="$root" '{
     while ((at = index($0, root)) > 0)
