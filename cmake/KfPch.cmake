@@ -85,6 +85,7 @@ if(KF_PRECOMPILED_HEADERS AND CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   kf_add_pch(tool LINK nlohmann_json::nlohmann_json)
   if(KF_BUILD_TESTS)
     find_package(GTest REQUIRED)
-    kf_add_pch(test LINK nlohmann_json::nlohmann_json GTest::gtest)
+    kf_add_pch(test LINK nlohmann_json::nlohmann_json GTest::gtest
+      OPTIONS ${KF_TEST_FLAGS})
   endif()
 endif()
