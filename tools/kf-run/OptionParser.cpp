@@ -447,9 +447,13 @@ Status OptionParser::read(std::span<const char *const> rest, bool &help) {
 /// The error of an argument too many.
 Status OptionParser::unexpected(std::string_view argument) const {
   const Option *prompt = findNamed("prompt");
-  const bool isText = prompt && prompt->kind == OptionKind::Text;
+  std::string_view advice;
+  if (prompt && prompt->kind == OptionKind::Text)
+    advice = "; a prompt is given as -p TEXT";
+  else if (findNamed("file"))
+    advice = "; a file is given as --file FILE";
   return Status::error("unexpected argument " + inQuotes(argument) +
-                       (isText ? "; a prompt is given as -p TEXT" : ""));
+                       std::string(advice));
 }
 
 /// The error of an option that nobody knows.
