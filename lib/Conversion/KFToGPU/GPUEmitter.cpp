@@ -19,6 +19,7 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -235,14 +236,67 @@ Value GPUEmitter::loadScalar(unsigned slot) {
 }
 
 void GPUEmitter::storeResult(Value value, ValueRange indices, unsigned number) {
+  Type element =
+      cast<RankedTensorType>(kernel.getResultTypes()[number]).getElementType();
+  Value place = placeOfResult(indices, number);
+  storeBuffer(value, results[number], place, element);
+  if (roundHalfResult())
+    keepOutlier(value, place);
+}
+
+/// Pairs are rounded by one instruction, and LLVM joins the stores.
+void GPUEmitter::storeResults(ArrayRef<Value> values, ValueRange indices) {
+  const Type element =
+      cast<RankedTensorType>(kernel.getResultTypes()[0]).getElementType();
+  Value place = placeOfResult(indices, 0);
+  SmallVector<Value> places;
+  for (size_t i = 0; i < values.size(); ++i)
+    places.push_back(add(place, index(static_cast<int64_t>(i))));
+  if (element.isBF16() && values.size() % 2 == 0) {
+    for (size_t i = 0; i < values.size(); i += 2) {
+      Value both = vector::FromElementsOp::create(
+          b, loc, VectorType::get({2}, b.getF32Type()),
+          ValueRange(values.slice(i, 2)));
+      Value rounded =
+          arith::TruncFOp::create(b, loc, VectorType::get({2}, element), both);
+      Value bits = vector::BitCastOp::create(
+          b, loc, VectorType::get({2}, b.getI16Type()), rounded);
+      for (size_t k = 0; k < 2; ++k)
+        memref::StoreOp::create(
+            b, loc,
+            vector::ExtractOp::create(b, loc, bits, static_cast<int64_t>(k)),
+            results[0], places[i + k]);
+    }
+    return;
+  }
+  for (auto [value, at] : llvm::zip_equal(values, places))
+    storeBuffer(value, results[0], at, element);
+  if (!roundHalfResult())
+    return;
+  Value largest;
+  for (Value value : values) {
+    Value magnitude = math::AbsFOp::create(b, loc, value);
+    largest = largest ? arith::MaxNumFOp::create(b, loc, largest, magnitude)
+                      : magnitude;
+  }
+  Value isAny = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE,
+                                      largest, f32(leastOutlier));
+  ifThen(isAny, [&] {
+    for (auto [value, at] : llvm::zip_equal(values, places))
+      keepOutlier(value, at);
+  });
+}
+
+Value GPUEmitter::placeOfResult(ValueRange indices, unsigned number) {
   SmallVector<Value> position;
   for (auto [offset, local] : llvm::zip(tileOffsets(number), indices))
     position.push_back(add(offset, local));
   auto type = cast<RankedTensorType>(kernel.getResultTypes()[number]);
-  Value place = linearIndex(position, type.getShape());
-  storeBuffer(value, results[number], place, type.getElementType());
-  if (!roundHalfResult())
-    return;
+  return linearIndex(position, type.getShape());
+}
+
+/// Stores what f16 cannot hold to the second result of kf.round_half.
+void GPUEmitter::keepOutlier(Value value, Value place) {
   Value isOutlier = arith::CmpFOp::create(b, loc, arith::CmpFPredicate::OGE,
                                           math::AbsFOp::create(b, loc, value),
                                           f32(leastOutlier));

@@ -55,6 +55,9 @@ public:
   /// Stores to the kernel's result number `number` at tile-local `indices`; of
   /// kf.round_half, what f16 cannot hold to both of its results.
   void storeResult(Value value, ValueRange indices, unsigned number = 0);
+  /// The same of several columns of the first result, from `indices` on, which
+  /// lie at a multiple of as many elements.
+  void storeResults(ArrayRef<Value> values, ValueRange indices);
   /// The tile of the kernel's first result, or what it is rounded from, which
   /// storeResult does; null where there is none.
   Value unroundedResult();
@@ -178,6 +181,8 @@ private:
   void createFunction();
   void emitThreadIds();
   RoundHalfOp roundHalfResult();
+  Value placeOfResult(ValueRange indices, unsigned number);
+  void keepOutlier(Value value, Value place);
   void beginWithLast(SmallVector<Value> &groups);
   void formCluster(unsigned dim, int64_t size);
   LoadFn argumentLoad(BlockArgument argument);

@@ -17,6 +17,7 @@
 #include "kf/Target/Common/MathCode.h"
 #include "kf/Target/NVVM/Passes.h"
 
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
@@ -283,6 +284,27 @@ struct ExpandHalfBits : OpRewritePattern<arith::BitcastOp> {
   }
 };
 
+/// Where the last bits do not matter, by the instruction of 2^x.
+struct ApproximateExp : OpRewritePattern<math::ExpOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(math::ExpOp op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getType().isF32() ||
+        !bitEnumContainsAll(op.getFastmath(), arith::FastMathFlags::afn))
+      return rewriter.notifyMatchFailure(op, "its last bits matter");
+    Value log2 = arith::ConstantOp::create(
+        rewriter, op.getLoc(),
+        rewriter.getF32FloatAttr(static_cast<float>(std::numbers::log2e)));
+    Value power =
+        arith::MulFOp::create(rewriter, op.getLoc(), op.getOperand(), log2);
+    rewriter.replaceOpWithNewOp<LLVM::CallIntrinsicOp>(
+        op, op.getType(), rewriter.getStringAttr("llvm.nvvm.ex2.approx.ftz"),
+        ValueRange{power});
+    return success();
+  }
+};
+
 struct ExpandNvvmMathPass
     : mlir::kf::impl::ExpandNvvmMathBase<ExpandNvvmMathPass> {
   void runOnOperation() override {
@@ -313,6 +335,7 @@ struct ExpandNvvmMathPass
                Expand<math::ErfOp, &MathExpander::erf>,
                Expand<math::PowFOp, &MathExpander::pow>, ExpandHalfBits>(
         &getContext());
+    expand.add<ApproximateExp>(&getContext(), /*benefit=*/2);
     walkAndApplyPatterns(getOperation(), std::move(expand));
   }
 };

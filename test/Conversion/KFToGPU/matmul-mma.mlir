@@ -27,13 +27,14 @@
 // CHECK-COUNT-4:   nvvm.mma.sync
 // CHECK-NOT:       nvvm.mma.sync
 // CHECK:           scf.yield
-// Sums are stored by neighbouring threads, where there is a row.
+// Sums are stored by neighbouring threads, where there is a row: four columns at
+// a time.
 // CHECK:         gpu.barrier
 // CHECK-COUNT-16: llvm.store %{{.*}} : f32, !llvm.ptr<3>
 // CHECK-NOT:     llvm.store
 // CHECK:         gpu.barrier
 // CHECK:         scf.for
-// CHECK-COUNT-16:  llvm.load %{{.*}} : !llvm.ptr<3> -> f32
+// CHECK-COUNT-4:   llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
 // CHECK-COUNT-16:  memref.store %{{.*}}, %[[R]]
 // CHECK-NOT:       memref.store
 // CHECK:         gpu.return
@@ -41,6 +42,39 @@ kf.kernel @aligned(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> tensor<?x96
     attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 2, unit = mma_sync>} {
   %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xbf16>
   kf.yield %0 : tensor<?x96xf32>
+}
+
+// What is rounded to 16 bits needs no exact activation. Pairs are rounded at once,
+// and four columns of a row are behind one condition.
+// CHECK-LABEL: gpu.func @rounded(
+// CHECK-COUNT-2: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<4xf32>
+// CHECK:         math.exp %{{.*}} fastmath<afn>
+// CHECK:         arith.divf %{{.*}} fastmath<afn>
+// CHECK:         scf.if
+// CHECK:           arith.truncf %{{.*}} : vector<2xf32> to vector<2xbf16>
+// CHECK-COUNT-2:   memref.store
+// CHECK:           arith.truncf %{{.*}} : vector<2xf32> to vector<2xbf16>
+// CHECK-COUNT-2:   memref.store
+kf.kernel @rounded(%x: tensor<?x64xbf16>, %w: tensor<2x96x64xbf16>) -> tensor<?x96xbf16>
+    attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 2, unit = mma_sync>} {
+  %0 = kf.matmul %x, %w glu(silu) wide : tensor<?x64xbf16>, tensor<2x96x64xbf16>
+  %1 = arith.truncf %0 : tensor<?x96xf32> to tensor<?x96xbf16>
+  kf.yield %1 : tensor<?x96xbf16>
+}
+
+// What f16 does not hold is looked for in all four at once.
+// CHECK-LABEL: gpu.func @rounded_half(
+// CHECK:         scf.for
+// CHECK:         scf.if
+// CHECK-COUNT-4:   memref.store {{.*}} : memref<?xf16>
+// CHECK-COUNT-3:   arith.maxnumf
+// CHECK:           scf.if
+// CHECK-COUNT-4:     scf.if
+kf.kernel @rounded_half(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16>) -> (tensor<?x96xf16>, tensor<?x96xf32>)
+    attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [2, 2], reduction = 32, stages = 2, unit = mma_sync>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xbf16>
+  %h, %o = kf.round_half %0 : tensor<?x96xf32>
+  kf.yield %h, %o : tensor<?x96xf16>, tensor<?x96xf32>
 }
 
 // Gate and up are in one lane. Rows whose bytes begin anywhere are copied element

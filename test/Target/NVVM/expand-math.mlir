@@ -14,6 +14,16 @@ func.func @exp(%x: f32) -> f32 {
   return %0 : f32
 }
 
+// CHECK-LABEL: func.func @rough_exp
+// CHECK:         %[[LOG2E:.*]] = arith.constant 1.442695
+// CHECK:         %[[POWER:.*]] = arith.mulf %{{.*}}, %[[LOG2E]]
+// CHECK-NEXT:    llvm.call_intrinsic "llvm.nvvm.ex2.approx.ftz"(%[[POWER]])
+// CHECK-NEXT:    return
+func.func @rough_exp(%x: f32) -> f32 {
+  %0 = math.exp %x fastmath<afn> : f32
+  return %0 : f32
+}
+
 // CHECK-LABEL: func.func @log
 // CHECK-NOT:     math.log
 // CHECK:         return

@@ -21,7 +21,9 @@ def ExpandNvvmMath : Pass<"kf-nvvm-expand-math"> {
     (`populateGpuMathPatterns`). Infinities, NaNs, signed zeros and denormals
     come out as C's functions give them. The error is below 2 units in the last
     place (exp, log, tanh, erf), 3 (sin and cos, of any angle), 5 (tan) and 16
-    (powf); of `arith.remf` there is none. The bits of a number
+    (powf); of `arith.remf` there is none. An exponential with `fastmath<afn>`,
+    whose last bits do not matter, is the hardware's power of two. The bits of a
+    number
     that is rounded to f16 are computed as well: where `cvt.rn.f16.f32` writes a
     register and `st.b8` stores a byte of it, the assembler of CUDA 13.0, which
     is the driver's too, stores another.
@@ -37,6 +39,7 @@ def ExpandNvvmMath : Pass<"kf-nvvm-expand-math"> {
     ```
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect",
+                           "::mlir::LLVM::LLVMDialect",
                            "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect"];
 }

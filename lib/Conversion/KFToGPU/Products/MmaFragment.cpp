@@ -100,8 +100,8 @@ void MmaFragment::unscaleSums(MutableArrayRef<Value> sums, RowRange &range) {
     }
 }
 
-SmallVector<Value> MmaFragment::loadSums(Value memory, Value row,
-                                         Value column) {
+SmallVector<Value> MmaFragment::loadSums(Value memory, Value row, Value column,
+                                         int64_t count) {
   SmallVector<Value> lines = {column};
   if (groups == 2) {
     Value unit = arith::DivUIOp::create(e.b, e.loc, column, e.index(halfLines));
@@ -110,10 +110,17 @@ SmallVector<Value> MmaFragment::loadSums(Value memory, Value row,
   }
   Value begin = e.mul(row, e.index(layout.stride()));
   SmallVector<Value> sums;
-  for (Value line : lines)
-    sums.push_back(LLVM::LoadOp::create(
-        e.b, e.loc, e.b.getF32Type(),
-        code.advance(memory, e.mul(e.add(begin, line), e.index(4)))));
+  for (Value line : lines) {
+    Value from = code.advance(memory, e.mul(e.add(begin, line), e.index(4)));
+    if (count == 1) {
+      sums.push_back(LLVM::LoadOp::create(e.b, e.loc, e.b.getF32Type(), from));
+      continue;
+    }
+    auto type = VectorType::get({count}, e.b.getF32Type());
+    Value all = LLVM::LoadOp::create(e.b, e.loc, type, from, 4 * count);
+    for (int64_t i = 0; i < count; ++i)
+      sums.push_back(vector::ExtractOp::create(e.b, e.loc, all, i));
+  }
   return sums;
 }
 

@@ -47,9 +47,11 @@ public:
   void storeSums(ValueRange sums, Value memory, int64_t first, int64_t count);
   /// Takes what `range` has scaled rows by out of `sums`.
   void unscaleSums(MutableArrayRef<Value> sums, RowRange &range);
-  /// Those of the element in row `row` of that memory and `column` of the tile,
-  /// one a group; and the row of the tile that it is.
-  SmallVector<Value> loadSums(Value memory, Value row, Value column);
+  /// Those of `count` elements in row `row` of that memory, from `column` of
+  /// the tile on, which is a multiple of `count`, 1 or 4: [groups][count]; and
+  /// the row of the tile that they are in.
+  SmallVector<Value> loadSums(Value memory, Value row, Value column,
+                              int64_t count);
   Value tileRow(Value row, int64_t first, int64_t count);
 
   Value lane; ///< of its warp

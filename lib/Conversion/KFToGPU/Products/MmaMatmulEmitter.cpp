@@ -17,6 +17,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../../Common/RowFormulas.h"
 #include "../Units/RowRange.h"
 #include "GPUMatmulEmitter.h"
 #include "MmaLines.h"
@@ -25,6 +26,8 @@
 #include "kf/Conversion/KernelLoops.h"
 
 #include "kf/Conversion/Occupancy.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace mlir::kf;
@@ -49,6 +52,7 @@ private:
     if (needsHalf())
       e.useAllRegisters(/*workgroups=*/2);
     factor = factorOf(op);
+    isRounded = e.unroundedResult() != e.tileResult();
     findColumns();
     SmallVector<Value> sums = sumUpTile();
     if (!mma.hasOutliers)
@@ -323,18 +327,21 @@ private:
   }
 
   /// Stores what storeSums() has written, to `sums` in each part. Threads take
-  /// several elements at a time, whose operands are read before any is stored.
+  /// several elements at a time, whose operands are read before any is stored:
+  /// of whole tiles columns side by side, which are read and stored at once.
   void storeRows(ArrayRef<Value> sums, int64_t first, int64_t units) {
-    const int64_t all = layout.rows(units) * shape.columns;
-    const int64_t most = 16, threads = shape.threadCount * mma.parts;
-    const int64_t atOnce = std::min(most, llvm::divideCeilSigned(all, threads));
     const bool isWhole = getConstantIntValue(columns) == shape.columns;
+    const int64_t together = isWhole ? columnsTogether : 1;
+    const int64_t all = layout.rows(units) * shape.columns / together;
+    const int64_t most = isWhole ? mostTogether : mostLone,
+                  threads = shape.threadCount * mma.parts;
+    const int64_t atOnce = std::min(most, llvm::divideCeilSigned(all, threads));
     Value own = e.thread;
     if (e.part)
       own = e.add(own, e.scaled(e.part, shape.threadCount));
     e.loop(own, e.index(all), e.index(atOnce * threads), {},
            [&](Value begin, ValueRange) {
-             SmallVector<Element> elements;
+             SmallVector<Elements> elements;
              for (int64_t i = 0; i < atOnce; ++i) {
                Value number = e.add(begin, e.index(i * threads)), isThere;
                // Of the last ones some are beyond the tile.
@@ -343,55 +350,90 @@ private:
                  number = e.select(isThere, number, e.index(0));
                }
                elements.push_back(
-                   finishNumber(number, sums, first, units, isWhole));
+                   finishNumber(number, sums, first, units, together));
                if (isThere)
-                 elements.back().isInside = arith::AndIOp::create(
-                     b, loc, elements.back().isInside, isThere);
+                 elements.back().areInside = arith::AndIOp::create(
+                     b, loc, elements.back().areInside, isThere);
              }
-             for (const Element &element : elements)
-               code.computeHere(element.value);
-             for (const Element &element : elements)
-               e.ifThen(element.isInside, [&] {
-                 e.storeResult(element.value,
-                               tileIndices(e, element.row, element.column));
+             for (const Elements &own : elements)
+               for (Value value : own.values)
+                 code.computeHere(value);
+             for (const Elements &own : elements)
+               e.ifThen(own.areInside, [&] {
+                 e.storeResults(own.values,
+                                tileIndices(e, own.row, own.column));
                });
              return SmallVector<Value>();
            });
   }
 
-  struct Element {
-    Value row, column; // of the tile
-    Value value;
-    Value isInside; // i1
+  /// Columns of a row that a thread has together, 16 bytes of sums; how often
+  /// as many are on their way, and single elements.
+  static constexpr int64_t columnsTogether = 4, mostTogether = 8, mostLone = 16;
+
+  /// Elements side by side.
+  struct Elements {
+    Value row, column; // of the tile; of the first one
+    SmallVector<Value> values;
+    Value areInside; // i1
   };
 
-  /// Element number `number` of those that storeSums() has written; of one that
-  /// is not inside, what another one's operands give.
-  Element finishNumber(Value number, ArrayRef<Value> sums, int64_t first,
-                       int64_t units, bool isWhole) {
-    Element element;
-    Value width = e.index(shape.columns);
+  /// Elements number `number` of those that storeSums() has written, `together`
+  /// at a time; of those that are not inside, what others' operands give.
+  Elements finishNumber(Value number, ArrayRef<Value> sums, int64_t first,
+                        int64_t units, int64_t together) {
+    Elements own;
+    Value width = e.index(shape.columns / together);
     Value line = arith::DivUIOp::create(b, loc, number, width);
-    Value column = arith::RemUIOp::create(b, loc, number, width);
+    Value column =
+        e.scaled(arith::RemUIOp::create(b, loc, number, width), together);
     Value row = product.tileRow(line, first, units);
-    element.isInside = e.isLess(row, rows);
+    own.areInside = e.isLess(row, rows);
+    const bool isWhole = together > 1;
     if (!isWhole)
-      element.isInside = arith::AndIOp::create(b, loc, element.isInside,
-                                               e.isLess(column, columns));
-    element.row = e.select(element.isInside, row, e.index(0));
-    element.column =
-        isWhole ? column : e.select(element.isInside, column, e.index(0));
-    element.value = finishElement(element.row, element.column,
-                                  sumUpParts(sums, line, column));
-    return element;
+      own.areInside = arith::AndIOp::create(b, loc, own.areInside,
+                                            e.isLess(column, columns));
+    own.row = e.select(own.areInside, row, e.index(0));
+    own.column = isWhole ? column : e.select(own.areInside, column, e.index(0));
+    const SmallVector<Value> all = sumUpParts(sums, line, column, together);
+    for (int64_t i = 0; i < together; ++i) {
+      SmallVector<Value> ofGroups;
+      for (int64_t group = 0; group < shape.groups; ++group)
+        ofGroups.push_back(all[group * together + i]);
+      own.values.push_back(
+          finishColumn(own.row, e.add(own.column, e.index(i)), ofGroups));
+    }
+    return own;
   }
 
-  /// Of each group, what all parts have of an element.
-  SmallVector<Value> sumUpParts(ArrayRef<Value> sums, Value line,
-                                Value column) {
+  /// The element of the tile with these sums, which storeResults() rounds. To
+  /// 16 bits: the last bits of an activation do not matter then.
+  Value finishColumn(Value row, Value column, ArrayRef<Value> sums) {
+    Block *block = b.getInsertionBlock();
+    Block::iterator here = b.getInsertionPoint();
+    const bool isFirst = here == block->begin();
+    Block::iterator before = isFirst ? here : std::prev(here);
+    Value value = finishProduct(e, op, sums, column, 0);
+    const auto flags = arith::FastMathFlagsAttr::get(b.getContext(),
+                                                     arith::FastMathFlags::afn);
+    for (Operation &own :
+         llvm::make_range(isFirst ? block->begin() : std::next(before), here))
+      if (isRounded && isa<math::ExpOp, arith::DivFOp>(own))
+        own.setAttr(
+            cast<arith::ArithFastMathInterface>(own).getFastMathAttrName(),
+            flags);
+    e.define(op.getResult(),
+             [value](ValueRange, unsigned, Value) { return value; });
+    return e.load(e.unroundedResult(), tileIndices(e, row, column), 0);
+  }
+
+  /// Of each group, what all parts have of `together` elements.
+  SmallVector<Value> sumUpParts(ArrayRef<Value> sums, Value line, Value column,
+                                int64_t together) {
     SmallVector<Value> all;
     for (Value memory : sums) {
-      SmallVector<Value> part = product.loadSums(memory, line, column);
+      SmallVector<Value> part =
+          product.loadSums(memory, line, column, together);
       if (all.empty())
         all = std::move(part);
       else
@@ -408,6 +450,7 @@ private:
   OutlierRows outliers;
   std::optional<RowRange> range; // where there may be outliers
   bool isScaled = false;         // whether rows are scaled
+  bool isRounded = false;        // whether elements are, to 16 bits
   std::unique_ptr<MmaLines> lines;
   Type factor;      // what units multiply: f16 or bf16
   Value begin, end; // of this workgroup's columns of K
