@@ -306,8 +306,9 @@ public:
   /// Whether a program of few rows takes about as long for one as for all of
   /// them, so that programs of more sizes are worth their time to compile.
   virtual bool takesRowsInTiles() const { return false; }
-  /// Whether such tiles may have 48, 80, 96 and 192 rows, too, so that a
-  /// program of as many takes less time than one of the next power of two.
+  /// Whether such tiles may have 48, 80, 96 and 192 rows, too, and 24 are less
+  /// work than 32, so that a program of as many takes less time than one of the
+  /// next power of two.
   virtual bool hasTilesBetween() const { return false; }
   /// Whether products multiply f16 by weights of blocks, on matrix units, which
   /// rounds the numbers of these.

@@ -99,9 +99,9 @@ int64_t promptRowsOf(const ModelConfig &model, const Device &device);
 /// room for them: 1, 16, 64, 512, 2048 ..., and 128 and 256 where there are
 /// more than half as many sequences. Where `device` takes rows in tiles, 32 is
 /// one as well, and so are 128 and 256 of a single sequence; where it has tiles
-/// between (Device::hasTilesBetween()), 48, 80, 96 and 192 are where there are
-/// more than 32, 64, 80 and 128 sequences. The last one is mostStepRows(model)
-/// at most, and so are the rows.
+/// between (Device::hasTilesBetween()), 24, 48, 80, 96 and 192 are where there
+/// are more than 16, 32, 64, 80 and 128 sequences. The last one is
+/// mostStepRows(model) at most, and so are the rows.
 std::vector<int64_t> programRows(int64_t mostRows, int64_t parallel,
                                  const ModelConfig &model,
                                  const Device &device);

@@ -27,14 +27,18 @@ constexpr int64_t kFewRows = 16;
 /// where rows are taken in tiles, as all are for a single prompt then.
 constexpr int64_t kTileRows = 32, kSomeRows = 64, kManyRows = 128,
                   kMostManyRows = kMostChosenPerStep;
-/// Rows of those between, where tiles have 48, 80, 96 and 192 rows, too: a few
-/// sequences more make a step a little longer. Only where there are more
-/// sequences than the size before has rows.
+/// Rows of those between, where tiles have 48, 80, 96 and 192 rows, too, and
+/// registers hold 24 of products with blocks: a few sequences more make a step
+/// a little longer. Only where there are more sequences than the size before
+/// has rows.
 struct Between {
   int64_t rows, before;
 };
-constexpr Between kBetween[] = {
-    {48, kTileRows}, {80, kSomeRows}, {96, 80}, {192, kManyRows}};
+constexpr Between kBetween[] = {{24, kFewRows},
+                                {48, kTileRows},
+                                {80, kSomeRows},
+                                {96, 80},
+                                {192, kManyRows}};
 /// Rows of each sequence, on average, in a step of many that generate.
 constexpr int64_t kRowsOfEach = 2;
 /// Rows of the one for prompts, also where there is a larger one: tiles for so

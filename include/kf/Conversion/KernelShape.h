@@ -113,8 +113,10 @@ struct StreamShape {
   /// The most rows that are split into two numbers of 16 bits each where they
   /// could be rounded: both terms fill a unit's tile.
   static constexpr int64_t mostSplitRows = 4;
-  /// The most rows, and of an expert where they are rounded.
-  static constexpr int64_t mostRows = 16, mostRoundedRows = 64;
+  /// The most rows, those that warps hold, and of an expert where they are
+  /// rounded.
+  static constexpr int64_t mostRows = 16, mostHeldRows = 32,
+                           mostRoundedRows = 64;
 
   /// What scales a span of a block-quantized weight, whose codes matrix units
   /// multiply as they are, and what of x goes with it.

@@ -502,8 +502,10 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
   stream.sumsOfX = sums;
   stream.rows = workgroup[0];
   stream.terms = schedule.getRows() == RowForm::Rounded ? 1 : 2;
-  const int64_t mostRows =
-      experts && stream.terms == 1 ? stream.mostRoundedRows : stream.mostRows;
+  const int64_t mostRows = experts && stream.terms == 1 ? stream.mostRoundedRows
+                           : schedule.getHeld() == OperandPlace::Registers
+                               ? stream.mostHeldRows
+                               : stream.mostRows;
   if (stream.rows > mostRows)
     return fail("#kf.stream multiplies at most " + Twine(mostRows) +
                 " rows, found " + Twine(stream.rows));

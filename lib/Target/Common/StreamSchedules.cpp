@@ -21,6 +21,9 @@ namespace {
 constexpr int64_t heldColumns = 256;
 /// Warps of a workgroup that holds rows.
 constexpr int64_t mostHeldWarps = 16;
+/// The most rows of blocks that are faster held than in tiles: not alone, but
+/// weights are on their way while the kernels before are at work.
+constexpr int64_t mostHeldOfBlocks = 24;
 /// Rows of an expert at a time, at most, where they are split and rounded; how
 /// many there are for each that it has if all have as many; and row blocks of a
 /// workgroup, at most, of a few rows and of more.
@@ -277,8 +280,9 @@ private:
     // Of blocks, few warps that have more each are faster: sums are added up
     // for fewer.
     const int64_t mostWarps = hasBlocks ? mostHeldWarps / 2 : mostHeldWarps;
-    const int64_t heldRows = rows > 8 ? 2 : 1; // tiles of them
-    const int64_t most = heldColumns * (hasBlocks ? 4 : 2) / heldRows;
+    const int64_t heldRows = llvm::divideCeil(rows, 8); // tiles of them
+    const int64_t most =
+        llvm::bit_floor<uint64_t>(heldColumns * (hasBlocks ? 4 : 2) / heldRows);
     struct Division {
       int64_t warps, columns;
       double cost;
@@ -301,8 +305,15 @@ private:
     });
     const int64_t half =
         machine.memory > streamMemory ? machine.memory / 2 - 512 : 0;
+    // Of more rows, tiles do better than what leaves warps idle, or takes
+    // several rounds.
+    const bool isWhole = rows > kGpuFewRows;
+    if (isWhole)
+      divisions.truncate(1);
     // Of wide weights on little memory, narrower workgroups, whose sums fit.
-    for (int64_t each : {1, 2, 4, 8})
+    for (int64_t each : {1, 2, 4, 8}) {
+      if (isWhole && each > 1)
+        break;
       for (const Division &division : divisions)
         for (int64_t stages : {4, 3, 2}) {
           const int64_t reduction = division.warps * division.columns;
@@ -337,6 +348,7 @@ private:
           if (auto one = getHeld(groups); bytesOf(one) <= machine.memory)
             return one;
         }
+    }
     return {};
   }
 
@@ -420,9 +432,14 @@ mlir::kf::selectStreamSchedule(KernelOp kernel, ProductOpInterface op,
   const bool isOfExperts = isa<ExpertMatmulOp>(op.getOperation());
   if (isOfExperts && type.getDimSize(1) > groupsPerDimension)
     return {};
-  if (!machine.has(MatrixUnit::MmaSync) || !hasFragments(w) ||
-      (rows > kGpuFewRows && !isOfExperts && !isNarrowOfSingles(op)) ||
-      op.getScales())
+  if (!machine.has(MatrixUnit::MmaSync) || !hasFragments(w) || op.getScales())
+    return {};
+  auto matmul = dyn_cast<MatmulOp>(op.getOperation());
+  const bool isFew =
+      rows <= kGpuFewRows ||
+      (rows <= mostHeldOfBlocks && isa<QuantType>(w.getElementType()) &&
+       matmul && canHoldRows(matmul));
+  if (!isFew && !isOfExperts && !isNarrowOfSingles(op))
     return {};
   return StreamPolicy(kernel, op, machine, rows).select();
 }

@@ -22,6 +22,32 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
     %0 = kf.matmul %x, %w wide : tensor<64x14336xf16>, tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>
     kf.yield %0 : tensor<64x4096xf32>
   }
+  // Of up to 24 rows of blocks, warps hold x, but not where a workgroup would have
+  // to have more columns than there is memory for their sums.
+  // CHECK-LABEL: kf.kernel @rows_24
+  // CHECK-SAME:    #kf.stream<workgroup = [24, {{.*}}rows = rounded, held = registers, reduction = 2048, parts = 4>
+  kf.kernel @rows_24(%x: tensor<24x14336xf16>, %w: tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>) -> tensor<24x4096xf32> {
+    %0 = kf.matmul %x, %w wide : tensor<24x14336xf16>, tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>
+    kf.yield %0 : tensor<24x4096xf32>
+  }
+  // CHECK-LABEL: kf.kernel @head_24
+  // CHECK-SAME:    #kf.mma<workgroup = [32, {{.*}}unit = wgmma
+  kf.kernel @head_24(%x: tensor<24x4096xf16>, %w: tensor<128256x4096x!kf.quant<q4_k>, #kf.fragments>) -> tensor<24x128256xf32> {
+    %0 = kf.matmul %x, %w wide : tensor<24x4096xf16>, tensor<128256x4096x!kf.quant<q4_k>, #kf.fragments>
+    kf.yield %0 : tensor<24x128256xf32>
+  }
+  // CHECK-LABEL: kf.kernel @floats_24
+  // CHECK-SAME:    #kf.mma<
+  kf.kernel @floats_24(%x: tensor<24x14336xbf16>, %w: tensor<4096x14336xbf16, #kf.fragments>) -> tensor<24x4096xf32> {
+    %0 = kf.matmul %x, %w wide : tensor<24x14336xbf16>, tensor<4096x14336xbf16, #kf.fragments>
+    kf.yield %0 : tensor<24x4096xf32>
+  }
+  // CHECK-LABEL: kf.kernel @rows_25
+  // CHECK-SAME:    #kf.mma<
+  kf.kernel @rows_25(%x: tensor<25x14336xf16>, %w: tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>) -> tensor<25x4096xf32> {
+    %0 = kf.matmul %x, %w wide : tensor<25x14336xf16>, tensor<4096x14336x!kf.quant<q4_k>, #kf.fragments>
+    kf.yield %0 : tensor<25x4096xf32>
+  }
   // A tile has as many rows as there are, where these are no power of two.
   // CHECK-LABEL: kf.kernel @rows_48
   // CHECK-SAME:    #kf.mma<workgroup = [48, 128], warps = [1, 8], {{.*}}parts = 4

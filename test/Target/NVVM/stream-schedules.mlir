@@ -112,6 +112,17 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
 // -----
 
 module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
+  // expected-error @below {{schedule cannot run on a GPU: #kf.stream multiplies at most 32 rows, found 33}}
+  kf.kernel @held_rows(%x: tensor<?x64xbf16>, %w: tensor<96x64xbf16, #kf.fragments>) -> tensor<?x96xf32>
+      attributes {schedule = #kf.stream<workgroup = [33, 16], warps = 2, tiles = 2, stages = 2, unit = mma_sync, rows = rounded, held = registers>} {
+    %0 = kf.matmul %x, %w wide : tensor<?x64xbf16>, tensor<96x64xbf16, #kf.fragments>
+    kf.yield %0 : tensor<?x96xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_80">} {
   // expected-error @below {{schedule cannot run on a GPU: #kf.stream multiplies at most 16 rows, found 17}}
   kf.kernel @rows(%x: tensor<?x64xf32>, %w: tensor<96x64xbf16, #kf.fragments>) -> tensor<?x96xf32>
       attributes {schedule = #kf.stream<workgroup = [17, 16], warps = 8, tiles = 2, stages = 2, unit = mma_sync, rows = split, held = shared>} {

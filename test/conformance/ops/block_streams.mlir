@@ -89,28 +89,57 @@ func.func @q6_k_three_rows(%x: tensor<3x768xf32>, %r: tensor<3x33xf32>) -> tenso
 }
 
 // The layout by name; schedules for more rows read it element by element.
-func.func @fragments_q8_0(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 20 : i64} {
+func.func @fragments_q8_0(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 28 : i64} {
   %w = kf.weight ["w"] : tensor<33x256x!kf.quant<q8_0>, #kf.fragments>
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<33x256x!kf.quant<q8_0>, #kf.fragments>
   return %0 : tensor<?x33xf32>
 }
 
-func.func @fragments_q4_0(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 20 : i64} {
+func.func @fragments_q4_0(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 28 : i64} {
   %w = kf.weight ["w"] : tensor<33x256x!kf.quant<q4_0>, #kf.fragments>
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<33x256x!kf.quant<q4_0>, #kf.fragments>
   return %0 : tensor<?x33xf32>
 }
 
-func.func @fragments_q4_k(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 20 : i64} {
+func.func @fragments_q4_k(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 28 : i64} {
   %w = kf.weight ["w"] : tensor<33x256x!kf.quant<q4_k>, #kf.fragments>
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<33x256x!kf.quant<q4_k>, #kf.fragments>
   return %0 : tensor<?x33xf32>
 }
 
-func.func @fragments_q6_k(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 20 : i64} {
+func.func @fragments_q6_k(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 28 : i64} {
   %w = kf.weight ["w"] : tensor<33x256x!kf.quant<q6_k>, #kf.fragments>
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<33x256x!kf.quant<q6_k>, #kf.fragments>
   return %0 : tensor<?x33xf32>
+}
+
+// Rows that tiles of 16 do not hold, and that registers do.
+func.func @fragments_more_rows_q8_0(%x: tensor<?x352xf32>, %r: tensor<?x77xf32>) -> tensor<?x77xf32> attributes {kf.max_tokens = 24 : i64} {
+  %w = kf.weight ["w"] : tensor<77x352x!kf.quant<q8_0>, #kf.fragments>
+  %0 = kf.matmul %x, %w : tensor<?x352xf32>, tensor<77x352x!kf.quant<q8_0>, #kf.fragments>
+  %1 = arith.addf %r, %0 : tensor<?x77xf32>
+  return %1 : tensor<?x77xf32>
+}
+
+func.func @fragments_more_rows_q4_0(%x: tensor<?x288xf32>, %r: tensor<?x77xf32>) -> tensor<?x77xf32> attributes {kf.max_tokens = 24 : i64} {
+  %w = kf.weight ["w"] : tensor<77x288x!kf.quant<q4_0>, #kf.fragments>
+  %0 = kf.matmul %x, %w : tensor<?x288xf32>, tensor<77x288x!kf.quant<q4_0>, #kf.fragments>
+  %1 = arith.addf %r, %0 : tensor<?x77xf32>
+  return %1 : tensor<?x77xf32>
+}
+
+func.func @fragments_more_rows_q4_k(%x: tensor<?x512xf32>, %r: tensor<?x77xf32>) -> tensor<?x77xf32> attributes {kf.max_tokens = 24 : i64} {
+  %w = kf.weight ["w"] : tensor<77x512x!kf.quant<q4_k>, #kf.fragments>
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<77x512x!kf.quant<q4_k>, #kf.fragments>
+  %1 = arith.addf %r, %0 : tensor<?x77xf32>
+  return %1 : tensor<?x77xf32>
+}
+
+func.func @fragments_more_rows_q6_k(%x: tensor<?x768xf32>, %r: tensor<?x77xf32>) -> tensor<?x77xf32> attributes {kf.max_tokens = 24 : i64} {
+  %w = kf.weight ["w"] : tensor<77x768x!kf.quant<q6_k>, #kf.fragments>
+  %0 = kf.matmul %x, %w : tensor<?x768xf32>, tensor<77x768x!kf.quant<q6_k>, #kf.fragments>
+  %1 = arith.addf %r, %0 : tensor<?x77xf32>
+  return %1 : tensor<?x77xf32>
 }
 
 // Up to 16 rows that no norm makes.

@@ -180,55 +180,55 @@ func.func @mxfp4_three_rows(%x: tensor<3x352xf32>, %r: tensor<3x33xf32>) -> tens
   return %1 : tensor<3x33xf32>
 }
 
-func.func @fragments_q4_1(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 20 : i64} {
+func.func @fragments_q4_1(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 28 : i64} {
   %w = kf.weight ["w"] : tensor<33x256x!kf.quant<q4_1>, #kf.fragments>
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<33x256x!kf.quant<q4_1>, #kf.fragments>
   return %0 : tensor<?x33xf32>
 }
 
-func.func @fragments_q5_0(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 20 : i64} {
+func.func @fragments_q5_0(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 28 : i64} {
   %w = kf.weight ["w"] : tensor<33x256x!kf.quant<q5_0>, #kf.fragments>
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<33x256x!kf.quant<q5_0>, #kf.fragments>
   return %0 : tensor<?x33xf32>
 }
 
-func.func @fragments_q5_1(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 20 : i64} {
+func.func @fragments_q5_1(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 28 : i64} {
   %w = kf.weight ["w"] : tensor<33x256x!kf.quant<q5_1>, #kf.fragments>
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<33x256x!kf.quant<q5_1>, #kf.fragments>
   return %0 : tensor<?x33xf32>
 }
 
-func.func @fragments_q2_k(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 20 : i64} {
+func.func @fragments_q2_k(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 28 : i64} {
   %w = kf.weight ["w"] : tensor<33x256x!kf.quant<q2_k>, #kf.fragments>
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<33x256x!kf.quant<q2_k>, #kf.fragments>
   return %0 : tensor<?x33xf32>
 }
 
-func.func @fragments_q3_k(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 20 : i64} {
+func.func @fragments_q3_k(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 28 : i64} {
   %w = kf.weight ["w"] : tensor<33x256x!kf.quant<q3_k>, #kf.fragments>
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<33x256x!kf.quant<q3_k>, #kf.fragments>
   return %0 : tensor<?x33xf32>
 }
 
-func.func @fragments_q5_k(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 20 : i64} {
+func.func @fragments_q5_k(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 28 : i64} {
   %w = kf.weight ["w"] : tensor<33x256x!kf.quant<q5_k>, #kf.fragments>
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<33x256x!kf.quant<q5_k>, #kf.fragments>
   return %0 : tensor<?x33xf32>
 }
 
-func.func @fragments_iq4_nl(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 20 : i64} {
+func.func @fragments_iq4_nl(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 28 : i64} {
   %w = kf.weight ["w"] : tensor<33x256x!kf.quant<iq4_nl>, #kf.fragments>
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<33x256x!kf.quant<iq4_nl>, #kf.fragments>
   return %0 : tensor<?x33xf32>
 }
 
-func.func @fragments_iq4_xs(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 20 : i64} {
+func.func @fragments_iq4_xs(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 28 : i64} {
   %w = kf.weight ["w"] : tensor<33x256x!kf.quant<iq4_xs>, #kf.fragments>
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<33x256x!kf.quant<iq4_xs>, #kf.fragments>
   return %0 : tensor<?x33xf32>
 }
 
-func.func @fragments_mxfp4(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 20 : i64} {
+func.func @fragments_mxfp4(%x: tensor<?x256xf32>) -> tensor<?x33xf32> attributes {kf.max_tokens = 28 : i64} {
   %w = kf.weight ["w"] : tensor<33x256x!kf.quant<mxfp4>, #kf.fragments>
   %0 = kf.matmul %x, %w : tensor<?x256xf32>, tensor<33x256x!kf.quant<mxfp4>, #kf.fragments>
   return %0 : tensor<?x33xf32>

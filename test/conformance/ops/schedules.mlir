@@ -171,6 +171,30 @@ kf.program @eighths_q6_k(%x: tensor<?x7936xf16>, %r: tensor<?x40xf32>) -> tensor
   kf.yield %0 : tensor<?x40xf32>
 }
 
+// Registers hold up to 32 rows, three or four tiles of them.
+kf.kernel @more_rows_q4_k_kernel(%x: tensor<?x3328xf16>, %w: tensor<77x3328x!kf.quant<q4_k>>, %r: tensor<?x77xf32>) -> tensor<?x77xf32>
+    attributes {schedule = #kf.stream<workgroup = [24, 32], warps = 2, tiles = 1, stages = 2, unit = mma_sync, rows = rounded, held = registers, reduction = 512, parts = 3>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x3328xf16>, tensor<77x3328x!kf.quant<q4_k>>
+  %1 = arith.addf %r, %0 : tensor<?x77xf32>
+  kf.yield %1 : tensor<?x77xf32>
+}
+kf.program @more_rows_q4_k(%x: tensor<?x3328xf16>, %r: tensor<?x77xf32>) -> tensor<?x77xf32> attributes {max_tokens = 24 : i64} {
+  %w = kf.weight ["w"] : tensor<77x3328x!kf.quant<q4_k>>
+  %0 = kf.dispatch @more_rows_q4_k_kernel(%x, %w, %r) : (tensor<?x3328xf16>, tensor<77x3328x!kf.quant<q4_k>>, tensor<?x77xf32>) -> tensor<?x77xf32>
+  kf.yield %0 : tensor<?x77xf32>
+}
+
+kf.kernel @most_rows_kernel(%x: tensor<?x1000xbf16>, %w: tensor<2x44x1000xbf16>) -> tensor<?x44xf32>
+    attributes {schedule = #kf.stream<workgroup = [32, 24], warps = 4, tiles = 2, stages = 3, unit = mma_sync, rows = rounded, held = registers, reduction = 512>} {
+  %0 = kf.matmul %x, %w glu(silu) wide : tensor<?x1000xbf16>, tensor<2x44x1000xbf16>
+  kf.yield %0 : tensor<?x44xf32>
+}
+kf.program @most_rows(%x: tensor<?x1000xbf16>) -> tensor<?x44xf32> attributes {max_tokens = 32 : i64} {
+  %w = kf.weight ["gate", "up"] {stacked} : tensor<2x44x1000xbf16>
+  %0 = kf.dispatch @most_rows_kernel(%x, %w) : (tensor<?x1000xbf16>, tensor<2x44x1000xbf16>) -> tensor<?x44xf32>
+  kf.yield %0 : tensor<?x44xf32>
+}
+
 // #kf.mma, too, divides K among the workgroups of a cluster, each of which stores
 // a part of the tile.
 

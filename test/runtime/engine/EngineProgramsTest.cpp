@@ -63,13 +63,15 @@ TEST(EnginePrograms, MoreSizesWhereRowsAreTakenInTiles) {
   device.isBetween = true;
   EXPECT_EQ(programRows(512, 1, config, device),
             Rows({1, 16, 32, 64, 128, 256, 512}));
-  EXPECT_EQ(programRows(512, 32, config, device), Rows({1, 16, 32, 64, 512}));
+  EXPECT_EQ(programRows(512, 16, config, device), Rows({1, 16, 32, 64, 512}));
+  EXPECT_EQ(programRows(512, 32, config, device),
+            Rows({1, 16, 24, 32, 64, 512}));
   EXPECT_EQ(programRows(512, 33, config, device),
-            Rows({1, 16, 32, 48, 64, 512}));
+            Rows({1, 16, 24, 32, 48, 64, 512}));
   EXPECT_EQ(programRows(512, 65, config, device),
-            Rows({1, 16, 32, 48, 64, 80, 128, 512}));
+            Rows({1, 16, 24, 32, 48, 64, 80, 128, 512}));
   EXPECT_EQ(programRows(512, 129, config, device),
-            Rows({1, 16, 32, 48, 64, 80, 96, 128, 192, 256, 512}));
+            Rows({1, 16, 24, 32, 48, 64, 80, 96, 128, 192, 256, 512}));
 }
 
 /// Logits of a step are one tensor, which devices bound.

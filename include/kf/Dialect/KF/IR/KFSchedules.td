@@ -253,8 +253,8 @@ def KF_MmaScheduleAttr : KF_ScheduleAttr<"Mma", "mma"> {
 def KF_StreamScheduleAttr : KF_ScheduleAttr<"Stream", "stream"> {
   let summary = "a product of few rows by matrix units (NVIDIA GPUs)";
   let description = [{
-    For a matmul of up to 16 rows whose weight has `#kf.fragments`: the weight
-    is read once, in long runs, and multiplied as it lies there. A workgroup
+    For a matmul of up to 16 rows, or 32 that registers hold, whose weight has
+    `#kf.fragments`: the weight is read once, in long runs, and multiplied as it lies there. A workgroup
     owns the row blocks of its columns; its warps share K, and what they have
     is added in workgroup memory, in an order that is always the same. An
     infinity in a row makes NaNs where the weight has blocks, and one in a weight
