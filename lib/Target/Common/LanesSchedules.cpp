@@ -7,7 +7,8 @@
 //===----------------------------------------------------------------------===//
 //
 // The policy of `#kf.lanes`: products of few rows where a GPU has no matrix
-// units that code is written for.
+// units that code is written for, and those of any number of rows that choose
+// experts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,9 +29,15 @@ namespace {
 constexpr int64_t mostWarps = 8, vectorsAhead = 4, mostVectorsAhead = 8;
 /// Workgroup memory that leaves room for other workgroups.
 constexpr int64_t lanesMemory = 48 * 1024;
-/// Workgroups of a multiprocessor that warps with more row blocks leave, and
-/// that rounds leave: as many as its registers are enough for, on an H200.
-constexpr int64_t groupsOfMultiprocessor = 4, groupsOfRounds = 2;
+/// Workgroups of a multiprocessor that warps with more row blocks leave: as
+/// many as its registers are enough for, on an H200.
+constexpr int64_t groupsOfMultiprocessor = 4;
+/// The same of experts.
+constexpr int64_t groupsOfExperts = 2;
+/// Workgroups of a multiprocessor that rounds leave.
+constexpr int64_t groupsOfRounds = 2;
+/// The same of experts, for some have no rows.
+constexpr int64_t expertGroupsOfRounds = 3;
 /// The most rows of a workgroup. Code grows with them, and so does what drivers
 /// take to compile it; several workgroups find the weight in a cache.
 constexpr int64_t mostRows = 4;
@@ -38,13 +45,15 @@ constexpr int64_t mostRows = 4;
 /// rounds.
 constexpr double staging = 0.5;
 constexpr int64_t mostRounds = 64;
-/// Of experts: rows that each has where all have as many, from which on some go
-/// together; workgroups that rounds leave a multiprocessor, for some have no
-/// rows; the most rounds, whose sums take memory, and of one row and codes that
-/// become floats one by one; warps that divide K for those; and what a warp
-/// fewer along K costs of others, as a share of its steps.
-constexpr int64_t leastOfExpert = 4, expertGroupsOfRounds = 3,
-                  mostExpertRounds = 16, mostWordRounds = 2, wordShares = 2;
+/// Rows that each expert has where all have as many, from which on some go
+/// together.
+constexpr int64_t leastOfExpert = 4;
+/// The most rounds of experts, whose sums take memory; and of one row and codes
+/// of a table, whose steps are short beside what rounds exchange.
+constexpr int64_t mostExpertRounds = 16, mostTableRounds = 2;
+/// Warps that divide K of experts whose codes are those of a table.
+constexpr int64_t tableShares = 2;
+/// What a warp fewer along K costs of other experts, as a share of its steps.
 constexpr double idleWarp = 0.03;
 
 /// Rows of an expert at a time. Those that are not there are multiplied, too,
@@ -91,7 +100,7 @@ public:
     stepColumns = tiles * tile.columns;
     if (auto quant = dyn_cast<QuantType>(w.getElementType())) {
       const ::kf::BlockFormat &format = getStorage(quant.getFormat());
-      hasBlocks = true;
+      hasTable = format.table != nullptr;
       stepColumns = getPartSpans(format) * ::kf::FragmentTile::span;
       codes = codesOf(quant, machine);
       if (codes == LaneCodes::Halves)
@@ -104,7 +113,7 @@ public:
     const int64_t most =
         std::min(mostWarps, machine.threads / LanesShape::lanes);
     if (isOfExperts)
-      return selectExperts(most);
+      return most > 0 ? selectExperts(most) : LanesScheduleAttr();
     for (int64_t shares = llvm::bit_floor<uint64_t>(most); shares > 0;
          shares /= 2)
       if (shares == 1 || shares < 2 * steps)
@@ -117,23 +126,25 @@ private:
   /// Weights of experts have few columns and little of K: as many warps divide
   /// it as leave few of them without a step, the others row blocks. Of more
   /// than one row, of which there are workgroups enough, as few as can: sums
-  /// are added up for fewer then. Two for codes that become floats one by one,
-  /// whose steps are short, or as many more as there are no row blocks for.
+  /// are added up for fewer then. Of codes of a table, whose steps are short,
+  /// two; and more where there are too few row blocks for the others.
   LanesScheduleAttr selectExperts(int64_t most) {
     auto counts = llvm::to_vector(llvm::seq_inclusive<int64_t>(1, most));
-    if (hasWords()) {
-      int64_t shares = std::min(wordShares, most);
-      while (2 * shares <= most &&
+    if (hasTable) {
+      const int64_t mostShares =
+          std::min(most, std::max<int64_t>(steps, 1)); // each has a step
+      int64_t shares = std::min(tableShares, mostShares);
+      while (shares < mostShares &&
              int64_t(llvm::divideCeil(blocks * shares, most)) * rowGroups <
-                 groupsOfRounds * machine.multiprocessors)
-        shares *= 2;
+                 groupsOfExperts * machine.multiprocessors)
+        shares = std::min(2 * shares, mostShares);
       std::swap(counts.front(), counts[shares - 1]);
     }
     auto costOf = [&](int64_t shares) {
       return static_cast<double>(llvm::alignTo(steps, shares)) *
              (1 + idleWarp * static_cast<double>(most - shares));
     };
-    if (rows == 1 && !hasWords())
+    if (rows == 1 && !hasTable)
       llvm::stable_sort(counts, [&](int64_t one, int64_t other) {
         return costOf(one) < costOf(other);
       });
@@ -157,7 +168,7 @@ private:
         const int64_t groups =
             llvm::divideCeil(blocks, wide) * (isOfExperts ? rowGroups : 1);
         const int64_t least =
-            isOfExperts ? groupsOfRounds : groupsOfMultiprocessor;
+            isOfExperts ? groupsOfExperts : groupsOfMultiprocessor;
         if (wide > 1 && groups < least * machine.multiprocessors)
           continue;
         for (int64_t slices = leastSlices; slices <= rounds; ++slices)
@@ -170,11 +181,8 @@ private:
   /// Row blocks of a warp. With two, a thread has so many registers for whole
   /// tiles of codes that multiprocessors have half the warps.
   int64_t mostWidth() const {
-    return codes == LaneCodes::Halves || (isOfExperts && hasWords()) ? 1 : 2;
+    return codes == LaneCodes::Halves || (isOfExperts && hasTable) ? 1 : 2;
   }
-
-  /// Whether these are blocks whose codes become floats one by one.
-  bool hasWords() const { return hasBlocks && codes == LaneCodes::Words; }
 
   /// Null where it does not fit.
   LanesScheduleAttr get(int64_t shares, int64_t blockWarps, int64_t width,
@@ -183,8 +191,9 @@ private:
     width = std::max<int64_t>(
         width, llvm::divideCeil(blocks, groupsPerDimension * blockWarps));
     int64_t times = roundsOf(llvm::divideCeil(blocks, blockWarps * width));
-    // Fewer rounds leave memory for more of K; but for all of them, rows are
-    // found and brought there once.
+    // Fewer rounds leave memory for more of K. Of experts, slices of K are
+    // preferred to none: rows are found, and brought there, once for all
+    // rounds.
     const bool isWanted = isOfExperts && times > 1;
     for (; isOfExperts && times > 1; times /= 2)
       if (auto schedule = get(shares, blockWarps, width, slices, times))
@@ -224,9 +233,9 @@ private:
     const int64_t units = machine.multiprocessors;
     const int64_t leastEach =
         isOfExperts ? expertGroupsOfRounds : groupsOfRounds;
-    const int64_t mostTimes = !isOfExperts              ? mostRounds
-                              : hasWords() && rows == 1 ? mostWordRounds
-                                                        : mostExpertRounds;
+    const int64_t mostTimes = !isOfExperts            ? mostRounds
+                              : hasTable && rows == 1 ? mostTableRounds
+                                                      : mostExpertRounds;
     int64_t best = 1;
     double least = 0;
     for (int64_t times = 1; times <= mostTimes; ++times) {
@@ -248,7 +257,7 @@ private:
   const MachineDescription &machine;
   LaneCodes codes = LaneCodes::Words;
   int64_t rows, rowGroups, budget;
-  bool isOfExperts, hasBlocks = false;
+  bool isOfExperts, hasTable = false;
   ::kf::FragmentTile tile;    // of the weight
   int64_t ofBlock, blocks;    // columns of a row block, row blocks
   int64_t tilesOfRow, tiles;  // of K, of a step
@@ -272,10 +281,13 @@ mlir::kf::selectLanesSchedule(KernelOp kernel, ProductOpInterface op,
     // One that is alone needs no memory for numbers of experts.
     for (int64_t together = rowsOfExpert(experts, rows); together > 0;
          together /= 2) {
-      const int64_t groups =
-          llvm::divideCeil(rows, together) * type.getDimSize(1);
+      const int64_t groups = llvm::divideCeil(rows, together);
+      if (groups > groupsPerDimension)
+        return {}; // fewer together are more
       if (LanesScheduleAttr schedule =
-              LanesPolicy(kernel, op, machine, together, groups).select())
+              LanesPolicy(kernel, op, machine, together,
+                          groups * type.getDimSize(1))
+                  .select())
         return schedule;
     }
     return {};

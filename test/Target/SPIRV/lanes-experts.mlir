@@ -1,6 +1,7 @@
 // RUN: kf-opt %s --kf-set-target=target=vulkan:h200 --kf-set-layouts --kf-select-schedules | FileCheck %s
 // RUN: kf-opt %s --kf-set-target=target=vulkan:lavapipe --kf-set-layouts --kf-select-schedules | FileCheck %s --check-prefix=LAVAPIPE
 // RUN: kf-opt %s --kf-set-target=target=vulkan --kf-set-layouts --kf-select-schedules | FileCheck %s --check-prefix=LEAST
+// RUN: kf-opt %s --kf-set-target=target="#kf.vulkan_target<threads=16,memory=16384>" --kf-set-layouts --kf-select-schedules | FileCheck %s --check-prefix=NARROW
 // RUN: kf-opt %s --kf-set-target=target=vulkan:rdna3 --kf-set-layouts --kf-compile | FileCheck %s --check-prefix=SPIRV
 // RUN: kf-opt %s --kf-set-target=target=vulkan:h200 --kf-set-layouts --kf-print-schedule-candidates=most=1000 -o /dev/null | FileCheck %s --check-prefix=OTHERS
 
@@ -25,7 +26,7 @@ module {
   // CHECK-SAME:    tensor<2x128x768x2048x!kf.quant<q4_k>, #kf.fragments>
   // CHECK-SAME:    #kf.lanes<workgroup = [1, 1, 16], warps = 8, tiles = 1, rounds = 2, codes = halves>
   // LAVAPIPE-LABEL: kf.kernel @one
-  // LAVAPIPE-SAME:   #kf.lanes<workgroup = [1, 1, 32], warps = 8, tiles = 1, block_warps = 4>
+  // LAVAPIPE-SAME:   #kf.lanes<workgroup = [1, 1, 16], warps = 8, tiles = 1>
   // SPIRV-LABEL: spirv.module @one
   // SPIRV:         spirv.GL.SMax
   // SPIRV:         [[EXPERT:%.*]] = spirv.GL.SMin
@@ -59,9 +60,9 @@ module {
   // CHECK-LABEL: kf.kernel @many
   // CHECK-SAME:    #kf.lanes<workgroup = [4, 1, 192], warps = 8, tiles = 1, block_warps = 8, reduction = 1024, rounds = 3, codes = halves>
   // LAVAPIPE-LABEL: kf.kernel @many
-  // LAVAPIPE-SAME:   #kf.lanes<workgroup = [4, 1, 32], warps = 8, tiles = 1, block_warps = 4, reduction = 512>
+  // LAVAPIPE-SAME:   #kf.lanes<workgroup = [4, 1, 128], warps = 8, tiles = 1, block_warps = 8, reduction = 704>
   // LEAST-LABEL: kf.kernel @many
-  // LEAST-SAME:    #kf.lanes<workgroup = [4, 1, 16], warps = 4, tiles = 1, block_warps = 2, reduction = 128>
+  // LEAST-SAME:    #kf.lanes<workgroup = [4, 1, 64], warps = 4, tiles = 1, block_warps = 4, reduction = 128>
   // OTHERS-LABEL: kernel @many
   // OTHERS-DAG:    #kf.lanes<workgroup = [4, 1, 192], {{.*}}> (default)
   // OTHERS-DAG:    #kf.lanes<workgroup = [2, 1, {{.*}}
@@ -85,9 +86,13 @@ module {
     %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<512x2048xf32>, tensor<512x8xi32>, tensor<2x128x768x2048x!kf.quant<q4_k>>
     kf.yield %0 : tensor<512x8x768xf32>
   }
-  // Codes that are floats, with biases and a bounded gate, in f32.
+  // Codes that are floats, with biases and a bounded gate, in f32. K has five
+  // steps: no more warps divide it.
   // CHECK-LABEL: kf.kernel @codes
-  // CHECK-SAME:    #kf.lanes<workgroup = [1, 1, 8], warps = 8, tiles = 1>
+  // CHECK-SAME:    #kf.lanes<workgroup = [1, 1, 8], warps = 5, tiles = 1>
+  // Workgroups with fewer threads than a warp have no such code.
+  // NARROW-LABEL: kf.kernel @codes
+  // NARROW-SAME:    schedule = #kf.simt<
   // SPIRV-LABEL: spirv.module @codes
   // SPIRV:         spirv.Load "StorageBuffer" %{{.*}} : vector<4xi32>
   // SPIRV:         spirv.GL.Exp
@@ -115,5 +120,37 @@ module {
   kf.kernel @codes_many(%x: tensor<512x2880xf32>, %e: tensor<512x4xi32>, %w: tensor<2x32x2880x2880x!kf.quant<mxfp4>, #kf.fragments>) -> tensor<512x4x2880xf32> {
     %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<512x2880xf32>, tensor<512x4xi32>, tensor<2x32x2880x2880x!kf.quant<mxfp4>, #kf.fragments>
     kf.yield %0 : tensor<512x4x2880xf32>
+  }
+
+  // With 4096 experts of each token, workgroup memory has the numbers of two
+  // tokens, but not of four; of 16384 not even those of two: each place is by
+  // itself then.
+  // CHECK-LABEL: kf.kernel @numbers
+  // CHECK-SAME:    #kf.lanes<workgroup = [2, 1, 256],
+  kf.kernel @numbers(%x: tensor<64x64xf32>, %e: tensor<64x4096xi32>, %w: tensor<1x4096x16x64xbf16, #kf.fragments>) -> tensor<64x4096x16xf32> {
+    %0 = kf.expert_matmul %x experts(%e), %w : tensor<64x64xf32>, tensor<64x4096xi32>, tensor<1x4096x16x64xbf16, #kf.fragments>
+    kf.yield %0 : tensor<64x4096x16xf32>
+  }
+  // CHECK-LABEL: kf.kernel @more_numbers
+  // CHECK-SAME:    #kf.lanes<workgroup = [1, 1, 256],
+  kf.kernel @more_numbers(%x: tensor<64x64xf32>, %e: tensor<64x16384xi32>, %w: tensor<1x4096x16x64xbf16, #kf.fragments>) -> tensor<64x16384x16xf32> {
+    %0 = kf.expert_matmul %x experts(%e), %w : tensor<64x64xf32>, tensor<64x16384xi32>, tensor<1x4096x16x64xbf16, #kf.fragments>
+    kf.yield %0 : tensor<64x16384x16xf32>
+  }
+  // A dimension of the grid has places, another one groups of tokens: where
+  // these are more than devices promise, schedules take more of them at a time.
+  // CHECK-LABEL: kf.kernel @places
+  // CHECK-SAME:    schedule = #kf.simt<
+  // SPIRV-LABEL: spirv.module @places
+  // SPIRV:         spirv.Load "StorageBuffer" %{{.*}} : i8
+  kf.kernel @places(%x: tensor<2x256xf32>, %e: tensor<2x40000xi32>, %w: tensor<1x8x16x256x!kf.quant<q4_k>, #kf.fragments>) -> tensor<2x40000x16xf32> {
+    %0 = kf.expert_matmul %x experts(%e), %w : tensor<2x256xf32>, tensor<2x40000xi32>, tensor<1x8x16x256x!kf.quant<q4_k>, #kf.fragments>
+    kf.yield %0 : tensor<2x40000x16xf32>
+  }
+  // CHECK-LABEL: kf.kernel @tokens
+  // CHECK-SAME:    schedule = #kf.simt<
+  kf.kernel @tokens(%x: tensor<300000x64xf32>, %e: tensor<300000x1xi32>, %w: tensor<1x4x16x64xbf16, #kf.fragments>) -> tensor<300000x1x16xf32> {
+    %0 = kf.expert_matmul %x experts(%e), %w : tensor<300000x64xf32>, tensor<300000x1xi32>, tensor<1x4x16x64xbf16, #kf.fragments>
+    kf.yield %0 : tensor<300000x1x16xf32>
   }
 }

@@ -1,4 +1,4 @@
-//===- LanesMatmulEmitter.cpp - Products of few rows by threads -----------===//
+//===- LanesMatmulEmitter.cpp - Products of packed weights by threads -----===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -12,8 +12,9 @@
 // workgroup memory, four elements together that a thread multiplies by the same
 // vector, and beside them their sums. A warp is 32 threads here, whatever the
 // device's subgroups are: nothing is exchanged but through workgroup memory,
-// when all products are summed. Where rows have experts, those of one are found
-// first (ExpertPlaces.h), and multiplied as the rows of any product.
+// when all products are summed. Where rows have experts, of any number of rows
+// those of one are found first (ExpertPlaces.h), a few at a time, and multiplied
+// as the rows of any product.
 //
 // Workgroup memory: x [slice's units][rows][4 threads] vectors of four f32;
 // their sums, likewise, or of the columns that minimums have in common; sums of
