@@ -27,11 +27,11 @@
 #include "kf/Target/Common/GpuSchedules.h"
 #include "kf/Target/Targets.h"
 #include "runtime/core/BlockFormat.h"
-#include "runtime/core/Float8.h"
 #include "runtime/devices/Reference/ReferenceDevice.h"
 #include "runtime/engine/ProgramRunner.h"
 #include "runtime/tuning/ResultComparison.h"
 #include "test/conformance/MissingKernels.h"
+#include "test/conformance/OpInputs.h"
 #include "test/conformance/TestDevice.h"
 #include "test/runtime/TestFiles.h"
 
@@ -51,13 +51,12 @@
 #include <set>
 
 using namespace kf;
+using namespace kf::test;
 
 namespace {
 
 const std::string opsFolder =
     test::testFile(KF_SOURCE_DIR "/test/conformance/ops");
-/// Pages of a cache, and how many of them a function's page table may have.
-constexpr int64_t cachePages = 4;
 /// The file of programs, whose schedules are NVIDIA's.
 const std::string schedulesFile = "schedules.mlir";
 /// The file of programs whose schedules are of Vulkan devices with cooperative
@@ -78,15 +77,6 @@ const std::string blocksFile = "blocks.mlir";
 const std::string expertsFile = "experts.mlir";
 /// The file of products whose rows have elements of all sizes.
 const std::string rangesFile = "ranges.mlir";
-
-/// Inputs that say which sequence a row belongs to, which position it has there
-/// and where pages are, by their numbers among the tensors that a function
-/// takes; which slots have states, positions of rows that go on from those; and
-/// of how many sequences there are pages or states.
-struct CacheInputs {
-  std::set<size_t> sequences, positions, laterPositions, pageTables, slots;
-  int64_t sequenceCount = 1;
-};
 
 /// Says whether LLVM leaves out its strength reduction of loops, in what is
 /// compiled from here on.
@@ -175,6 +165,17 @@ public:
                 .getDimSize(0);
       });
     }
+    if (auto program = whole->lookupSymbol<mlir::kf::ProgramOp>(name))
+      program.walk([&](mlir::kf::DispatchOp dispatch) {
+        whole->lookupSymbol<mlir::kf::KernelOp>(dispatch.getKernel())
+            .walk([&](mlir::kf::ExpertMatmulOp op) {
+              const unsigned operand =
+                  llvm::cast<mlir::BlockArgument>(op.getExperts())
+                      .getArgNumber();
+              inputs.experts[numberOf(dispatch.getOperand(operand))] =
+                  op.countExperts();
+            });
+      });
     return inputs;
   }
 
@@ -289,186 +290,6 @@ private:
   std::map<std::pair<std::string, std::string>,
            std::shared_ptr<const Executable>>
       compiled;
-};
-
-/// What floats of inputs are.
-struct InputKind {
-  /// Three of each input, anywhere, are not finite.
-  bool special = false;
-  /// Whole numbers up to 127, which every 32nd one is: with the scale of each
-  /// 32, codes of 8 bits are exact.
-  bool fitsBytes = false;
-  /// Those of rows are multiplied by this.
-  float scale = 1;
-
-  std::string text() const {
-    return special      ? ", some values not finite"
-           : fitsBytes  ? ", rows of bytes"
-           : scale == 1 ? ""
-                        : ", rows times " + std::to_string(scale);
-  }
-};
-
-/// Floats in [-1, 1), or as `kind` says; integers of 32 and 64 bits count up
-/// from 0, as positions and ids do; those of fewer bits are any.
-HostTensor makeInput(const TensorSpec &spec, const StepSizes &sizes,
-                     std::mt19937 &random, const InputKind &kind = {}) {
-  HostTensor tensor =
-      HostTensor::zeros(spec.type, resolveShape(spec.shape, sizes.scalars))
-          .take();
-  if (spec.type == DataType::I32) {
-    for (int64_t i = 0; i < tensor.elementCount(); ++i)
-      tensor.data<int32_t>()[i] = static_cast<int32_t>(i);
-    return tensor;
-  }
-  if (spec.type == DataType::I64) {
-    for (int64_t i = 0; i < tensor.elementCount(); ++i)
-      tensor.data<int64_t>()[i] = i;
-    return tensor;
-  }
-  if (spec.type == DataType::I1 || spec.type == DataType::I8 ||
-      spec.type == DataType::I16) {
-    for (std::byte &byte : tensor.bytes)
-      byte = std::byte(spec.type == DataType::I1 ? random() & 1 : random());
-    return tensor;
-  }
-  std::vector<float> values(tensor.elementCount());
-  for (size_t i = 0; i < values.size(); ++i)
-    values[i] = !kind.fitsBytes
-                    ? static_cast<float>(random() % 4096) / 2048.0f - 1.0f
-                : i % 32 == 0 ? 127.0f
-                              : static_cast<float>(random() % 255) - 127.0f;
-  if (!spec.shape.empty() && spec.shape[0] < 0)
-    for (float &value : values)
-      value *= kind.scale;
-  if (spec.type == DataType::F8E4M3) {
-    std::ranges::transform(values, tensor.data<uint8_t>(), floatToE4M3);
-    return tensor;
-  }
-  constexpr float infinity = std::numeric_limits<float>::infinity();
-  if (kind.special && !values.empty())
-    for (float value :
-         {infinity, -infinity, std::numeric_limits<float>::quiet_NaN()})
-      values[random() % values.size()] = value;
-  if (spec.type == DataType::F64) {
-    std::ranges::copy(values, tensor.data<double>());
-    return tensor;
-  }
-  EXPECT_TRUE(convertFromFloat(spec.type, values.data(), values.size(),
-                               tensor.bytes.data())
-                  .ok());
-  return tensor;
-}
-
-/// `rows` tokens; of each named size fewer than of the one before, down to
-/// none.
-StepSizes makeSizes(const Executable &program, int64_t rows) {
-  StepSizes sizes(rows);
-  for (size_t i = 0; i < program.namedSizes.size(); ++i) {
-    const SizeRange &range = program.namedSizes[i];
-    sizes.scalars[KF_SCALAR_NAMED_SIZES + i] =
-        std::clamp(rows / 2 - static_cast<int64_t>(i), range.least, range.most);
-  }
-  return sizes;
-}
-
-/// Inputs of `program` for a step of `sizes`, whose rows are of each sequence
-/// in turn, at its next position. Pages come in no order.
-std::vector<HostTensor> makeInputs(const Executable &program,
-                                   const StepSizes &sizes, std::mt19937 &random,
-                                   const InputKind &kind,
-                                   const CacheInputs &cacheInputs) {
-  std::vector<HostTensor> inputs;
-  for (const TensorSpec &spec : program.inputs) {
-    HostTensor input = makeInput(spec, sizes, random, kind);
-    auto setRows = [&](const std::set<size_t> &numbers, auto valueOf) {
-      if (numbers.contains(inputs.size()))
-        for (int64_t row = 0; row < input.elementCount(); ++row)
-          input.data<int32_t>()[row] = static_cast<int32_t>(valueOf(row));
-    };
-    const int64_t sequences = cacheInputs.sequenceCount;
-    setRows(cacheInputs.sequences,
-            [&](int64_t row) { return row % sequences; });
-    setRows(cacheInputs.positions,
-            [&](int64_t row) { return row / sequences; });
-    setRows(cacheInputs.laterPositions,
-            [&](int64_t row) { return 100 + row / sequences; });
-    setRows(cacheInputs.slots,
-            [&](int64_t row) { return sequences - 1 - row; });
-    if (cacheInputs.pageTables.contains(inputs.size())) {
-      EXPECT_LE(input.elementCount(), cachePages);
-      const int32_t pages[cachePages] = {3, 0, 2, 1};
-      std::copy_n(pages, input.elementCount(), input.data<int32_t>());
-    }
-    inputs.push_back(std::move(input));
-  }
-  return inputs;
-}
-
-/// Random values for every weight that a program names: floats in [-1, 1), and
-/// blocks of random codes whose scales make the values about as large.
-class RandomWeights : public WeightSource {
-public:
-  /// `program` reads each weight as the checkpoint holds it, as the reference's
-  /// programs do.
-  explicit RandomWeights(const Executable &program) {
-    std::mt19937 random(11);
-    for (WeightSpec spec : program.weights) {
-      spec.shape.erase(spec.shape.begin(),
-                       spec.shape.begin() +
-                           static_cast<int64_t>(spec.stackedDims()));
-      for (const std::string &name : spec.names)
-        tensors[name] = isBlock(spec.type)
-                            ? makeBlocks(spec, random)
-                            : makeInput({spec.type, spec.shape}, 1, random);
-    }
-  }
-
-  Result<TensorView> find(const std::string &name) const override {
-    auto it = tensors.find(name);
-    if (it == tensors.end())
-      return Status::error("no weight " + name);
-    const HostTensor &tensor = it->second;
-    return TensorView{tensor.type, tensor.shape, tensor.bytes.data(),
-                      tensor.bytes.size()};
-  }
-  std::vector<std::string> names() const override { return {}; }
-
-private:
-  static HostTensor makeBlocks(const WeightSpec &spec, std::mt19937 &random) {
-    HostTensor tensor = HostTensor::zeros(spec.type, spec.shape).take();
-    for (std::byte &byte : tensor.bytes)
-      byte = std::byte(random());
-    const BlockFormat &format = *findBlockFormat(spec.type);
-    float largest = (1 << format.codeBits()) *
-                    (format.subScales == SubScales::None ? 1.0f : 32.0f);
-    auto part = [&] {
-      return static_cast<float>(random() % 64 + 64) / 128.0f / largest;
-    };
-    // Of more bits of exponent, all those that products of many leave finite;
-    // and those of a byte's borders in some rows: 0, which is the smallest, and
-    // 255, which makes NaNs.
-    const bool isFar = spec.names.front().starts_with("far");
-    const auto blocksOfRow =
-        static_cast<size_t>(spec.shape.back() / format.elements);
-    for (size_t at = 0; at < tensor.bytes.size(); at += format.bytes) {
-      const size_t row = at / format.bytes / blocksOfRow,
-                   block = at / format.bytes % blocksOfRow;
-      storeScale(format, isFar ? std::ldexp(part(), 110) : part(),
-                 &tensor.bytes[at]);
-      if (isFar && row % 8 == 3 && block % 3 == 1)
-        tensor.bytes[at + format.scaleOffset] = std::byte(0);
-      if (isFar && row % 24 == 13 && block % 3 == 2)
-        tensor.bytes[at + format.scaleOffset] = std::byte(255);
-      if (format.minOffset < 0)
-        continue;
-      const uint16_t min = floatToHalf(part());
-      std::memcpy(&tensor.bytes[at + format.minOffset], &min, 2);
-    }
-    return tensor;
-  }
-
-  std::map<std::string, HostTensor> tensors;
 };
 
 /// A program that a device has loaded, with its weights.

@@ -2,6 +2,7 @@
 // RUN: kf-opt %s --kf-set-target=target=vulkan:lavapipe --kf-set-layouts --kf-select-schedules | FileCheck %s --check-prefix=LAVAPIPE
 // RUN: kf-opt %s --kf-set-target=target=vulkan --kf-set-layouts --kf-select-schedules | FileCheck %s --check-prefix=LEAST
 // RUN: kf-opt %s --kf-set-target=target="#kf.vulkan_target<threads=16,memory=16384>" --kf-set-layouts --kf-select-schedules | FileCheck %s --check-prefix=NARROW
+// RUN: kf-opt %s --kf-set-target=target="#kf.vulkan_target<threads=128,memory=4096,types=[f16,i16],multiprocessors=4>" --kf-set-layouts --kf-select-schedules | FileCheck %s --check-prefix=SMALL
 // RUN: kf-opt %s --kf-set-target=target=vulkan:rdna3 --kf-set-layouts --kf-compile | FileCheck %s --check-prefix=SPIRV
 // RUN: kf-opt %s --kf-set-target=target=vulkan:h200 --kf-set-layouts --kf-print-schedule-candidates=most=1000 -o /dev/null | FileCheck %s --check-prefix=OTHERS
 
@@ -27,6 +28,9 @@ module {
   // CHECK-SAME:    #kf.lanes<workgroup = [1, 1, 16], warps = 8, tiles = 1, rounds = 2, codes = halves>
   // LAVAPIPE-LABEL: kf.kernel @one
   // LAVAPIPE-SAME:   #kf.lanes<workgroup = [1, 1, 16], warps = 8, tiles = 1>
+  // Where sums of rounds leave memory for no slice of K, there is one round.
+  // SMALL-LABEL: kf.kernel @one
+  // SMALL-SAME:    #kf.lanes<workgroup = [1, 1, 16], warps = 4, tiles = 1, block_warps = 2, reduction = 512, codes = halves>
   // SPIRV-LABEL: spirv.module @one
   // SPIRV:         spirv.GL.SMax
   // SPIRV:         [[EXPERT:%.*]] = spirv.GL.SMin

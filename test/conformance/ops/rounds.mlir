@@ -140,3 +140,16 @@ kf.program @experts_alone_q4_k(%x: tensor<?x256xf32>, %e: tensor<?x2xi32>) -> te
   %0 = kf.dispatch @experts_alone_q4_k_kernel(%x, %e, %w) : (tensor<?x256xf32>, tensor<?x2xi32>, tensor<2x5x45x256x!kf.quant<q4_k>>) -> tensor<?x2x45xf32>
   kf.yield %0 : tensor<?x2x45xf32>
 }
+
+// A thread each for elements of the product: so are packed weights read where
+// no other schedule fits.
+kf.kernel @experts_elements_q4_k_kernel(%x: tensor<?x256xf32>, %e: tensor<?x2xi32>, %w: tensor<2x5x45x256x!kf.quant<q4_k>>) -> tensor<?x2x45xf32>
+    attributes {schedule = #kf.simt<workgroup = [1, 2, 0, 0], threads = [128]>} {
+  %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<?x256xf32>, tensor<?x2xi32>, tensor<2x5x45x256x!kf.quant<q4_k>>
+  kf.yield %0 : tensor<?x2x45xf32>
+}
+kf.program @experts_elements_q4_k(%x: tensor<?x256xf32>, %e: tensor<?x2xi32>) -> tensor<?x2x45xf32> attributes {max_tokens = 7 : i64} {
+  %w = kf.weight ["g0", "g1", "g2", "g3", "g4", "u0", "u1", "u2", "u3", "u4"] {stacked} : tensor<2x5x45x256x!kf.quant<q4_k>>
+  %0 = kf.dispatch @experts_elements_q4_k_kernel(%x, %e, %w) : (tensor<?x256xf32>, tensor<?x2xi32>, tensor<2x5x45x256x!kf.quant<q4_k>>) -> tensor<?x2x45xf32>
+  kf.yield %0 : tensor<?x2x45xf32>
+}
