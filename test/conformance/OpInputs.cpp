@@ -24,7 +24,7 @@ using namespace kf::test;
 /// Floats in [-1, 1), or as `kind` says; integers of 32 and 64 bits count up
 /// from 0, as positions and ids do; those of fewer bits are any.
 static HostTensor makeInput(const TensorSpec &spec, const StepSizes &sizes,
-                     std::mt19937 &random, const InputKind &kind = {}) {
+                            std::mt19937 &random, const InputKind &kind = {}) {
   HostTensor tensor =
       HostTensor::zeros(spec.type, resolveShape(spec.shape, sizes.scalars))
           .take();
@@ -83,9 +83,10 @@ StepSizes kf::test::makeSizes(const Executable &program, int64_t rows) {
 }
 
 std::vector<HostTensor> kf::test::makeInputs(const Executable &program,
-                                   const StepSizes &sizes, std::mt19937 &random,
-                                   const InputKind &kind,
-                                   const CacheInputs &cacheInputs) {
+                                             const StepSizes &sizes,
+                                             std::mt19937 &random,
+                                             const InputKind &kind,
+                                             const CacheInputs &cacheInputs) {
   std::vector<HostTensor> inputs;
   for (const TensorSpec &spec : program.inputs) {
     HostTensor input = makeInput(spec, sizes, random, kind);

@@ -63,8 +63,8 @@ struct InputKind {
 StepSizes makeSizes(const Executable &program, int64_t rows);
 
 /// Inputs of `program` for a step of `sizes`, whose rows are of each sequence
-/// in turn, at its next position. Pages come in no order; nor do experts, some of
-/// which are below 0, or more than there are.
+/// in turn, at its next position. Pages come in no order; nor do experts, some
+/// of which are below 0, or more than there are.
 std::vector<HostTensor> makeInputs(const Executable &program,
                                    const StepSizes &sizes, std::mt19937 &random,
                                    const InputKind &kind,

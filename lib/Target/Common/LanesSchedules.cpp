@@ -53,8 +53,6 @@ constexpr int64_t leastOfExpert = 4;
 constexpr int64_t mostExpertRounds = 16, mostTableRounds = 2;
 /// Warps that divide K of experts whose codes are those of a table.
 constexpr int64_t tableShares = 2;
-/// What a warp fewer along K costs of other experts, as a share of its steps.
-constexpr double idleWarp = 0.03;
 
 /// Rows of an expert at a time. Those that are not there are multiplied, too,
 /// and to find rows takes time: of few for each expert, one that is alone is
@@ -140,13 +138,9 @@ private:
         shares = std::min(2 * shares, mostShares);
       std::swap(counts.front(), counts[shares - 1]);
     }
-    auto costOf = [&](int64_t shares) {
-      return static_cast<double>(llvm::alignTo(steps, shares)) *
-             (1 + idleWarp * static_cast<double>(most - shares));
-    };
     if (rows == 1 && !hasTable)
       llvm::stable_sort(counts, [&](int64_t one, int64_t other) {
-        return costOf(one) < costOf(other);
+        return costOfWarps(steps, one, most) < costOfWarps(steps, other, most);
       });
     for (int64_t shares : counts)
       if (LanesScheduleAttr schedule = select(shares, most / shares))

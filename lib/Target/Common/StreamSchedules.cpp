@@ -93,12 +93,9 @@ private:
     rows = std::clamp<int64_t>(llvm::bit_ceil<uint64_t>(tokens), 1, rows);
     copies = countExpertGroups(product, tokens, rows);
     const int64_t units = llvm::divideCeil(extent, tiles() * tile.columns);
-    auto costOf = [&](int64_t count) {
-      return static_cast<double>(llvm::alignTo(units, count)) *
-             (1 + 0.03 * static_cast<double>(mostWarps - count));
-    };
     for (int64_t count = mostWarps; count > 0; --count)
-      if (costOf(count) < costOf(warps))
+      if (costOfWarps(units, count, mostWarps) <
+          costOfWarps(units, warps, mostWarps))
         warps = count;
   }
 

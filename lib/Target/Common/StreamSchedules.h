@@ -11,10 +11,20 @@
 
 #include "kf/Target/Common/GpuSupport.h"
 
+#include "llvm/Support/MathExtras.h"
+
 namespace mlir::kf {
 
 /// Workgroups along a dimension: half of what every device allows.
 inline constexpr int64_t groupsPerDimension = 32768;
+
+/// What `steps` of K take where `count` warps divide them, of `most` that there
+/// might be: each one fewer costs a share of the steps.
+inline double costOfWarps(int64_t steps, int64_t count, int64_t most) {
+  constexpr double idleWarp = 0.03;
+  return static_cast<double>(llvm::alignTo(steps, count)) *
+         (1 + idleWarp * static_cast<double>(most - count));
+}
 
 /// The `#kf.stream` for `kernel`, whose product `op` has up to `tokens` rows;
 /// null where another schedule is better or has to do.

@@ -1,4 +1,4 @@
-//===- ExpertPlaces.cpp - Rows of an expert, found by threads -------------===//
+//===- ExpertPlaces.cpp - Rows that have the same expert ------------------===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -26,6 +26,7 @@ void ExpertPlaces::forGroups(Value tokens, function_ref<void(Value)> body) {
     listOfRow = e.scaled(row, 1 + groups.rows);
     Value together = wordAt(lists, listOfRow);
     e.ifThen(e.isLess(e.index(0), together), [&] {
+      beginGroup();
       ofGroup = wordAt(numbers, placeAt(listOfRow, e.index(0)));
       body(together);
     });
@@ -52,7 +53,6 @@ Value ExpertPlaces::placeAt(Value list, Value row) {
   return wordAt(lists, e.add(list, e.add(row, e.index(1))));
 }
 
-/// Where place number `inWindow` of the window is.
 ExpertPlaces::Place ExpertPlaces::placeOf(Value inWindow) {
   const SmallVector<Value> offsets = e.tileOffsets();
   return {e.sub(e.add(windowStart, e.div(inWindow, groups.top)), offsets[0]),
@@ -65,12 +65,22 @@ ExpertPlaces::Place ExpertPlaces::placeOfRow(Value row) {
   return placeOf(placeAt(listOfRow, row));
 }
 
-//===----------------------------------------------------------------------===//
-// Places
-//===----------------------------------------------------------------------===//
+Value ExpertPlaces::leaderOf(Value token) {
+  const SmallVector<Value> offsets = e.tileOffsets();
+  token = e.sub(e.add(offsets[0], token), windowStart);
+  return e.add(e.scaled(token, groups.top), offsets[1]);
+}
 
-/// Brings the numbers of experts of the window to workgroup memory.
-void ExpertPlaces::readNumbers() {
+Value ExpertPlaces::expertOf(Value inWindow) {
+  return memref::LoadOp::create(b, loc, numbers, inWindow);
+}
+
+Value ExpertPlaces::nearestExpertOf(const Place &place) {
+  return nearestExpert(e, op, place[0], place[1]);
+}
+
+/// Finds where the window begins and how many places it has.
+void ExpertPlaces::findWindow() {
   auto type = cast<RankedTensorType>(e.kernel.getResultTypes()[0]);
   Value tokens = type.isDynamicDim(0) ? e.loadSize(getSizeName(type))
                                       : e.index(type.getDimSize(0));
@@ -80,11 +90,19 @@ void ExpertPlaces::readNumbers() {
   left = e.select(e.isLess(left, e.index(groups.window)), left,
                   e.index(groups.window));
   inWindow = e.scaled(left, groups.top);
+}
+
+//===----------------------------------------------------------------------===//
+// Places that parts of the window have
+//===----------------------------------------------------------------------===//
+
+/// Brings the numbers of experts of the window to workgroup memory.
+void ExpertParts::readNumbers() {
+  findWindow();
   e.forBatches(inWindow, {}, [&](const GPUEmitter::Batch &batch, ValueRange) {
     SmallVector<Value> found;
     for (Value number : batch.numbers) {
-      const Place place = placeOf(number);
-      found.push_back(nearestExpert(e, op, place[0], place[1]));
+      found.push_back(nearestExpertOf(placeOf(number)));
     }
     for (auto [i, number] : llvm::enumerate(batch.numbers)) {
       auto store = [&, number = number, own = found[i]] {
@@ -99,14 +117,12 @@ void ExpertPlaces::readNumbers() {
   });
 }
 
-/// Finds what each of the workgroup's places leads.
-void ExpertPlaces::find(Value tokens) {
+void ExpertParts::find(Value tokens) {
   numbers = e.workgroupMemory(groups.numberWords(), b.getI32Type());
   counts = e.workgroupMemory(groups.countWords(), b.getI32Type());
   lists = e.workgroupMemory(groups.listWords(), b.getI32Type());
   readNumbers();
   e.barrier();
-  const SmallVector<Value> offsets = e.tileOffsets();
   Value partSize = e.ceilDiv(inWindow, groups.parts);
   auto atMost = [&](Value value, Value most) {
     return e.select(e.isLess(value, most), value, most);
@@ -119,13 +135,11 @@ void ExpertPlaces::find(Value tokens) {
   Value end = atMost(e.add(begin, partSize), inWindow);
   Value isOne = e.isLess(row, tokens);
   row = e.select(isOne, row, e.index(0));
-  Value leader = e.add(offsets[0], e.sub(row, windowStart));
-  leader = e.add(e.scaled(leader, groups.top), offsets[1]);
-  Value own = memref::LoadOp::create(b, loc, numbers, leader);
+  Value leader = leaderOf(row);
+  Value own = expertOf(leader);
   auto isOwn = [&](Value place) -> Value {
-    return arith::CmpIOp::create(
-        b, loc, arith::CmpIPredicate::eq,
-        memref::LoadOp::create(b, loc, numbers, place), own);
+    return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
+                                 expertOf(place), own);
   };
   auto countIf = [&](Value condition) {
     return e.select(condition, e.index(1), e.index(0));
@@ -142,23 +156,23 @@ void ExpertPlaces::find(Value tokens) {
 
   // Of those with the same expert: before this part, all, before the leader.
   Value ofLeader = arith::DivUIOp::create(b, loc, leader, partSize);
-  auto sums = e.loop(
-      e.index(0), e.index(groups.parts), e.index(1),
-      {e.index(0), e.index(0), e.index(0)},
-      [&](Value other, ValueRange before) -> SmallVector<Value> {
-        Value found = wordAt(counts, e.add(firstCount, other));
-        auto foundIf = [&](Value condition) {
-          return e.select(condition, found, e.index(0));
-        };
-        return {e.add(before[0], foundIf(e.isLess(other, part))),
-                e.add(before[1], found),
-                e.add(before[2], foundIf(e.isLess(other, ofLeader)))};
-      });
-  auto rank = e.loop(e.mul(ofLeader, partSize), leader, e.index(1),
-                     sums.getResult(2),
-                     [&](Value place, ValueRange sum) -> SmallVector<Value> {
-                       return {e.add(sum[0], countIf(isOwn(place)))};
-                     });
+  auto sums =
+      e.loop(e.index(0), e.index(groups.parts), e.index(1),
+             {e.index(0), e.index(0), e.index(0)},
+             [&](Value other, ValueRange before) -> SmallVector<Value> {
+               Value found = wordAt(counts, e.add(firstCount, other));
+               auto foundIf = [&](Value condition) {
+                 return e.select(condition, found, e.index(0));
+               };
+               return {e.add(before[0], foundIf(e.isLess(other, part))),
+                       e.add(before[1], found),
+                       e.add(before[2], foundIf(e.isLess(other, ofLeader)))};
+             });
+  auto rank =
+      e.loop(e.mul(ofLeader, partSize), leader, e.index(1), sums.getResult(2),
+             [&](Value place, ValueRange sum) -> SmallVector<Value> {
+               return {e.add(sum[0], countIf(isOwn(place)))};
+             });
   Value ofFirst = rank.getResult(0);
   Value leads = e.isLess(e.rem(ofFirst, groups.rows), e.index(1));
   Value list = e.scaled(row, 1 + groups.rows);

@@ -13,8 +13,8 @@
 // vector, and beside them their sums. A warp is 32 threads here, whatever the
 // device's subgroups are: nothing is exchanged but through workgroup memory,
 // when all products are summed. Where rows have experts, of any number of rows
-// those of one are found first (ExpertPlaces.h), a few at a time, and multiplied
-// as the rows of any product.
+// those of one are found first (ExpertPlaces.h), a few at a time, and
+// multiplied as the rows of any product.
 //
 // Workgroup memory: x [slice's units][rows][4 threads] vectors of four f32;
 // their sums, likewise, or of the columns that minimums have in common; sums of
@@ -680,8 +680,8 @@ private:
   }
 
   const LanesShape &lanes;
-  std::optional<ExpertPlaces> places; // where rows have experts
-  int64_t blocksOfExpert = 0;         // row blocks of each
+  std::optional<ExpertParts> places; // where rows have experts
+  int64_t blocksOfExpert = 0;        // row blocks of each
   Value lane, warp, share, inGroup; // of this thread: along K, and of a group's
   Value firstBlock, buffer;         // of the weight: vectors of four i32
   std::optional<LaneTiles> words;   // one of these takes it apart

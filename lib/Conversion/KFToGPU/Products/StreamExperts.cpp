@@ -6,20 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// How #kf.stream multiplies rows with the weights of their experts. A place is
-// a token and one of its experts, and a workgroup has as many neighbouring
-// tokens, each with the same place, as rows are multiplied together. Of all
-// places in its window that have the same expert, the first, and then each that
-// has as many before it as make another group, leads those behind it up to the
-// next leader. A workgroup multiplies the groups that places of its own lead,
-// one after the other: so each place is in one group, whatever experts there
-// are, and nothing is sorted.
+// How #kf.stream finds the rows that have the same expert (ExpertPlaces.h): a
+// warp looks at the window for a place of its own, by ballots.
 //
 //===----------------------------------------------------------------------===//
 
 #include "StreamMatmulEmitter.h"
-
-#include "../../Common/RowFormulas.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -28,61 +20,39 @@
 using namespace mlir;
 using namespace mlir::kf;
 
-void StreamMatmulEmitter::emitExperts() {
-  // Which weights are read is known behind the kernels before this one.
-  e.waitForInputs();
-  if (stream.rows == 1) {
-    rows = e.index(1);
-    expert = nearestExpert(e, experts, e.index(0), e.index(0));
-    return emitRows();
-  }
-  findPlaces();
-  Value own = rows; // in the tile
-  e.loop(own, [&](Value number) {
-    auto toIndex = [&](Value word) -> Value {
-      return arith::IndexCastUIOp::create(b, loc, b.getIndexType(), word);
-    };
-    placesOfRow = e.scaled(number, 1 + stream.rows);
-    auto wordAt = [&](Value at) {
-      return toIndex(memref::LoadOp::create(b, loc, places, at));
-    };
-    rows = wordAt(placesOfRow);
-    e.ifThen(e.isLess(e.index(0), rows), [&] {
-      e.barrier(); // before memory of the rows before is overwritten
-      expert = toIndex(expertOf(wordAt(e.add(placesOfRow, e.index(1)))));
-      emitRows();
-    });
-  });
-}
+namespace {
 
-//===----------------------------------------------------------------------===//
-// Places
-//===----------------------------------------------------------------------===//
+class ExpertBallots : public ExpertPlaces {
+public:
+  ExpertBallots(GPUEmitter &emitter, ExpertMatmulOp op,
+                const StreamShape &stream, WarpOps &code)
+      : ExpertPlaces(
+            emitter, op,
+            {.rows = stream.rows, .window = stream.window, .top = stream.top}),
+        stream(stream), code(code) {}
+
+private:
+  void find(Value tokens) override;
+  void findPlacesOf(Value number);
+  /// Behind this, memory of the rows before is overwritten.
+  void beginGroup() override { e.barrier(); }
+
+  const StreamShape &stream;
+  WarpOps &code;
+};
 
 /// Finds what each place of the tile leads; a warp takes some of them.
-void StreamMatmulEmitter::findPlaces() {
-  places =
+void ExpertBallots::find(Value tokens) {
+  lists =
       e.workgroupMemory(llvm::alignTo(stream.placeWords(), 4), b.getI32Type());
-  auto type = cast<RankedTensorType>(e.kernel.getResultTypes()[0]);
-  Value tokens = type.isDynamicDim(0) ? e.loadSize(getSizeName(type))
-                                      : e.index(type.getDimSize(0));
-  Value token = e.tileOffsets()[0];
-  windowStart = e.scaled(e.div(token, stream.window), stream.window);
-  Value left = e.sub(tokens, windowStart);
-  inWindow = e.scaled(e.select(e.isLess(left, e.index(stream.window)), left,
-                               e.index(stream.window)),
-                      stream.top);
+  findWindow();
   numbers = e.workgroupMemory(stream.expertWords(), b.getI32Type());
   e.forThreads(inWindow, [&](Value number) {
-    const Place place = placeOf(number);
-    Value own = nearestExpert(e, experts, place[0], place[1]);
-    memref::StoreOp::create(
-        b, loc, arith::IndexCastUIOp::create(b, loc, b.getI32Type(), own),
-        numbers, number);
+    setWord(nearestExpertOf(placeOf(number)), numbers, number);
   });
   e.barrier();
   Value warp = e.div(e.thread, StreamShape::lanes);
-  e.loop(warp, rows, e.index(stream.warps), {},
+  e.loop(warp, tokens, e.index(stream.warps), {},
          [&](Value number, ValueRange) -> SmallVector<Value> {
            findPlacesOf(number);
            return {};
@@ -90,12 +60,10 @@ void StreamMatmulEmitter::findPlaces() {
   e.barrier();
 }
 
-void StreamMatmulEmitter::findPlacesOf(Value number) {
+void ExpertBallots::findPlacesOf(Value number) {
   constexpr int64_t lanes = StreamShape::lanes;
-  const SmallVector<Value> offsets = e.tileOffsets();
   Value lane = e.rem(e.thread, lanes);
-  Value token = e.sub(e.add(offsets[0], number), windowStart);
-  Value leader = e.add(e.scaled(token, stream.top), offsets[1]);
+  Value leader = leaderOf(number);
   Value own = expertOf(leader);
   auto isOwn = [&](Value place) -> Value {
     return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq,
@@ -142,8 +110,7 @@ void StreamMatmulEmitter::findPlacesOf(Value number) {
           Value isListed = arith::AndIOp::create(
               b, loc, isSame, e.isLess(at, e.index(stream.rows)));
           e.ifThen(isListed, [&] {
-            memref::StoreOp::create(b, loc, toWord(place), places,
-                                    e.add(list, e.add(at, e.index(1))));
+            setWord(place, lists, e.add(list, e.add(at, e.index(1))));
           });
           return {e.add(args[0], popCount(mask))};
         });
@@ -152,49 +119,34 @@ void StreamMatmulEmitter::findPlacesOf(Value number) {
                     e.index(stream.rows));
   };
   Value together = e.ifElse(leads, listPlaces, [&] { return e.index(0); });
-  e.ifThen(e.isLess(lane, e.index(1)), [&] {
-    memref::StoreOp::create(b, loc, toWord(together), places, list);
+  e.ifThen(e.isLess(lane, e.index(1)), [&] { setWord(together, lists, list); });
+}
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The product
+//===----------------------------------------------------------------------===//
+
+void StreamMatmulEmitter::emitExperts() {
+  // Which weights are read is known behind the kernels before this one.
+  e.waitForInputs();
+  places = std::make_unique<ExpertBallots>(e, experts, stream, code);
+  places->forGroups(rows, [&](Value together) {
+    rows = together;
+    emitRows();
   });
 }
-
-/// The expert (i32) of place number `number` of the window.
-Value StreamMatmulEmitter::expertOf(Value number) {
-  return memref::LoadOp::create(b, loc, numbers, number);
-}
-
-/// Where place number `number` of the window is.
-StreamMatmulEmitter::Place StreamMatmulEmitter::placeOf(Value number) {
-  const SmallVector<Value> offsets = e.tileOffsets();
-  return {e.sub(e.add(windowStart, e.div(number, stream.top)), offsets[0]),
-          e.sub(e.rem(number, stream.top), offsets[1])};
-}
-
-/// Where row `row` of those that are multiplied is.
-StreamMatmulEmitter::Place StreamMatmulEmitter::placeOfRow(Value row) {
-  if (stream.rows == 1)
-    return {e.index(0), e.index(0)};
-  Value word = memref::LoadOp::create(
-      b, loc, places, e.add(placesOfRow, e.add(row, e.index(1))));
-  return placeOf(arith::IndexCastUIOp::create(b, loc, b.getIndexType(), word));
-}
-
-//===----------------------------------------------------------------------===//
-// Results
-//===----------------------------------------------------------------------===//
 
 Value StreamMatmulEmitter::finishElement(Value row, Value column,
                                          ValueRange sums) {
   if (!experts)
     return GPUMatmulEmitter::finishElement(row, column, sums);
-  Value value = finishProduct(e, experts, sums, column, 0, Value(), expert);
-  e.define(experts.getResult(),
-           [value](ValueRange, unsigned, Value) { return value; });
-  return e.load(e.tileResult(), resultIndices(row, column), 0);
+  return places->finishElement(row, column, sums);
 }
 
 SmallVector<Value> StreamMatmulEmitter::resultIndices(Value row, Value column) {
   if (!experts)
     return GPUMatmulEmitter::resultIndices(row, column);
-  const Place place = placeOfRow(row);
-  return {place[0], place[1], column};
+  return places->resultIndices(row, column);
 }

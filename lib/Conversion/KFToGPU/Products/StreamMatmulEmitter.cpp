@@ -74,11 +74,7 @@ void StreamMatmulEmitter::emitProduct() {
 Value StreamMatmulEmitter::loadX(Value row, Value k) {
   if (!experts)
     return GPUMatmulEmitter::loadX(row, k);
-  const Place place = placeOfRow(row);
-  SmallVector<Value> indices = {place[0], place[1]};
-  indices.resize(experts.hasRowForEach() ? 2 : 1);
-  indices.push_back(k);
-  return e.load(experts.getX(), indices, 0);
+  return places->loadX(row, k);
 }
 
 /// Multiplies rows, once more where they are to be scaled.
@@ -114,9 +110,9 @@ void StreamMatmulEmitter::emitTile() {
   Value block = e.add(e.div(weight.first, stream.blockColumns), ownBlock);
   if (experts) {
     auto w = cast<RankedTensorType>(weight.argument.getType());
-    block =
-        e.add(block, e.scaled(expert, Tile::rowBlocks(shape.groups,
-                                                      w.getShape().end()[-2])));
+    block = e.add(
+        block, e.scaled(places->expert(),
+                        Tile::rowBlocks(shape.groups, w.getShape().end()[-2])));
   }
   startCopiesAt(
       e.add(e.scaled(block, stream.tilesOfRow), e.scaled(share, stream.tiles)),

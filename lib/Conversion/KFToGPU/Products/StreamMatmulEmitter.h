@@ -10,8 +10,11 @@
 #define KF_LIB_CONVERSION_KFTOGPU_PRODUCTS_STREAMMATMULEMITTER_H
 
 #include "../Units/RowRange.h"
+#include "ExpertPlaces.h"
 #include "PackedMatmulEmitter.h"
 #include "StreamBlocks.h"
+
+#include <memory>
 
 namespace mlir::kf {
 
@@ -38,16 +41,7 @@ private:
 
   //===--- Rows with experts: StreamExperts.cpp ---------------------------===//
 
-  /// A token and one of the places among its experts, both in the tile, as an
-  /// index is: before its first one, too.
-  using Place = std::array<Value, 2>;
-
   void emitExperts();
-  void findPlaces();
-  void findPlacesOf(Value number);
-  Value expertOf(Value inWindow);
-  Place placeOf(Value inWindow);
-  Place placeOfRow(Value row);
   Value finishElement(Value row, Value column, ValueRange sums) override;
   SmallVector<Value> resultIndices(Value row, Value column) override;
 
@@ -130,11 +124,7 @@ private:
   std::optional<StreamBlocks> blockTiles; // where the weight has blocks
   RmsNormOp norm;                         // where sums are scaled
   ExpertMatmulOp experts;                 // null: it is a matmul
-  Value numbers;     // of experts: of all places of the window
-  Value places;      // [rows][1 + rows]: how many go together, and which
-  Value placesOfRow; // of those that are multiplied: where theirs begin
-  Value windowStart, inWindow; // first token, and places of all
-  Value expert;                // of the rows that are multiplied
+  std::unique_ptr<ExpertPlaces> places;   // where rows have experts
   bool isFloat8 = false;
 
   std::optional<RowRange> range; // of rows that become f16
