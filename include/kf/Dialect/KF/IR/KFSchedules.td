@@ -332,10 +332,9 @@ def KF_LanesScheduleAttr : KF_ScheduleAttr<"Lanes", "lanes"> {
     element is added there, in an order that is always the same. An infinity in
     a row makes NaNs where the weight has blocks.
 
-    Of an expert_matmul, with as many tokens as there may be, `rows` are those
-    that have the same expert and are multiplied together, as in `#kf.stream`;
-    they are looked for among about 512 `rows` / k tokens, where a token has k
-    experts.
+    An expert_matmul may have any number of tokens: `rows` of them that have the
+    same expert are multiplied together, as in `#kf.stream`. They are looked for
+    among about 512 `rows` / k tokens, where a token has k experts.
 
     - `workgroup`: [rows, columns], or [rows, 1, columns] of an expert_matmul; a
       row block has 16 columns, or 8 with glu.
