@@ -26,7 +26,20 @@ import tempfile
 # ptxas trades a few registers of attention for another block.
 MOST_SPILLED = 16  # bytes
 
-MAGIC = b"KFEXEC\0\11"  # Executable::kFileVersion
+EXECUTABLE = os.path.join(
+    os.path.dirname(os.path.abspath(__file__)),
+    "../../../../runtime/program/Executable.h",
+)
+
+
+def read_magic():
+    """What files of executables begin with, and the number of their form."""
+    with open(EXECUTABLE) as file:
+        (version,) = re.findall(r"kFileVersion = (\d+);", file.read())
+    return b"KFEXEC\0" + bytes([int(version)])
+
+
+MAGIC = read_magic()
 
 
 def read_kernels(path):
