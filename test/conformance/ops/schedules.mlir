@@ -430,7 +430,7 @@ kf.kernel @mma_outliers_view_kernel(%x: tensor<?x568xf16>, %o: tensor<?x568xf32>
   kf.yield %0 : tensor<?x72xf32>
 }
 kf.program @mma_outliers_view(%x: tensor<?x568xf32>) -> tensor<?x72xf32> attributes {max_tokens = 69 : i64} {
-  %w = kf.weight ["w"] : tensor<96x568xf16>
+  %w = kf.weight ["viewed"] : tensor<96x568xf16>
   %0:2 = kf.dispatch @mma_outliers_view_rows(%x) : (tensor<?x568xf32>) -> (tensor<?x568xf16>, tensor<?x568xf32>)
   %1 = kf.dispatch @mma_outliers_view_kernel(%0#0, %0#1, %w) : (tensor<?x568xf16>, tensor<?x568xf32>, tensor<96x568xf16>) -> tensor<?x72xf32>
   kf.yield %1 : tensor<?x72xf32>
@@ -442,7 +442,7 @@ kf.kernel @mma_outliers_view_sync_kernel(%x: tensor<?x568xf16>, %o: tensor<?x568
   kf.yield %0 : tensor<?x72xf32>
 }
 kf.program @mma_outliers_view_sync(%x: tensor<?x568xf32>) -> tensor<?x72xf32> attributes {max_tokens = 69 : i64} {
-  %w = kf.weight ["w"] : tensor<96x568xf16>
+  %w = kf.weight ["viewed"] : tensor<96x568xf16>
   %0:2 = kf.dispatch @mma_outliers_view_rows(%x) : (tensor<?x568xf32>) -> (tensor<?x568xf16>, tensor<?x568xf32>)
   %1 = kf.dispatch @mma_outliers_view_sync_kernel(%0#0, %0#1, %w) : (tensor<?x568xf16>, tensor<?x568xf32>, tensor<96x568xf16>) -> tensor<?x72xf32>
   kf.yield %1 : tensor<?x72xf32>
