@@ -36,12 +36,11 @@ kf.kernel @few(%x: tensor<100x768xf32>, %w: tensor<256x768x!kf.quant<q4_k>>) -> 
 
 // -----
 
-// Attention by tiles has other workgroups and blocks of keys.
-// CHECK-LABEL: kernel @attention
-// CHECK-NOT:     tile = [{{[0-9]+}}], reduction = 64, lanes = 16>
-// CHECK-DAG:     s #kf.vector<workgroup = [64, 4], tile = [16], reduction = 64, lanes = 16, dot = bf16> (default)
-// CHECK-DAG:     s #kf.vector<workgroup = [32, 4], tile = [16], reduction = 32, lanes = 16, dot = bf16>
-// CHECK-DAG:     s #kf.vector<workgroup = [256, 4], tile = [16], reduction = 64, lanes = 16, dot = bf16>
+// Attention by tiles has other workgroups, and other blocks of keys that are
+// multiples of 32 and divide the page; all of it stays with tiles.
+// CHECK-LABEL:    kernel @attention, up to 512 rows: 18 candidates
+// CHECK-COUNT-18: s #kf.vector<workgroup = [{{1|2|4|8|16|32|64|128|256}}, 4], tile = [16], reduction = {{32|64}}, lanes = 16, dot = bf16>
+// CHECK-NOT:      s #kf.vector
 kf.kernel @attention(%q: tensor<512x32x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 64, type = f16>, %p: tensor<512xi32>, %sp: tensor<512xi32>, %pt: tensor<1x64xi32>) -> tensor<512x32x64xf32> {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.125 : f32} : tensor<512x32x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 64, type = f16>, tensor<512xi32>, tensor<1x64xi32>
   kf.yield %0 : tensor<512x32x64xf32>
