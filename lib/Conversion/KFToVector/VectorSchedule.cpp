@@ -18,6 +18,10 @@ namespace {
 /// Lanes of a vector of pairs of bf16.
 constexpr int64_t pairLanes = 16;
 
+/// Elements of the widest head whose tiles attention multiplies: code for all
+/// of its columns is unrolled.
+constexpr int64_t mostTileColumns = 1024;
+
 class Verifier {
 public:
   Verifier(KernelOp kernel, ScheduleAttrInterface schedule,
@@ -337,10 +341,12 @@ private:
     const bool hasTiles = schedule.getDot() == DotKind::BF16;
     if (hasTiles && failed(verifyTiles(op)))
       return failure();
-    ArrayRef<int64_t> vectorRows = hasTiles ? tile.drop_front() : tile;
-    if (!vectorRows.empty() &&
-        failed(verifyRegisters("tile and reduction",
-                               *llvm::max_element(vectorRows) * keys / lanes)))
+    // What tiles have multiplied is weighed a row at a time.
+    const int64_t rowsAtOnce = !hasTiles         ? *llvm::max_element(tile)
+                               : tile.size() > 1 ? tile[1]
+                                                 : 1;
+    if (failed(
+            verifyRegisters("tile and reduction", rowsAtOnce * keys / lanes)))
       return failure();
     if (failed(verifyHeads(op)))
       return failure();
@@ -356,7 +362,8 @@ private:
     if (!fitsTiles(op))
       return fail("dot = bf16 is for caches of 16 bits and of blocks, and for "
                   "heads of a multiple of " +
-                  Twine(2 * amxTile) + " elements; this one has " +
+                  Twine(2 * amxTile) + " elements, at most " +
+                  Twine(mostTileColumns) + "; this one has " +
                   Twine(cache.getHeadDim()));
     if (schedule.getLanes() != amxTile)
       return fail("dot = bf16 needs lanes = " + Twine(amxTile));
@@ -445,7 +452,8 @@ bool mlir::kf::fitsTiles(RankedTensorType weight) {
 
 bool mlir::kf::fitsTiles(CacheAttentionInterface op) {
   KVCacheType cache = op.getCache().getType();
-  return !cache.getType().isF32() && cache.getHeadDim() % (2 * amxTile) == 0;
+  return !cache.getType().isF32() && cache.getHeadDim() <= mostTileColumns &&
+         cache.getHeadDim() % (2 * amxTile) == 0;
 }
 
 bool mlir::kf::fitsPairs(RankedTensorType weight) {

@@ -807,7 +807,7 @@ kf.kernel @k(%x: tensor<?x64xf32>, %e: tensor<?x4611686018427387904xi32>, %w: te
 // -----
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f32, key_block = 16>
-// expected-error @+1 {{convert-kf-to-vector: dot = bf16 is for caches of 16 bits and of blocks, and for heads of a multiple of 32 elements; this one has 64}}
+// expected-error @+1 {{convert-kf-to-vector: dot = bf16 is for caches of 16 bits and of blocks, and for heads of a multiple of 32 elements, at most 1024; this one has 64}}
 kf.kernel @attention_tiles_of_f32(%q: tensor<?x2x64xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x64xf32>
     attributes {schedule = #kf.vector<workgroup = [8, 2], tile = [16], reduction = 64, lanes = 16, dot = bf16>} {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x2x64xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
@@ -817,11 +817,21 @@ kf.kernel @attention_tiles_of_f32(%q: tensor<?x2x64xf32>, %c: !layer, %p: tensor
 // -----
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 48, type = f16, key_block = 16>
-// expected-error @+1 {{convert-kf-to-vector: dot = bf16 is for caches of 16 bits and of blocks, and for heads of a multiple of 32 elements; this one has 48}}
+// expected-error @+1 {{convert-kf-to-vector: dot = bf16 is for caches of 16 bits and of blocks, and for heads of a multiple of 32 elements, at most 1024; this one has 48}}
 kf.kernel @attention_tiles_of_48(%q: tensor<?x2x48xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x48xf32>
     attributes {schedule = #kf.vector<workgroup = [8, 2], tile = [16], reduction = 64, lanes = 16, dot = bf16>} {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x2x48xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x2x48xf32>
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 1056, type = f16, key_block = 16>
+// expected-error @+1 {{convert-kf-to-vector: dot = bf16 is for caches of 16 bits and of blocks, and for heads of a multiple of 32 elements, at most 1024; this one has 1056}}
+kf.kernel @attention_tiles_of_1056(%q: tensor<?x2x1056xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x1056xf32>
+    attributes {schedule = #kf.vector<workgroup = [8, 2], tile = [16], reduction = 64, lanes = 16, dot = bf16>} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x2x1056xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x2x1056xf32>
 }
 
 // -----
@@ -852,6 +862,27 @@ kf.kernel @attention_tiles_of_16_keys(%q: tensor<?x2x64xf32>, %c: !layer, %p: te
     attributes {schedule = #kf.vector<workgroup = [8, 2], tile = [16], reduction = 16, lanes = 16, dot = bf16>} {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x2x64xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
   kf.yield %0 : tensor<?x2x64xf32>
+}
+
+// -----
+
+// A row's scores are in registers while they are weighed.
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16, page = 8192, key_block = 16>
+// expected-error @+1 {{convert-kf-to-vector: tile and reduction need 512 vector registers; 32 are there, and 256 are accepted}}
+kf.kernel @attention_tiles_of_8192_keys(%q: tensor<?x8x64xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<2x4xi32>) -> tensor<?x8x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [8, 8], tile = [16], reduction = 8192, lanes = 16, dot = bf16>} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x8x64xf32>, !layer, tensor<?xi32>, tensor<2x4xi32>
+  kf.yield %0 : tensor<?x8x64xf32>
+}
+
+// -----
+
+!layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16, page = 8192, key_block = 16>
+// expected-error @+1 {{convert-kf-to-vector: tile and reduction need 512 vector registers; 32 are there, and 256 are accepted}}
+kf.kernel @alone_rows_of_1024_keys(%q: tensor<?x8x64xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<2x4xi32>) -> tensor<?x8x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [8, 8], tile = [16, 8], reduction = 1024, lanes = 16, dot = bf16>} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x8x64xf32>, !layer, tensor<?xi32>, tensor<2x4xi32>
+  kf.yield %0 : tensor<?x8x64xf32>
 }
 
 // -----

@@ -28,7 +28,9 @@
 // RUN: kf-run emit-mlir %s --function attentions --target-cpu sapphirerapids --threads 1 --compile-to=scheduled | FileCheck %s --check-prefix=SEVERAL
 // RUN: kf-run emit-mlir %s --function whole --target-cpu sapphirerapids --threads 16 --compile-to=scheduled | FileCheck %s --check-prefix=WHOLE
 // RUN: kf-run emit-mlir %s --function token --target-cpu sapphirerapids --threads 16 --compile-to=scheduled | FileCheck %s --check-prefix=WHOLE
+// RUN: kf-run emit-mlir %s --function wide_heads --target-cpu sapphirerapids --threads 16 --compile-to=scheduled | FileCheck %s --check-prefix=WHOLE
 // RUN: kf-run emit-mlir %s --function wide_token --target-cpu sapphirerapids --threads 16 --compile-to=scheduled | FileCheck %s --check-prefix=WHOLE
+// RUN: kf-run emit-mlir %s --function wide_heads --target-cpu sapphirerapids --threads 16 --compile-to=binary -o %t
 // RUN: kf-run emit-mlir %s --function attention --target-cpu sapphirerapids --compile-to=binary -o %t
 // RUN: python3 %S/Inputs/object.py %t %t.o
 // RUN: llvm-objdump --disassemble --no-show-raw-insn --mattr=+amx-tile,+amx-bf16 %t.o | FileCheck %s --check-prefix=CODE
@@ -83,4 +85,10 @@ func.func @token(%q: tensor<1x32x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads 
 func.func @wide_token(%q: tensor<1x64x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, %p: tensor<1xi32>, %sp: tensor<1xi32>, %pt: tensor<1x64xi32>) -> tensor<1x64x64xf32> attributes {kf.max_tokens = 1 : i64} {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.125 : f32} : tensor<1x64x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, tensor<1xi32>, tensor<1x64xi32>
   return %0 : tensor<1x64x64xf32>
+}
+
+// More columns than tiles take.
+func.func @wide_heads(%q: tensor<?x1x8192xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8192, type = f16>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x64xi32>) -> tensor<?x1x8192xf32> attributes {kf.max_tokens = 32 : i64} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x1x8192xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 8192, type = f16>, tensor<?xi32>, tensor<1x64xi32>
+  return %0 : tensor<?x1x8192xf32>
 }
