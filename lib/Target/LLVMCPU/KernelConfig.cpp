@@ -55,6 +55,9 @@ constexpr int64_t keyTile = 64;
 /// what is made of a block of keys for tiles; and the fewest that are worth it.
 constexpr int64_t attentionRows = 32, attentionTileRows = 256,
                   fewestAttentionTileRows = 32;
+/// Tokens of a step of several sequences from which on some are taken to share
+/// one: of fewer most are generated, each alone in its sequence.
+constexpr int64_t fewestSharedTokens = 64;
 /// Elements that a worker rounds to codes in the time that one more dispatch
 /// takes.
 constexpr int64_t elementsPerDispatch = 8192;
@@ -401,10 +404,18 @@ private:
     return draft.get(context);
   }
 
+  static bool hasSeveralSequences(CacheAttentionInterface op) {
+    return cast<RankedTensorType>(op.getPageTable().getType()).getDimSize(0) !=
+           1;
+  }
+
   /// Whether `group` query rows of a KV head for each of several tokens are
-  /// enough for tiles.
+  /// enough for tiles. Where tokens are alone in their sequences, vectors
+  /// multiply them, and larger workgroups would only be fewer.
   bool attendsInTiles(CacheAttentionInterface op, int64_t tokens, int64_t group,
                       int64_t keys) {
+    if (hasSeveralSequences(op) && tokens < fewestSharedTokens)
+      return false;
     return target.getAmx() && fitsTiles(op) && keys % (2 * amxTile) == 0 &&
            !isa<AttentionPartialOp>(op.getOperation()) && tokens > 1 &&
            tokens * group >= fewestAttentionTileRows;
@@ -449,8 +460,7 @@ private:
       return draft.get(context);
     }
     // Of several sequences, many rows may be alone in theirs.
-    bool severalSequences =
-        cast<RankedTensorType>(op.getPageTable().getType()).getDimSize(0) != 1;
+    const bool severalSequences = hasSeveralSequences(op);
     if (inTiles) {
       draft.dot = DotKind::BF16;
       draft.tile = {amxTile};

@@ -31,12 +31,19 @@
 // RUN: kf-run emit-mlir %s --function wide_heads --target-cpu sapphirerapids --threads 16 --compile-to=scheduled | FileCheck %s --check-prefix=WHOLE
 // RUN: kf-run emit-mlir %s --function wide_token --target-cpu sapphirerapids --threads 16 --compile-to=scheduled | FileCheck %s --check-prefix=WHOLE
 // RUN: kf-run emit-mlir %s --function wide_heads --target-cpu sapphirerapids --threads 16 --compile-to=binary -o %t
+// Of few rows and several sequences most are alone, and in as many workgroups as
+// on a CPU without tiles.
+// RUN: kf-run emit-mlir %s --function several_few --target-cpu sapphirerapids --threads 16 --compile-to=scheduled | FileCheck %s --check-prefix=ALONE
+// RUN: kf-run emit-mlir %s --function several_few --target-cpu icelake-server --threads 16 --compile-to=scheduled | FileCheck %s --check-prefix=ALONE
+// RUN: kf-run emit-mlir %s --function several --target-cpu sapphirerapids --threads 16 --compile-to=scheduled | FileCheck %s --check-prefix=SHARING
 // RUN: kf-run emit-mlir %s --function attention --target-cpu sapphirerapids --compile-to=binary -o %t
 // RUN: python3 %S/Inputs/object.py %t %t.o
 // RUN: llvm-objdump --disassemble --no-show-raw-insn --mattr=+amx-tile,+amx-bf16 %t.o | FileCheck %s --check-prefix=CODE
 // ATTENTION: schedule = #kf.vector<workgroup = [32, 8], tile = [16], reduction = 64, lanes = 16, dot = bf16>
 // SEVERAL:   schedule = #kf.vector<workgroup = [32, 8], tile = [16, 4], reduction = 64, lanes = 16, dot = bf16>
 // WHOLE-NOT: dot = bf16
+// ALONE:     schedule = #kf.vector<workgroup = [2, 4], tile = [6, 4], reduction = 64, lanes = 16>
+// SHARING:   schedule = #kf.vector<workgroup = [8, 4], tile = [16, 4], reduction = 64, lanes = 16, dot = bf16>
 
 // CODE:         ldtilecfg
 // CODE:         tilezero
@@ -85,6 +92,16 @@ func.func @token(%q: tensor<1x32x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads 
 func.func @wide_token(%q: tensor<1x64x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, %p: tensor<1xi32>, %sp: tensor<1xi32>, %pt: tensor<1x64xi32>) -> tensor<1x64x64xf32> attributes {kf.max_tokens = 1 : i64} {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.125 : f32} : tensor<1x64x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16>, tensor<1xi32>, tensor<1x64xi32>
   return %0 : tensor<1x64x64xf32>
+}
+
+func.func @several_few(%q: tensor<?x32x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 64, type = f16>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<4x64xi32>) -> tensor<?x32x64xf32> attributes {kf.max_tokens = 16 : i64} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x32x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 64, type = f16>, tensor<?xi32>, tensor<4x64xi32>
+  return %0 : tensor<?x32x64xf32>
+}
+
+func.func @several(%q: tensor<?x32x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 64, type = f16>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<4x64xi32>) -> tensor<?x32x64xf32> attributes {kf.max_tokens = 64 : i64} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.125 : f32} : tensor<?x32x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 64, type = f16>, tensor<?xi32>, tensor<4x64xi32>
+  return %0 : tensor<?x32x64xf32>
 }
 
 // More columns than tiles take.
