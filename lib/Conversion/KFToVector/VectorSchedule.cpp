@@ -18,9 +18,9 @@ namespace {
 /// Lanes of a vector of pairs of bf16.
 constexpr int64_t pairLanes = 16;
 
-/// Elements of the widest head whose tiles attention multiplies: code for all
-/// of its columns is unrolled.
-constexpr int64_t mostTileColumns = 1024;
+/// Elements of the widest head whose tiles attention multiplies, and keys of
+/// the largest block: code for all tiles of a row of either is unrolled.
+constexpr int64_t mostTileColumns = 1024, mostTileKeys = 1024;
 
 class Verifier {
 public:
@@ -341,12 +341,10 @@ private:
     const bool hasTiles = schedule.getDot() == DotKind::BF16;
     if (hasTiles && failed(verifyTiles(op)))
       return failure();
-    // What tiles have multiplied is weighed a row at a time.
-    const int64_t rowsAtOnce = !hasTiles         ? *llvm::max_element(tile)
-                               : tile.size() > 1 ? tile[1]
-                                                 : 1;
-    if (failed(
-            verifyRegisters("tile and reduction", rowsAtOnce * keys / lanes)))
+    ArrayRef<int64_t> vectorRows = hasTiles ? tile.drop_front() : tile;
+    if (!vectorRows.empty() &&
+        failed(verifyRegisters("tile and reduction",
+                               *llvm::max_element(vectorRows) * keys / lanes)))
       return failure();
     if (failed(verifyHeads(op)))
       return failure();
@@ -370,9 +368,11 @@ private:
     if (schedule.getTile()[0] != amxTile)
       return fail("attention with dot = bf16 needs a tile of " +
                   Twine(amxTile) + " rows");
-    if (schedule.getReduction() % (2 * amxTile) != 0)
+    if (schedule.getReduction() % (2 * amxTile) != 0 ||
+        schedule.getReduction() > mostTileKeys)
       return fail("reduction (" + Twine(schedule.getReduction()) +
-                  ") must be a multiple of " + Twine(2 * amxTile));
+                  ") must be a multiple of " + Twine(2 * amxTile) +
+                  ", at most " + Twine(mostTileKeys));
     return success();
   }
 

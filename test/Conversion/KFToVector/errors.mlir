@@ -857,7 +857,7 @@ kf.kernel @attention_tiles_of_8_rows(%q: tensor<?x2x64xf32>, %c: !layer, %p: ten
 // -----
 
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16, key_block = 16>
-// expected-error @+1 {{convert-kf-to-vector: reduction (16) must be a multiple of 32}}
+// expected-error @+1 {{convert-kf-to-vector: reduction (16) must be a multiple of 32, at most 1024}}
 kf.kernel @attention_tiles_of_16_keys(%q: tensor<?x2x64xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x2x64xf32>
     attributes {schedule = #kf.vector<workgroup = [8, 2], tile = [16], reduction = 16, lanes = 16, dot = bf16>} {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x2x64xf32>, !layer, tensor<?xi32>, tensor<1x4xi32>
@@ -866,9 +866,8 @@ kf.kernel @attention_tiles_of_16_keys(%q: tensor<?x2x64xf32>, %c: !layer, %p: te
 
 // -----
 
-// A row's scores are in registers while they are weighed.
 !layer = !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = f16, page = 8192, key_block = 16>
-// expected-error @+1 {{convert-kf-to-vector: tile and reduction need 512 vector registers; 32 are there, and 256 are accepted}}
+// expected-error @+1 {{convert-kf-to-vector: reduction (8192) must be a multiple of 32, at most 1024}}
 kf.kernel @attention_tiles_of_8192_keys(%q: tensor<?x8x64xf32>, %c: !layer, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<2x4xi32>) -> tensor<?x8x64xf32>
     attributes {schedule = #kf.vector<workgroup = [8, 8], tile = [16], reduction = 8192, lanes = 16, dot = bf16>} {
   %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.25 : f32} : tensor<?x8x64xf32>, !layer, tensor<?xi32>, tensor<2x4xi32>
