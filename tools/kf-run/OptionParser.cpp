@@ -446,11 +446,14 @@ Status OptionParser::read(std::span<const char *const> rest, bool &help) {
 
 /// The error of an argument too many.
 Status OptionParser::unexpected(std::string_view argument) const {
-  const Option *prompt = findNamed("prompt");
+  auto takesText = [&](std::string_view name) {
+    const Option *option = findNamed(name);
+    return option && option->kind == OptionKind::Text;
+  };
   std::string_view advice;
-  if (prompt && prompt->kind == OptionKind::Text)
+  if (takesText("prompt"))
     advice = "; a prompt is given as -p TEXT";
-  else if (findNamed("file"))
+  else if (takesText("file"))
     advice = "; a file is given as --file FILE";
   return Status::error("unexpected argument " + inQuotes(argument) +
                        std::string(advice));
