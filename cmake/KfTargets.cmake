@@ -7,7 +7,7 @@ if(NOT LLVM_ENABLE_RTTI)
 endif()
 
 # Tests' own sources, but for those that include MLIR: what they call is optimized
-# as ever, and they run once. They take half as long to compile as with -O3.
+# as ever, but for inline functions that a test has a copy of, and they run once.
 set(KF_TEST_FLAGS -O0)
 
 # Options for the sanitized executables, which link libraries that are not.

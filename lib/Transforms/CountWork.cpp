@@ -203,6 +203,8 @@ private:
     keys.flopsPerKey = times(4 * q.getDimSize(1), q.getDimSize(2));
     auto vector =
         dyn_cast_or_null<VectorScheduleAttr>(kernel.getScheduleAttr());
+    // Vectors of f32 multiply rows that are alone in their sequence, which a
+    // step knows and no count here: those are taken for bf16, too.
     keys.inBF16 = vector && vector.getDot() == DotKind::BF16;
     work.keys = keys;
     return success();
