@@ -485,12 +485,6 @@ TEST_P(OpConformance, MatchesReference) {
   if (test.device == "cuda" && test.function.starts_with("wide_"))
     tolerance.splitsRows = true;
   tolerance.roundsPairs = test::roundsToBF16(**program, *device);
-  // So does attention to a cache that is not of f32.
-  if (hasTiles && test.file == "attention.mlir")
-    tolerance.roundsPairs |=
-        llvm::any_of((*program)->caches, [](const CacheSpec &cache) {
-          return cache.type != DataType::F32;
-        });
   const CacheInputs cacheInputs = file.cacheInputs(test.function);
   // Divided as for a GPU, the reference's program joins weights as that does.
   auto undivided = file.compile(test.function, "reference");
