@@ -34,6 +34,8 @@
 #include <limits>
 #include <memory>
 #include <set>
+#include <string>
+#include <string_view>
 
 using namespace mlir::kf;
 namespace fs = std::filesystem;
@@ -283,6 +285,85 @@ TEST(CpuCostsTest, areThoseThatFitTheTables) {
       << '"' << best.chip.str() << "\", \"" << best.machine.str()
       << "\", /*spill=*/" << best.spill << ", /*overlap=*/" << best.overlap
       << "\n";
+}
+
+/// Attention of 32 query heads and 8 KV heads on a CPU with tiles.
+class AttentionCostTest : public testing::Test {
+protected:
+  AttentionCostTest() {
+    mlir::DialectRegistry registry;
+    registerDialects(registry);
+    context.appendDialectRegistry(registry);
+  }
+
+  /// Of `rows` tokens of as many sequences as the table is for.
+  double predict(std::string_view schedule, int64_t rows,
+                 std::string_view table) {
+    std::string text = R"(
+      !layer = !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 64, type = f16,
+                            key_block = 16>
+      module attributes {kf.target = #kf.cpu_target<cpu = "sapphirerapids",
+                                                    amx = true, workers = 2>} {
+        kf.kernel @attention(%q: tensor<?x32x64xf32>, %c: !layer,
+                             %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: TABLE)
+            -> tensor<?x32x64xf32> attributes {schedule = SCHEDULE} {
+          %0 = kf.attention %q, %c, %p, %sp, %pt
+              {layer = 0 : i64, scale = 0.125 : f32}
+              : tensor<?x32x64xf32>, !layer, tensor<?xi32>, TABLE
+          kf.yield %0 : tensor<?x32x64xf32>
+        }
+      })";
+    replaceAll(text, "TABLE", table);
+    replaceAll(text, "SCHEDULE", schedule);
+    auto module = mlir::parseSourceString<mlir::ModuleOp>(
+        text, mlir::ParserConfig(&context));
+    EXPECT_TRUE(module);
+    if (!module)
+      return std::numeric_limits<double>::quiet_NaN();
+    auto kernel = module->lookupSymbol<KernelOp>("attention");
+    ScheduleAttrInterface parsed = kernel.getScheduleAttr();
+    EXPECT_TRUE(mlir::succeeded(getTarget(kernel).verifySchedule(kernel, rows)))
+        << schedule;
+    return getTarget(kernel).predictSeconds(kernel, parsed, rows, {});
+  }
+
+private:
+  static void replaceAll(std::string &text, std::string_view what,
+                         std::string_view by) {
+    for (size_t at = text.find(what); at != std::string::npos;
+         at = text.find(what, at + by.size()))
+      text.replace(at, what.size(), by);
+  }
+
+  mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
+};
+
+constexpr std::string_view kOneSequence = "tensor<1x64xi32>",
+                           kFourSequences = "tensor<4x64xi32>";
+
+TEST_F(AttentionCostTest, tilesAreFasterOfManyRows) {
+  const double vectors = predict("#kf.vector<workgroup = [8, 4], tile = [6], "
+                                 "reduction = 64, lanes = 16>",
+                                 512, kOneSequence);
+  const double tiles = predict("#kf.vector<workgroup = [8, 4], tile = [16], "
+                               "reduction = 64, lanes = 16, dot = bf16>",
+                               512, kOneSequence);
+  const double shared = predict("#kf.vector<workgroup = [64, 4], tile = [16], "
+                                "reduction = 64, lanes = 16, dot = bf16>",
+                                512, kOneSequence);
+  EXPECT_LT(tiles, vectors);
+  // More rows share what is made of keys and values for tiles.
+  EXPECT_LT(shared, 0.8 * tiles);
+}
+
+/// A token that is alone in its sequence is not multiplied by tiles.
+TEST_F(AttentionCostTest, tokensAloneCostWhatVectorsDo) {
+  const std::string schedule = "#kf.vector<workgroup = [4, 4], tile = [16, 4], "
+                               "reduction = 64, lanes = 16";
+  EXPECT_EQ(predict(schedule + ", dot = bf16>", 8, kFourSequences),
+            predict(schedule + ">", 8, kFourSequences));
+  EXPECT_LT(predict(schedule + ", dot = bf16>", 64, kFourSequences),
+            predict(schedule + ">", 64, kFourSequences));
 }
 
 std::string testName(const testing::TestParamInfo<std::string> &info) {
