@@ -37,6 +37,7 @@ enum : uint32_t {
   ExecutionModeLocalSize = 17,
   ExecutionModeLocalSizeId = 38,
   ExecutionModeDenormPreserve = 4459,
+  ExecutionModeRoundingModeRTE = 4462,
   DecorationBuiltIn = 11,
   DecorationBinding = 33,
   DecorationDescriptorSet = 34,
@@ -79,6 +80,8 @@ Status readInstruction(uint32_t opcode, std::span<const uint32_t> args,
           entry.localSize = {args[2], args[3], args[4]};
     if (args.size() >= 3 && args[1] == ExecutionModeDenormPreserve)
       module.denormPreserve.push_back(args[2]);
+    if (args.size() >= 3 && args[1] == ExecutionModeRoundingModeRTE)
+      module.roundToNearest.push_back(args[2]);
     return {};
   case OpExecutionModeId:
     if (args.size() >= 2 && args[1] == ExecutionModeLocalSizeId)

@@ -39,6 +39,8 @@ struct SpirvModule {
   std::vector<uint32_t> capabilities;
   /// Bits of the floats that DenormPreserve is stated for.
   std::vector<uint32_t> denormPreserve;
+  /// Bits of the floats that RoundingModeRTE is stated for.
+  std::vector<uint32_t> roundToNearest;
   std::vector<SpirvEntryPoint> entryPoints;
   /// The largest binding and descriptor set that any variable has; -1: none.
   int64_t maxBinding = -1, maxSet = -1;

@@ -419,6 +419,13 @@ bool kf::multipliesManyRows(std::string_view types,
   return has(types, "f16") && has(types, "i16") && has(matrixTypes, "f16");
 }
 
+bool kf::roundsHalves(const VkPhysicalDeviceFloatControlsProperties &floats) {
+  // Where f32 alone is on its own, f16 goes with f64.
+  return floats.shaderRoundingModeRTEFloat16 &&
+         floats.roundingModeIndependence !=
+             VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
+}
+
 void VulkanContext::findUnits(std::span<const VkExtensionProperties> known) {
   auto has = [&](const char *name) { return hasExtension(known, name); };
   VkPhysicalDeviceProperties2 properties2{
@@ -440,7 +447,7 @@ void VulkanContext::findUnits(std::span<const VkExtensionProperties> known) {
   }
   // Kernels with matrices round to the nearest f16, and their threads have
   // scales from one another.
-  if (!roundsHalves() || !hasSubgroups(VK_SUBGROUP_FEATURE_SHUFFLE_BIT))
+  if (!roundsHalves(floats) || !hasSubgroups(VK_SUBGROUP_FEATURE_SHUFFLE_BIT))
     return;
   using GetMatrices =
       VkResult (*)(VkPhysicalDevice, uint32_t *, CooperativeMatrixProperties *);
@@ -489,13 +496,6 @@ std::string VulkanContext::types() const {
   add("i16", features.shaderInt16 && features11.storageBuffer16BitAccess);
   add("i64", features.shaderInt64);
   return types;
-}
-
-bool VulkanContext::roundsHalves() const {
-  // A kernel that says how f16 is rounded leaves other floats as they are.
-  return floats.shaderRoundingModeRTEFloat16 &&
-         floats.roundingModeIndependence ==
-             VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
 }
 
 std::string VulkanContext::target() const {
@@ -589,8 +589,8 @@ Status VulkanContext::checkCapability(uint32_t capability) const {
       return features12.uniformAndStorageBuffer8BitAccess;
     case 4464: // DenormPreserve; of which floats, checkDenormPreserve() knows
       return true;
-    case 4467: // RoundingModeRTE, which kernels state for f16 alone
-      return roundsHalves();
+    case 4467: // RoundingModeRTE; of which floats, checkRounding() knows
+      return roundsHalves(floats);
     case 5345:
       return features12.vulkanMemoryModel;
     case 5346:
@@ -630,6 +630,17 @@ Status VulkanContext::checkDenormPreserve(uint32_t width) const {
                            std::to_string(width) + " bits, which " +
                            deviceName() + " cannot",
                        StatusCode::Unsupported);
+}
+
+Status VulkanContext::checkRounding(uint32_t width) const {
+  if (width == 16 && roundsHalves(floats))
+    return {};
+  return Status::error(
+      "SPIR-V asks to round floats of " + std::to_string(width) +
+          " bits to the nearest" +
+          (width == 16 ? ", which " + std::string(deviceName()) + " cannot"
+                       : ": kernels may ask for that of 16 bits alone"),
+      StatusCode::Unsupported);
 }
 
 Status

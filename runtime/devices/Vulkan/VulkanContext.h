@@ -53,6 +53,10 @@ struct VulkanMemory {
 /// has it (lib/Target/SPIRV/VulkanTarget.cpp).
 bool multipliesManyRows(std::string_view types, std::string_view matrixTypes);
 
+/// Whether kernels of a device with `floats` can ask that conversions to f16
+/// round to the nearest and leave f32 as it is; they have no f64.
+bool roundsHalves(const VkPhysicalDeviceFloatControlsProperties &floats);
+
 /// One thread at a time. Outlives whatever was made from it.
 class VulkanContext {
 public:
@@ -70,10 +74,10 @@ public:
   std::string target() const;
   /// Success if kernels may declare this SPIR-V capability here.
   Status checkCapability(uint32_t capability) const;
-  /// Whether kernels can ask that conversions to f16 round to the nearest.
-  bool roundsHalves() const;
   /// Success if kernels can keep subnormal floats of `width` bits here.
   Status checkDenormPreserve(uint32_t width) const;
+  /// Success if kernels can have floats of `width` bits rounded to the nearest.
+  Status checkRounding(uint32_t width) const;
   /// Success if a workgroup of `size` threads can consist here of whole
   /// subgroups of `threads` threads.
   Status checkSubgroups(uint32_t threads,

@@ -112,6 +112,8 @@ Status VulkanProgram::checkKernel(const KernelSpec &kernel,
     KF_RETURN_IF_ERROR(context.checkCapability(capability));
   for (uint32_t width : module.denormPreserve)
     KF_RETURN_IF_ERROR(context.checkDenormPreserve(width));
+  for (uint32_t width : module.roundToNearest)
+    KF_RETURN_IF_ERROR(context.checkRounding(width));
 
   const SpirvEntryPoint *entry = module.find(kernel.name);
   if (!entry || !entry->compute)

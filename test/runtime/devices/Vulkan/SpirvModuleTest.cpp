@@ -42,6 +42,18 @@ TEST(SpirvModule, ReadsWhichFloatsKeepSubnormals) {
       withDenormPreserve(withDenormPreserve(readSpirv("scale"), 16), 32));
   ASSERT_TRUE(module.ok()) << module.message();
   EXPECT_EQ(module->denormPreserve, (std::vector<uint32_t>{32, 16}));
+  EXPECT_TRUE(module->roundToNearest.empty());
+}
+
+TEST(SpirvModule, ReadsWhichFloatsAreRoundedToTheNearest) {
+  Result<SpirvModule> module = parseSpirv(readSpirv("scale"));
+  ASSERT_TRUE(module.ok()) << module.message();
+  EXPECT_TRUE(module->roundToNearest.empty());
+  module = parseSpirv(
+      withRoundingModeRTE(withRoundingModeRTE(readSpirv("scale"), 16), 64));
+  ASSERT_TRUE(module.ok()) << module.message();
+  EXPECT_EQ(module->roundToNearest, (std::vector<uint32_t>{64, 16}));
+  EXPECT_TRUE(module->denormPreserve.empty());
 }
 
 TEST(SpirvModule, RejectsDamagedHeaders) {

@@ -33,10 +33,10 @@ inline void setWord(std::string &module, size_t index, uint32_t word) {
     module[index * 4 + i] = static_cast<char>((word >> (8 * i)) & 0xff);
 }
 
-/// `module` with DenormPreserve for floats of `width` bits, of its one entry
-/// point, which has to state its LocalSize.
-inline std::string withDenormPreserve(const std::string &module,
-                                      uint32_t width) {
+/// `module` with the execution mode `number` for floats of `width` bits, of its
+/// one entry point, which has to state its LocalSize.
+inline std::string withFloatMode(const std::string &module, uint32_t number,
+                                 uint32_t width) {
   constexpr uint32_t opExecutionMode = 16;
   for (size_t at = 5; at * 4 < module.size();) {
     uint32_t words[2];
@@ -45,13 +45,23 @@ inline std::string withDenormPreserve(const std::string &module,
       std::string mode(16, '\0');
       setWord(mode, 0, 4u << 16 | opExecutionMode);
       setWord(mode, 1, words[1]); // the entry point
-      setWord(mode, 2, 4459);     // DenormPreserve
+      setWord(mode, 2, number);
       setWord(mode, 3, width);
       return std::string(module).insert(at * 4, mode);
     }
     at += words[0] >> 16;
   }
   return {};
+}
+
+inline std::string withDenormPreserve(const std::string &module,
+                                      uint32_t width) {
+  return withFloatMode(module, 4459, width);
+}
+
+inline std::string withRoundingModeRTE(const std::string &module,
+                                       uint32_t width) {
+  return withFloatMode(module, 4462, width);
 }
 
 } // namespace kf

@@ -139,6 +139,39 @@ TEST(VulkanMatrices, MultiplyManyRowsOfF16WithItsNeighbours) {
   EXPECT_FALSE(multipliesManyRows("", "f16"));
 }
 
+/// Radeons round f16 and f64 by one mode, and f32 by another.
+TEST(VulkanMatrices, RoundHalvesWhereF32IsLeftAsItIs) {
+  VkPhysicalDeviceFloatControlsProperties floats{};
+  floats.shaderRoundingModeRTEFloat16 = VK_TRUE;
+  floats.roundingModeIndependence = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
+  EXPECT_TRUE(roundsHalves(floats));
+  floats.roundingModeIndependence =
+      VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_32_BIT_ONLY;
+  EXPECT_TRUE(roundsHalves(floats));
+  floats.roundingModeIndependence = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
+  EXPECT_FALSE(roundsHalves(floats));
+  floats.roundingModeIndependence = VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL;
+  floats.shaderRoundingModeRTEFloat16 = VK_FALSE;
+  floats.shaderRoundingModeRTEFloat32 = VK_TRUE;
+  EXPECT_FALSE(roundsHalves(floats));
+}
+
+/// Their programs are for as many rows as tiles have.
+TEST_F(VulkanDeviceTest, TakesRowsInTilesWhereItMultipliesMatrices) {
+  auto listOf = [&](const std::string &name) -> std::string {
+    const std::string target = device->target();
+    const size_t at = target.find(" " + name + " = [");
+    if (at == std::string::npos)
+      return {};
+    const size_t begin = target.find('[', at) + 1;
+    return target.substr(begin, target.find(']', begin) - begin);
+  };
+  const bool multiplies =
+      multipliesManyRows(listOf("types"), listOf("matrices"));
+  EXPECT_EQ(device->takesRowsInTiles(), multiplies);
+  EXPECT_EQ(device->roundsBlocks(), multiplies);
+}
+
 TEST_F(VulkanDeviceTest, ChoosesByIndexAndName) {
   Result<std::vector<VulkanDeviceInfo>> list = listVulkanDevices();
   ASSERT_TRUE(list.ok()) << list.message();
@@ -339,6 +372,15 @@ TEST_F(VulkanDeviceTest, RefusesWhatExceedsLimits) {
       lengthPrefixed(withDenormPreserve(readSpirv("scale"), 128));
   EXPECT_TRUE(failsWith(device->load(executable).status(),
                         "subnormal numbers of floats of 128 bits"));
+
+  for (uint32_t width : {32, 64}) {
+    executable = scaleTwice();
+    executable.binary =
+        lengthPrefixed(withRoundingModeRTE(readSpirv("scale"), width));
+    EXPECT_TRUE(failsWith(device->load(executable).status(),
+                          "round floats of " + std::to_string(width) +
+                              " bits to the nearest"));
+  }
 
   executable = scaleTwice();
   executable.kernels[0].subgroupThreads = 1u << 20;
