@@ -82,7 +82,7 @@ mlir::kf::selectFewCoopSchedule(KernelOp kernel, MatmulOp op,
                                 int64_t tokens) {
   auto type = cast<RankedTensorType>(op.getType());
   const int64_t rows = type.isDynamicDim(0) ? tokens : type.getDimSize(0);
-  if (rows <= kGpuThreadRows || rows > mostSharedRows)
+  if (rows <= kGpuThreadRows || rows > mostRowsOfShares)
     return {};
   const int64_t groups = op.getGlu() ? 2 : 1;
   const int64_t extent = op.getX().getType().getShape().back();
@@ -96,10 +96,12 @@ mlir::kf::selectFewCoopSchedule(KernelOp kernel, MatmulOp op,
   // Rows of others than codes are read once with the lines.
   const int64_t height = areFew                         ? unitRows
                          : hasCodes || rows <= tileRows ? tileRows
-                                                        : mostSharedRows;
+                                                        : mostRowsOfShares;
   // Those of which the subgroup's threads have one tile each.
   const int64_t least =
       std::max(unitRows, CoopShape::blockLines * machine.subgroupThreads / 32);
+  // Tiles of the first rows are counted alone: what was measured has half of
+  // the lines where second ones would do.
   int64_t lines = hasCodes && !areFew ? wideLines : shareLines;
   while (lines > least &&
          static_cast<int64_t>(llvm::divideCeil(
@@ -108,7 +110,8 @@ mlir::kf::selectFewCoopSchedule(KernelOp kernel, MatmulOp op,
   const int64_t most = lines == wideLines   ? wideShares
                        : hasCodes && areFew ? codeShares
                                             : coopShares;
-  for (int64_t shares = most; shares > 0; shares /= 2) {
+  // More rows without shares are for tiles of several subgroups.
+  for (int64_t shares = most; shares > (areFew ? 0 : 1); shares /= 2) {
     auto schedule = MmaScheduleAttr::get(
         kernel.getContext(), {height, lines / groups}, {1, 1}, CoopShape::step,
         /*stages=*/2, unit, /*parts=*/1, shares);

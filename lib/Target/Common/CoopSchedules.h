@@ -21,11 +21,13 @@ MmaScheduleAttr selectCoopSchedule(KernelOp kernel, MatmulOp op,
                                    int64_t tokens);
 
 /// The most rows for which subgroups divide K.
-inline constexpr int64_t mostSharedRows = 64;
+inline constexpr int64_t mostRowsOfShares = 64;
 
 /// The same of few rows, for which subgroups divide K: as many as have some
-/// steps each, or one alone, of as many lines as leave no multiprocessor
-/// without tiles. Null where there are more than mostSharedRows.
+/// steps each, of as many lines as leave no multiprocessor without tiles, of
+/// which those of the first rows alone are counted. Where subgroups cannot
+/// divide K, one has all of it for kGpuFewRows; null for others, and where
+/// there are more than mostRowsOfShares.
 MmaScheduleAttr selectFewCoopSchedule(KernelOp kernel, MatmulOp op,
                                       const MachineDescription &machine,
                                       int64_t tokens);

@@ -29,7 +29,7 @@ using namespace mlir::kf;
 namespace {
 
 /// Rows up to which threads may share the sums of a product.
-constexpr int64_t mostSharedRows = 32;
+constexpr int64_t mostRowsOfSharedSums = 32;
 /// Products of a thread in one unrolled step.
 constexpr int64_t mostProducts = 64;
 /// Tokens of a workgroup of attention, and on matrix units.
@@ -105,7 +105,7 @@ private:
   /// Threads along x share sums, those along y have columns of their own.
   void addShared(MatmulOp op) {
     int64_t rows = rowsOf(cast<RankedTensorType>(op.getType()));
-    if (rows > mostSharedRows)
+    if (rows > mostRowsOfSharedSums)
       return;
     std::set<int64_t> heights;
     for (int64_t tiles : {1, 2, 4})
@@ -187,7 +187,7 @@ private:
                                    first.getReduction(), first.getStages(),
                                    first.getUnit(), /*parts=*/1, /*shares=*/1));
       }
-    if (rows > mostSharedRows)
+    if (rows > mostRowsOfShares)
       return;
     for (int64_t height : {16, 32, 64})
       for (int64_t lines : {16, 32, 64})

@@ -55,15 +55,23 @@ kf.kernel @plain(%x: tensor<?x4096xbf16>, %w: tensor<6144x4096xbf16>) -> tensor<
 
 // -----
 
-// Of more rows, subgroups divide tiles.
-kf.program @q(%x: tensor<?x4096xf16>) -> tensor<?x4096xf32> attributes {max_tokens = 65 : i64} {
+// Of more rows, subgroups divide tiles, and where K is too short for several.
+kf.program @q(%x: tensor<?x4096xf16>, %s: tensor<64x64xbf16>) -> (tensor<?x4096xf32>, tensor<64x4096xf32>) attributes {max_tokens = 65 : i64} {
   %w = kf.weight ["w"] : tensor<4096x4096x!kf.quant<q4_k>>
   %0 = kf.dispatch @more(%x, %w) : (tensor<?x4096xf16>, tensor<4096x4096x!kf.quant<q4_k>>) -> tensor<?x4096xf32>
-  kf.yield %0 : tensor<?x4096xf32>
+  %v = kf.weight ["v"] : tensor<4096x64xbf16>
+  %1 = kf.dispatch @short(%s, %v) : (tensor<64x64xbf16>, tensor<4096x64xbf16>) -> tensor<64x4096xf32>
+  kf.yield %0, %1 : tensor<?x4096xf32>, tensor<64x4096xf32>
 }
 // CHECK-LABEL: kf.kernel @more
-// CHECK-NOT:     shares
+// CHECK-SAME:    #kf.mma<{{.*}}, unit = coop_f16>
 kf.kernel @more(%x: tensor<?x4096xf16>, %w: tensor<4096x4096x!kf.quant<q4_k>>) -> tensor<?x4096xf32> {
   %0 = kf.matmul %x, %w wide : tensor<?x4096xf16>, tensor<4096x4096x!kf.quant<q4_k>>
   kf.yield %0 : tensor<?x4096xf32>
+}
+// CHECK-LABEL: kf.kernel @short
+// CHECK-SAME:    #kf.mma<workgroup = [32, 64], warps = [1, 2], reduction = 32, stages = 2, unit = coop_bf16>
+kf.kernel @short(%x: tensor<64x64xbf16>, %w: tensor<4096x64xbf16>) -> tensor<64x4096xf32> {
+  %0 = kf.matmul %x, %w wide : tensor<64x64xbf16>, tensor<4096x64xbf16>
+  kf.yield %0 : tensor<64x4096xf32>
 }
