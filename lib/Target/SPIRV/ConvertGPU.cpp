@@ -130,7 +130,7 @@ private:
       function.walk([&](arith::ExtFOp op) {
         hasFloat16 |= op.getIn().getType().isF16();
       });
-      // Devices that multiply matrices can, as their targets say.
+      // Devices whose targets list matrices can.
       function.walk([&](arith::TruncFOp op) {
         roundsHalves |= matrices && getElementTypeOrSelf(op.getType()).isF16();
       });

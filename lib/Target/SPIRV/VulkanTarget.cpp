@@ -51,8 +51,10 @@ struct VulkanTargetModel : GpuTargetModel<VulkanTargetModel, VulkanTargetAttr> {
     machine.hasHalves =
         has(target.getTypes(), isHalf) &&
         has(target.getTypes(), [](Type type) { return type.isInteger(16); });
-    // Rows are rounded to f16, and what threads make of codes is, too.
-    if (machine.hasHalves && has(target.getMatrices(), isHalf)) {
+    // Rows are rounded to f16, and what threads make of codes is, too, by
+    // scales that they have from one another.
+    if (machine.hasHalves && target.getShuffle() &&
+        has(target.getMatrices(), isHalf)) {
       machine.subgroupThreads = target.getSubgroup();
       machine.units.push_back(MatrixUnit::CoopF16);
       if (has(target.getMatrices(), [](Type type) { return type.isBF16(); }))

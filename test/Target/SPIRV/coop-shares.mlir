@@ -1,7 +1,8 @@
 // RUN: kf-opt %s --kf-set-target=target=vulkan:h200 --kf-set-layouts --kf-select-schedules | FileCheck %s
-// RUN: kf-opt %s --kf-set-target='target="#kf.vulkan_target<threads = 256, memory = 16384, subgroup = 32, types = [f16, i16], matrices = [f16, bf16], multiprocessors = 132>"' --kf-set-layouts --kf-select-schedules | FileCheck %s --check-prefix=SMALL
-// RUN: kf-opt %s --kf-set-target='target="#kf.vulkan_target<threads = 1024, memory = 32768, subgroup = 64, types = [f16, i16], matrices = [f16, bf16], multiprocessors = 96>"' --kf-set-layouts --kf-select-schedules | FileCheck %s --check-prefix=WIDE
+// RUN: kf-opt %s --kf-set-target='target="#kf.vulkan_target<threads = 256, memory = 16384, subgroup = 32, shuffle = true, types = [f16, i16], matrices = [f16, bf16], multiprocessors = 132>"' --kf-set-layouts --kf-select-schedules | FileCheck %s --check-prefix=SMALL
+// RUN: kf-opt %s --kf-set-target='target="#kf.vulkan_target<threads = 1024, memory = 32768, subgroup = 64, shuffle = true, types = [f16, i16], matrices = [f16, bf16], multiprocessors = 96>"' --kf-set-layouts --kf-select-schedules | FileCheck %s --check-prefix=WIDE
 // RUN: kf-opt %s --kf-set-target=target=vulkan:lavapipe --kf-set-layouts --kf-select-schedules | FileCheck %s --check-prefix=PLAIN
+// RUN: kf-opt %s --kf-set-target='target="#kf.vulkan_target<threads = 1024, memory = 32768, subgroup = 64, types = [f16, i16], matrices = [f16, bf16], multiprocessors = 96>"' --kf-set-layouts --kf-select-schedules | FileCheck %s --check-prefix=PLAIN
 // RUN: kf-opt %s --kf-set-target=target=vulkan:h200 --kf-set-layouts --kf-compile | FileCheck %s --check-prefix=SPIRV
 
 // Products of few rounded rows are on cooperative matrices, whose subgroups divide
@@ -23,6 +24,7 @@ module {
 
   // Codes are taken apart by twice as many subgroups. Little workgroup memory, and
   // few threads, are for fewer; subgroups of 64 threads have 32 lines at a time.
+  // Those that exchange no registers have no products.
   // CHECK-LABEL: kf.kernel @blocks
   // CHECK-SAME:    #kf.mma<workgroup = [16, 32], warps = [1, 1], reduction = 32, stages = 2, unit = coop_f16, shares = 16>
   // SMALL-LABEL: kf.kernel @blocks

@@ -1,6 +1,6 @@
 // RUN: kf-opt %s --kf-set-target=target=vulkan:h200 --kf-set-layouts --kf-select-schedules | FileCheck %s
 // RUN: kf-opt %s --kf-set-target=target=vulkan:rdna3 --kf-set-layouts --kf-select-schedules | FileCheck %s --check-prefix=RDNA3
-// RUN: kf-opt %s --kf-set-target='target="#kf.vulkan_target<threads = 1024, memory = 32768, subgroup = 32, types = [f16, i16], matrices = [f16, bf16], multiprocessors = 132>"' --kf-set-layouts --kf-select-schedules | FileCheck %s --check-prefix=SMALL
+// RUN: kf-opt %s --kf-set-target='target="#kf.vulkan_target<threads = 1024, memory = 32768, subgroup = 32, shuffle = true, types = [f16, i16], matrices = [f16, bf16], multiprocessors = 132>"' --kf-set-layouts --kf-select-schedules | FileCheck %s --check-prefix=SMALL
 // RUN: kf-opt %s --kf-set-target=target=vulkan:lavapipe --kf-set-layouts --kf-select-schedules | FileCheck %s --check-prefix=PLAIN
 // RUN: kf-opt %s --kf-set-target=target=vulkan:h200 --kf-set-layouts --kf-compile | FileCheck %s --check-prefix=SPIRV
 

@@ -3,7 +3,7 @@
 // RUN: kf-opt %s --pass-pipeline='builtin.module(kf-set-target{target=vulkan:h200},kf-select-rows{max-tokens=4},func.func(kf-round-rows))' | FileCheck %s --check-prefix=FEW
 // RUN: kf-opt %s --pass-pipeline='builtin.module(kf-set-target{target=vulkan},kf-select-rows,func.func(kf-round-rows))' | FileCheck %s --check-prefix=NONE
 // Subgroups of 128 threads are too many for the vectors of a unit's rows.
-// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-set-target{target="#kf.vulkan_target<threads = 1024, memory = 32768, subgroup = 128, types = [f16, i16], matrices = [f16, bf16], multiprocessors = 8>"},kf-select-rows,func.func(kf-round-rows))' | FileCheck %s --check-prefix=NONE
+// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-set-target{target="#kf.vulkan_target<threads = 1024, memory = 32768, subgroup = 128, shuffle = true, types = [f16, i16], matrices = [f16, bf16], multiprocessors = 8>"},kf-select-rows,func.func(kf-round-rows))' | FileCheck %s --check-prefix=NONE
 
 // FEW-NOT:  kf.round_half
 // FEW-NOT:  arith.truncf

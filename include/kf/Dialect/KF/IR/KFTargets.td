@@ -117,15 +117,17 @@ def KF_VulkanTargetAttr : KF_TargetAttr<"Vulkan", "vulkan_target"> {
     - `int8_dot`: an instruction multiplies four bytes of a word by four of
       another, and adds up their products.
     - `matrices`: of f16, bf16 and i8 those that subgroups multiply as matrices
-      of 16 x 16 (VK_KHR_cooperative_matrix), with sums of 32 bits.
+      of 16 x 16 (VK_KHR_cooperative_matrix), with sums of 32 bits. Such a device
+      rounds f16 to the nearest where a kernel asks for that
+      (shaderRoundingModeRTEFloat16).
     - `multiprocessors`: how many; 0: unknown.
 
-    Matrices of f16 and bf16 multiply many rows, where `types` has f16 and i16;
-    `subgroup` is how many threads have one together. With f16 and i16, products
-    of few rows have `codes = halves`, `rounds` and more vectors on their way, too
-    (`#kf.lanes`): devices without are taken for CPUs. Schedules do not go by
-    `arithmetic`, `shuffle`, `int8_dot` and matrices of i8 yet: these say what a
-    device has, as `kf-run devices` does.
+    Matrices of f16 and bf16 multiply many rows, where `types` has f16 and i16
+    and `shuffle` is true; `subgroup` is how many threads have one together. With
+    f16 and i16, products of few rows have `codes = halves`, `rounds` and more
+    vectors on their way, too (`#kf.lanes`): devices without are taken for CPUs.
+    Schedules do not go by `arithmetic`, `int8_dot` and matrices of i8 yet: these
+    say what a device has, as `kf-run devices` does.
 
     ```mlir
     #kf.vulkan_target<threads = 1024, memory = 32768, subgroup = 8, arithmetic = true, types = [f16, i8, i16]>
