@@ -70,21 +70,21 @@ kf.program @mma_shares_iq4_nl(%x: tensor<?x416xf16>, %r: tensor<?x77xf32>) -> te
   kf.yield %0 : tensor<?x77xf32>
 }
 
-// Several units of rows to a subgroup, of two tiles of which the last has few rows,
-// with scales of 16 columns.
+// Several units of rows to a subgroup, of two tiles of which the last has few rows
+// and a unit without any, with scales of 16 columns.
 kf.kernel @mma_shares_rows_q6_k_kernel(%x: tensor<?x768xf16>, %w: tensor<77x768x!kf.quant<q6_k>>, %r: tensor<?x77xf32>) -> tensor<?x77xf32>
     attributes {schedule = #kf.mma<workgroup = [32, 64], warps = [1, 1], reduction = 32, stages = 2, unit = coop_f16, shares = 4>} {
   %0 = kf.matmul %x, %w wide : tensor<?x768xf16>, tensor<77x768x!kf.quant<q6_k>>
   %1 = arith.addf %r, %0 : tensor<?x77xf32>
   kf.yield %1 : tensor<?x77xf32>
 }
-kf.program @mma_shares_rows_q6_k(%x: tensor<?x768xf16>, %r: tensor<?x77xf32>) -> tensor<?x77xf32> attributes {max_tokens = 64 : i64} {
+kf.program @mma_shares_rows_q6_k(%x: tensor<?x768xf16>, %r: tensor<?x77xf32>) -> tensor<?x77xf32> attributes {max_tokens = 37 : i64} {
   %w = kf.weight ["w"] : tensor<77x768x!kf.quant<q6_k>>
   %0 = kf.dispatch @mma_shares_rows_q6_k_kernel(%x, %w, %r) : (tensor<?x768xf16>, tensor<77x768x!kf.quant<q6_k>>, tensor<?x77xf32>) -> tensor<?x77xf32>
   kf.yield %0 : tensor<?x77xf32>
 }
 
-// All that a program of 64 rows has, past the range of f16.
+// Four units of rows, of which the last has some, past the range of f16.
 kf.kernel @mma_shares_outliers_rows_q2_k_rows(%x: tensor<?x512xf32>) -> (tensor<?x512xf16>, tensor<?x512xf32>)
     attributes {schedule = #kf.simt<workgroup = [1, 0], threads = [64]>} {
   %large = arith.constant dense<1.0e5> : tensor<1xf32>
@@ -98,9 +98,23 @@ kf.kernel @mma_shares_outliers_rows_q2_k_kernel(%x: tensor<?x512xf16>, %o: tenso
   %0 = kf.matmul %x outliers(%o : tensor<?x512xf32>), %w wide : tensor<?x512xf16>, tensor<77x512x!kf.quant<q2_k>>
   kf.yield %0 : tensor<?x77xf32>
 }
-kf.program @mma_shares_outliers_rows_q2_k(%x: tensor<?x512xf32>) -> tensor<?x77xf32> attributes {max_tokens = 64 : i64} {
+kf.program @mma_shares_outliers_rows_q2_k(%x: tensor<?x512xf32>) -> tensor<?x77xf32> attributes {max_tokens = 50 : i64} {
   %w = kf.weight ["w"] : tensor<77x512x!kf.quant<q2_k>>
   %0:2 = kf.dispatch @mma_shares_outliers_rows_q2_k_rows(%x) : (tensor<?x512xf32>) -> (tensor<?x512xf16>, tensor<?x512xf32>)
   %1 = kf.dispatch @mma_shares_outliers_rows_q2_k_kernel(%0#0, %0#1, %w) : (tensor<?x512xf16>, tensor<?x512xf32>, tensor<77x512x!kf.quant<q2_k>>) -> tensor<?x77xf32>
   kf.yield %1 : tensor<?x77xf32>
+}
+
+// Integers of 32 columns that scale codes of a table, without minimums: nothing is
+// added.
+kf.kernel @mma_shares_iq4_xs_kernel(%x: tensor<?x768xf16>, %w: tensor<77x768x!kf.quant<iq4_xs>>, %r: tensor<?x77xf32>) -> tensor<?x77xf32>
+    attributes {schedule = #kf.mma<workgroup = [16, 32], warps = [1, 1], reduction = 32, stages = 2, unit = coop_f16, shares = 2>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x768xf16>, tensor<77x768x!kf.quant<iq4_xs>>
+  %1 = arith.addf %r, %0 : tensor<?x77xf32>
+  kf.yield %1 : tensor<?x77xf32>
+}
+kf.program @mma_shares_iq4_xs(%x: tensor<?x768xf16>, %r: tensor<?x77xf32>) -> tensor<?x77xf32> attributes {max_tokens = 33 : i64} {
+  %w = kf.weight ["w"] : tensor<77x768x!kf.quant<iq4_xs>>
+  %0 = kf.dispatch @mma_shares_iq4_xs_kernel(%x, %w, %r) : (tensor<?x768xf16>, tensor<77x768x!kf.quant<iq4_xs>>, tensor<?x77xf32>) -> tensor<?x77xf32>
+  kf.yield %0 : tensor<?x77xf32>
 }
