@@ -7,7 +7,8 @@
 // CHECK-DAG:     !spirv.ptr<!spirv.struct<(!spirv.array<1088 x vector<4xi32>>)>, Workgroup>
 // CHECK-DAG:     !spirv.ptr<!spirv.struct<(!spirv.array<2304 x i32>)>, Workgroup>
 // CHECK-DAG:     !spirv.ptr<!spirv.struct<(!spirv.array<4352 x f32>)>, Workgroup>
-// Queries are rounded by arithmetic, and held.
+// Queries are rounded as the kernel asks for, without arithmetic before, and held.
+// CHECK-NOT:     spirv.FSub
 // CHECK:         spirv.FConvert {{.*}} : vector<2xf32> to vector<2xf16>
 // CHECK-COUNT-8: spirv.KHR.CooperativeMatrixLoad {{.*}}, <RowMajor>, <NonPrivatePointer> : !spirv.ptr<vector<4xi32>, Workgroup>, i32 -> !spirv.coopmatrix<16x16xf16, Subgroup, MatrixA>
 // Scores of 16 keys in 8 steps.
@@ -23,6 +24,7 @@
 // CHECK:         spirv.KHR.CooperativeMatrixLoad {{.*}}, <RowMajor>, <NonPrivatePointer> : !spirv.ptr<vector<4xi32>, Workgroup>, i32 -> !spirv.coopmatrix<16x16xf16, Subgroup, MatrixB>
 // What is not finite is noted.
 // CHECK:         spirv.AtomicOr <Workgroup> <None>
+// CHECK:         spirv.ExecutionMode @{{.*}} "RoundingModeRTE", 16
 func.func @f(%q: tensor<?x32x128xf32>, %p: tensor<?xi32>, %s: tensor<?xi32>, %t: tensor<1x8xi32>, %c: !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 128, type = f16>) -> tensor<?x32x128xf32> attributes {kf.max_tokens = 512 : i64} {
   %0 = kf.attention %q, %c, %p, %s, %t {layer = 0 : i64, scale = 0.1 : f32} : tensor<?x32x128xf32>, !kf.kv_cache<layers = 1, kv_heads = 8, head_dim = 128, type = f16>, tensor<?xi32>, tensor<1x8xi32>
   return %0 : tensor<?x32x128xf32>

@@ -145,10 +145,10 @@ private:
   /// Two f32 in a word, rounded; what they are then, in f32, goes to `rounded`.
   Value pack(Value first, Value second, Value *rounded = nullptr) {
     if (element.isF16()) {
-      first = roundToHalf(e, first);
-      second = roundToHalf(e, second);
-      if (rounded)
-        rounded[0] = first, rounded[1] = second;
+      if (rounded) {
+        rounded[0] = first = roundToHalf(e, first);
+        rounded[1] = second = roundToHalf(e, second);
+      }
       return packHalves(e, first, second);
     }
     Value low = e.narrow(first, element), high = e.narrow(second, element);

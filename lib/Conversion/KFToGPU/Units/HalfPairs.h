@@ -1,4 +1,4 @@
-//===- HalfPairs.h - Rounding to f16 by arithmetic on f32 -------*- C++ -*-===//
+//===- HalfPairs.h - Pairs of f16 for cooperative matrices ------*- C++ -*-===//
 //
 // Part of the KernelForge project, under the Apache License v2.0 with LLVM
 // Exceptions. See LICENSE for license information.
@@ -6,7 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 //
-// For Vulkan, whose devices may round to f16 as they like.
+// For Vulkan, where modules with matrices ask that conversions to f16 round to
+// the nearest (ConvertGPU.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +21,7 @@
 
 namespace mlir::kf {
 
-/// Two f32 that f16 holds, in a word. Devices may round others as they like.
+/// Two f32 in a word, as f16, rounded to the nearest.
 inline Value packHalves(GPUEmitter &e, Value first, Value second) {
   OpBuilder &b = e.b;
   auto pair = VectorType::get({2}, b.getF32Type());
@@ -35,7 +36,7 @@ inline Value packHalves(GPUEmitter &e, Value first, Value second) {
 
 /// `x` with the 11 significant bits that f16 has, to the nearest, even ones
 /// of two (Dekker's splitting, "A floating-point technique for extending the
-/// available precision", 1971).
+/// available precision", 1971): for whoever goes on with it in f32.
 inline Value roundToHalf(GPUEmitter &e, Value x) {
   constexpr double split = (1 << 13) + 1;
   Value large = e.mul(x, e.f32(split));
