@@ -6,6 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "StoredWeights.h"
+
 #include "kf/Transforms/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -60,9 +62,7 @@ bool isReadFromBothSides(Value weight) {
   auto target = weight.getDefiningOp()
                     ->getParentOfType<ModuleOp>()
                     ->getAttrOfType<TargetAttrInterface>(kTargetAttrName);
-  return target &&
-         isa_and_nonnull<FragmentsAttr>(
-             target.getWeightLayout(tensorType(weight))) &&
+  return target && canReadAsStored(target, tensorType(weight)) &&
          llvm::any_of(weight.getUsers(),
                       [](Operation *user) { return isa<TransposeOp>(user); });
 }

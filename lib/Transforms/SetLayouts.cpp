@@ -6,6 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "StoredWeights.h"
+
+#include "kf/Dialect/KF/IR/Machine.h"
 #include "kf/Transforms/Passes.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -26,6 +29,13 @@ using namespace mlir;
 using namespace mlir::kf;
 
 #define DEBUG_TYPE "kf-set-layouts"
+
+bool mlir::kf::canReadAsStored(TargetAttrInterface target,
+                               RankedTensorType weight) {
+  return isa<Float16Type, BFloat16Type>(weight.getElementType()) &&
+         isa_and_nonnull<FragmentsAttr>(target.getWeightLayout(weight)) &&
+         target.getMachine().has(MatrixUnit::MmaSync);
+}
 
 namespace {
 
@@ -73,7 +83,7 @@ struct SetLayoutsPass : mlir::kf::impl::SetLayoutsBase<SetLayoutsPass> {
       return;
     if (failed(setCacheLayouts(target)))
       return signalPassFailure();
-    const DenseSet<Attribute> turned = findTurnedWeights();
+    const DenseSet<Attribute> turned = findTurnedWeights(target);
     DenseMap<StringAttr, PackedArgument> packed; // by kernel
     for (auto kernel :
          llvm::make_early_inc_range(getOperation().getOps<KernelOp>())) {
@@ -157,8 +167,8 @@ private:
   }
 
   /// Names of weights that products read from their other side, as they are
-  /// stored.
-  DenseSet<Attribute> findTurnedWeights() {
+  /// stored, and others can read so, too.
+  DenseSet<Attribute> findTurnedWeights(TargetAttrInterface target) {
     DenseMap<StringAttr, SmallVector<unsigned>> arguments; // by kernel
     for (auto kernel : getOperation().getOps<KernelOp>()) {
       ProductOpInterface matmul = findMatmul(kernel);
@@ -173,7 +183,8 @@ private:
       for (unsigned number :
            arguments.lookup(dispatch.getKernelAttr().getAttr()))
         if (auto weight =
-                dispatch.getOperands_()[number].getDefiningOp<WeightOp>())
+                dispatch.getOperands_()[number].getDefiningOp<WeightOp>();
+            weight && canReadAsStored(target, tensorType(weight)))
           names.insert_range(weight.getNames());
     });
     return names;
