@@ -131,8 +131,9 @@ private:
   /// its own: constants, and what is spread from less.
   static bool isShown(Operation *op);
 
-  /// `count` rows of `value` from `first` on.
-  Value partOf(Value value, int64_t first, int64_t count, OpBuilder &builder);
+  /// `count` rows of `value` from `first` on, for a part of `reader`.
+  Value partOf(Value value, Operation *reader, int64_t first, int64_t count,
+               OpBuilder &builder);
   /// Builds `op` for these rows.
   Operation *buildPart(Operation *op, int64_t first, int64_t count,
                        OpBuilder &builder);
@@ -159,9 +160,6 @@ LogicalResult LargeRows::add(Operation *op) {
       return failure();
     else if (isOfRows && isLarge(operand))
       pending.push_back(operand);
-    else if (!isOfRows && operand.getDefiningOp() &&
-             ops.contains(operand.getDefiningOp()))
-      return failure();
   for (Value result : op->getResults())
     if (isLarge(result))
       pending.push_back(result);
@@ -170,8 +168,8 @@ LogicalResult LargeRows::add(Operation *op) {
 
 LogicalResult LargeRows::collect(Operation *product) {
   rows = rowsOf(product->getResult(0));
-  elements = cast<RankedTensorType>(product->getResult(0).getType())
-                 .getNumElements();
+  elements =
+      cast<RankedTensorType>(product->getResult(0).getType()).getNumElements();
   if (failed(add(product)))
     return failure();
   while (!pending.empty()) {
@@ -191,31 +189,37 @@ LogicalResult LargeRows::collect(Operation *product) {
     }
   }
   SmallVector<Operation *> sorted = ops.takeVector();
-  llvm::sort(sorted, [](Operation *a, Operation *b) {
-    return a->isBeforeInBlock(b);
-  });
+  llvm::sort(sorted,
+             [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   ops.insert(sorted.begin(), sorted.end());
   return findReaders();
 }
 
 LogicalResult LargeRows::findReaders() {
   DenseSet<Operation *> moved, behind; // what others read cannot be behind them
-  for (Operation &op :
-       llvm::make_range(ops.front()->getIterator(),
-                        std::next(ops.back()->getIterator()))) {
+  for (Operation &op : llvm::make_range(ops.front()->getIterator(),
+                                        std::next(ops.back()->getIterator()))) {
     auto isMadeIn = [&](const DenseSet<Operation *> &set) {
       return llvm::any_of(op.getOperands(), [&](Value operand) {
         return set.contains(operand.getDefiningOp());
       });
     };
+    // All rows of what parts make are there behind the last of them alone.
+    auto readsWhole = [&] {
+      std::optional<RowOperands> operands = findRowOperands(&op);
+      return llvm::any_of(op.getOpOperands(), [&](OpOperand &operand) {
+        return moved.contains(operand.get().getDefiningOp()) &&
+               !(operands && (*operands)[operand.getOperandNumber()]);
+      });
+    };
     if (ops.contains(&op)) {
-      if (isMadeIn(behind))
+      if (isMadeIn(behind) || readsWhole())
         return failure();
       moved.insert(&op);
     } else if (isMadeIn(moved)) {
       moved.insert(&op);
       readers.push_back(&op);
-      if (!isShown(&op) || isMadeIn(behind))
+      if (!isShown(&op) || isMadeIn(behind) || readsWhole())
         behind.insert(&op);
     }
   }
@@ -251,7 +255,7 @@ Operation *LargeRows::buildPart(Operation *op, int64_t first, int64_t count,
   if (std::optional<RowOperands> ofRows = findRowOperands(op))
     for (auto [operand, isOfRows] : llvm::zip_equal(op->getOperands(), *ofRows))
       if (isOfRows)
-        operands.map(operand, partOf(operand, first, count, builder));
+        operands.map(operand, partOf(operand, op, first, count, builder));
   auto typeOfPart = [&](Type type) {
     SmallVector<int64_t> shape(cast<RankedTensorType>(type).getShape());
     shape[0] = count;
@@ -274,8 +278,8 @@ Operation *LargeRows::buildPart(Operation *op, int64_t first, int64_t count,
   return made;
 }
 
-Value LargeRows::partOf(Value value, int64_t first, int64_t count,
-                        OpBuilder &builder) {
+Value LargeRows::partOf(Value value, Operation *reader, int64_t first,
+                        int64_t count, OpBuilder &builder) {
   if (Value known = part.lookupOrNull(value))
     return known;
   Operation *op = value.getDefiningOp();
@@ -286,19 +290,22 @@ Value LargeRows::partOf(Value value, int64_t first, int64_t count,
     // In memory, so that kernels of all parts read the same.
     TensorBuilder build(builder, op ? op->getLoc() : value.getLoc());
     made = build.make<CopyOp>(build.slice(value, 0, first, count));
+    // One for the forward pass and what is computed again would be kept.
+    if (Attribute which = reader->getAttr(kRecomputedAttrName))
+      made.getDefiningOp()->setAttr(kRecomputedAttrName, which);
   }
   part.map(value, made);
   return made;
 }
 
 void LargeRows::split(int64_t count) {
-  OpBuilder builder(ops.back()->getBlock(), std::next(ops.back()->getIterator()));
+  OpBuilder builder(ops.back()->getBlock(),
+                    std::next(ops.back()->getIterator()));
   llvm::MapVector<Value, SmallVector<Value>> given;
   for (Operation *op : ops)
     for (Value result : op->getResults())
-      if (llvm::any_of(result.getUsers(), [&](Operation *user) {
-            return !ops.contains(user);
-          }))
+      if (llvm::any_of(result.getUsers(),
+                       [&](Operation *user) { return !ops.contains(user); }))
         given[result];
   for (int64_t first = 0; first < rows; first += count) {
     part.clear();
@@ -338,8 +345,8 @@ struct SplitRowsPass : mlir::kf::impl::SplitRowsBase<SplitRowsPass> {
           continue;
         const auto most =
             std::max<int64_t>(mostBytes / large.rowBytes(), leastRows);
-        const auto count = static_cast<int64_t>(
-            llvm::bit_floor(static_cast<uint64_t>(most)));
+        const auto count =
+            static_cast<int64_t>(llvm::bit_floor(static_cast<uint64_t>(most)));
         if (count >= large.rowCount())
           continue;
         for (Operation *other : products)

@@ -1,5 +1,6 @@
 // RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-split-rows{most-bytes=524288}))' | FileCheck %s
 // RUN: kf-opt %s --pass-pipeline='builtin.module(kf-differentiate, func.func(kf-split-rows{most-bytes=524288}))' | FileCheck %s --check-prefix=BOTH
+// RUN: kf-opt %s --pass-pipeline='builtin.module(func.func(kf-split-rows{most-bytes=524288}, cse))' | FileCheck %s --check-prefix=CSE
 
 // 524288 bytes are 131 rows of 1000 numbers, and a power of two is 128 of them.
 // The last part has what is left. Losses are joined, and those that read them
@@ -97,4 +98,58 @@ func.func @few(%x: tensor<128x64xf32>, %y: tensor<?x64xf32>, %w: tensor<2000x64x
   %c = kf.matmul %y, %w : tensor<?x64xf32>, tensor<2000x64xf32>
   %d = kf.reduce(sum) %c dims = [1] : tensor<?x2000xf32>
   return %b, %d : tensor<128xf32>, tensor<?xf32>
+}
+
+// What a product's bias is made of is a sum over rows of what another one gives,
+// and so is what is added to its columns: all rows of it are there behind the
+// last part alone.
+// CHECK-LABEL: func.func @bias(
+// CHECK:         kf.matmul %{{.*}} : tensor<300x64xf32>
+// CHECK:         kf.matmul %{{.*}} bias(%{{.*}}) : tensor<300x1000xf32>
+func.func @bias(%x: tensor<300x64xf32>, %w: tensor<1000x64xf32>, %v: tensor<300x1000xf32>) -> tensor<300x300xf32> {
+  %y = kf.matmul %x, %w : tensor<300x64xf32>, tensor<1000x64xf32>
+  %r = kf.reduce(sum) %y dims = [1] : tensor<300x1000xf32>
+  %z = kf.matmul %y, %v bias(%r) : tensor<300x1000xf32>, tensor<300x1000xf32>, tensor<300xf32>
+  return %z : tensor<300x300xf32>
+}
+
+// CHECK-LABEL: func.func @columns(
+// CHECK:         kf.matmul %{{.*}} : tensor<800x64xf32>
+// CHECK:         arith.addf %{{.*}} : tensor<800x800xf32>
+func.func @columns(%x: tensor<800x64xf32>, %w: tensor<800x64xf32>) -> tensor<800xf32> {
+  %y = kf.matmul %x, %w : tensor<800x64xf32>, tensor<800x64xf32>
+  %r = kf.reduce(sum) %y dims = [1] : tensor<800x800xf32>
+  %all = kf.broadcast %r : tensor<800xf32> to tensor<800x800xf32>
+  %z = arith.addf %y, %all : tensor<800x800xf32>
+  %rows = kf.reduce(sum) %z dims = [1] : tensor<800x800xf32>
+  return %rows : tensor<800xf32>
+}
+
+// What drops out depends on the number of a row among all of them.
+// CHECK-LABEL: func.func @drops(
+// CHECK:         kf.matmul %{{.*}} : tensor<300x64xf32>
+// CHECK:         kf.dropout %{{.*}} : tensor<300x1000xf32>
+func.func @drops(%x: tensor<300x64xf32>, %w: tensor<1000x64xf32>, %draw: tensor<4xi32>) -> tensor<300xf32> {
+  %y = kf.matmul %x, %w : tensor<300x64xf32>, tensor<1000x64xf32>
+  %d = kf.dropout %y, %draw {p = 2.500000e-01 : f32} : tensor<300x1000xf32>, tensor<4xi32>
+  %r = kf.reduce(sum) %d dims = [1] : tensor<300x1000xf32>
+  return %r : tensor<300xf32>
+}
+
+// Parts of what both the forward pass and what is computed again read are copies
+// of each, or those of the first one would be kept for the second.
+// CSE-LABEL: func.func @again(
+// CSE-COUNT-3: kf.copy %{{.*}} : tensor<{{128|44}}x64xf32>
+// CSE:         kf.reduce(sum) %{{.*}} : tensor<300xf32>
+// CSE:         kf.copy %{{.*}} {kf.recomputed = 1 : i64} : tensor<128x64xf32>
+// CSE:         kf.copy %{{.*}} {kf.recomputed = 1 : i64} : tensor<128x64xf32>
+// CSE:         kf.copy %{{.*}} {kf.recomputed = 1 : i64} : tensor<44x64xf32>
+// CSE:         return
+func.func @again(%x: tensor<300x64xf32>, %w: tensor<1000x64xf32>) -> (tensor<f32>, tensor<300xf32>) {
+  %y = kf.matmul %x, %w : tensor<300x64xf32>, tensor<1000x64xf32>
+  %z = kf.reduce(sum) %y dims = [1] : tensor<300x1000xf32>
+  %loss = kf.reduce(sum) %z dims = [0] : tensor<300xf32>
+  %y1 = kf.matmul %x, %w {kf.recomputed = 1 : i64} : tensor<300x64xf32>, tensor<1000x64xf32>
+  %z1 = kf.reduce(max) %y1 dims = [1] {kf.recomputed = 1 : i64} : tensor<300x1000xf32>
+  return %loss, %z1 : tensor<f32>, tensor<300xf32>
 }
