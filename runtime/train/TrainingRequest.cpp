@@ -127,6 +127,5 @@ Status TrainingRequest::complete() {
       checkWord("--recompute", recomputeName, {"layers", "cheap"}));
   recompute = recomputeName == "layers" ? Recompute::Layers : Recompute::Cheap;
   run.modelOptions = typedOptions(lora, optimizer);
-  run.modelOptions["--recompute"] = recomputeName;
   return Status();
 }

@@ -43,12 +43,20 @@ TEST(TrainingRequestTest, WhatIsLeftOut) {
   EXPECT_EQ(request.run.modelOptions.at("--lora"), "4");
   EXPECT_EQ(request.lora->dropout, 0);
   EXPECT_FALSE(request.run.modelOptions.contains("--lora-dropout"));
+  EXPECT_EQ(request.recompute, Recompute::Layers);
 
   request = adapter();
   request.dropout = 0.1;
   ASSERT_TRUE(succeeds(request.complete()));
   EXPECT_EQ(request.lora->dropout, 0.1);
   EXPECT_EQ(request.run.modelOptions.at("--lora-dropout"), "0.1");
+
+  // A checkpoint goes on with either.
+  request = adapter();
+  request.recomputeName = "cheap";
+  ASSERT_TRUE(succeeds(request.complete()));
+  EXPECT_EQ(request.recompute, Recompute::Cheap);
+  EXPECT_FALSE(request.run.modelOptions.contains("--recompute"));
 
   request = adapter();
   request.rank.reset();
