@@ -102,7 +102,6 @@ constexpr ForeignFlag kFlags[] = {
     {"--logging-steps", "train", Same, Value, "print-every"},
 
     // What happens anyway.
-    {"--gradient-checkpointing", "train", Already, Nothing, ""},
     {"-cnv --conversation -i --interactive -if --interactive-first", "chat",
      Already, Nothing, ""},
     {"-e --escape", "generate chat tokenize", Already, Nothing, ""},

@@ -102,7 +102,7 @@ void TrainFlags::addTrainedTo(OptionParser &parser) {
       "what gradients read that is not kept in memory until then, but "
       "computed again: layers, the default, all that is within one; "
       "cheap, norms and activations, which takes much more memory "
-      "and up to a quarter less time");
+      "and up to a fifth less time");
   parser.flag({"rslora"}, request.rankStabilized, "scales by X / sqrt(RANK)");
   parser.flag({"full"}, request.full, "trains all weights of the model");
 }
