@@ -416,11 +416,14 @@ TEST_P(PartsOfRows, HaveTheSameResults) {
       function.makeInputs(expected.program, 150);
   const Results a = expected.run(inputs), b = found.run(inputs);
   ASSERT_EQ(a.size(), b.size());
+  // Matrix units multiply numbers of f32 as two of bf16 each, and threads
+  // multiply the few rows of the last part as they are.
+  const double tolerance = name == "cuda" ? 5e-5 : 2e-6;
   for (size_t place = 0; place < a.size(); ++place) {
     const std::vector<double> x = toDoubles(a[place]), y = toDoubles(b[place]);
     ASSERT_EQ(x.size(), y.size());
     for (size_t i = 0; i < x.size(); ++i)
-      ASSERT_NEAR(y[i], x[i], 2e-6 * largest(x))
+      ASSERT_NEAR(y[i], x[i], tolerance * largest(x))
           << "element " << i << " of result " << place;
   }
 }
