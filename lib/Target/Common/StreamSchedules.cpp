@@ -22,7 +22,8 @@ constexpr int64_t heldColumns = 256;
 /// Warps of a workgroup that holds rows.
 constexpr int64_t mostHeldWarps = 16;
 /// The most rows of blocks that are faster held than in tiles: not alone, but
-/// weights are on their way while the kernels before are at work.
+/// weights are on their way while the kernels before are at work. Where there
+/// are no clusters, one workgroup would take all slices of K in turn.
 constexpr int64_t mostHeldOfBlocks = 24;
 /// Rows of an expert at a time, at most, where they are split and rounded; how
 /// many there are for each that it has if all have as many; and row blocks of a
@@ -53,7 +54,7 @@ public:
         ofBlock);
     if (auto product = dyn_cast<ExpertMatmulOp>(op.getOperation())) {
       setExperts(product);
-    } else if (rows > kGpuFewRows) {
+    } else if (rows > kGpuFewRows && !hasBlocks) { // blocks: selectHeld()
       copies = llvm::divideCeil(rows, kGpuFewRows);
       this->rows = kGpuFewRows;
     }
@@ -434,8 +435,8 @@ mlir::kf::selectStreamSchedule(KernelOp kernel, ProductOpInterface op,
   auto matmul = dyn_cast<MatmulOp>(op.getOperation());
   const bool isFew =
       rows <= kGpuFewRows ||
-      (rows <= mostHeldOfBlocks && isa<QuantType>(w.getElementType()) &&
-       matmul && canHoldRows(matmul));
+      (rows <= mostHeldOfBlocks && machine.hasClusters() &&
+       isa<QuantType>(w.getElementType()) && matmul && canHoldRows(matmul));
   if (!isFew && !isOfExperts && !isNarrowOfSingles(op))
     return {};
   return StreamPolicy(kernel, op, machine, rows).select();
