@@ -84,7 +84,29 @@ func.func @sigmoid(%x: tensor<?x8xf32>) -> (tensor<?x2xi32>, tensor<?x2xf32>) {
 // CHECK:         %[[KEPT:.*]] = arith.cmpi slt, %{{.*}}, %{{.*}} : tensor<?x4x2xi32>
 // CHECK:         arith.select %[[KEPT]], %{{.*}}, %{{.*}} : tensor<?x4x2xi1>, tensor<?x4x2xf32>
 // CHECK:         tensor.collapse_shape %{{.*}} : tensor<?x4x2xf32> into tensor<?x8xf32>
+// WHOLE-LABEL:   kf.program @groups
+// WHOLE-NOT:     @route
+// WHOLE-COUNT-5: kf.dispatch @{{.*}}
+// WHOLE:         kf.yield
 func.func @groups(%x: tensor<?x8xf32>, %b: tensor<8xf32>) -> (tensor<?x2xi32>, tensor<?x2xf32>) {
   %e, %w = kf.route %x top(2) sigmoid bias(%b : tensor<8xf32>) groups(4, 2) : tensor<?x8xf32>
+  return %e, %w : tensor<?x2xi32>, tensor<?x2xf32>
+}
+
+// A workgroup of a GPU compares so many experts, and no more.
+// WHOLE-LABEL:   kf.program @most
+// WHOLE-NEXT:    kf.dispatch @route_{{[0-9]+}}
+// WHOLE-NEXT:    kf.yield
+func.func @most(%x: tensor<?x512xf32>) -> (tensor<?x2xi32>, tensor<?x2xf32>) {
+  %e, %w = kf.route %x top(2) normalized : tensor<?x512xf32>
+  return %e, %w : tensor<?x2xi32>, tensor<?x2xf32>
+}
+
+// WHOLE-LABEL:   kf.program @more
+// WHOLE-NOT:     @route
+// WHOLE-COUNT-5: kf.dispatch
+// WHOLE-NEXT:    kf.yield
+func.func @more(%x: tensor<?x513xf32>) -> (tensor<?x2xi32>, tensor<?x2xf32>) {
+  %e, %w = kf.route %x top(2) normalized : tensor<?x513xf32>
   return %e, %w : tensor<?x2xi32>, tensor<?x2xf32>
 }

@@ -279,3 +279,12 @@ kf.kernel @slice(%q: tensor<8x64x32xbf16>, %k: tensor<4x64x32xbf16>) -> tensor<4
   kf.yield %1 : tensor<4x64x32xbf16>
 }
 }
+
+// -----
+
+kf.kernel @groups(%x: tensor<?x8xf32>, %b: tensor<8xf32>) -> (tensor<?x2xi32>, tensor<?x2xf32>)
+    attributes {schedule = #kf.simt<workgroup = [1], threads = [64]>} {
+  // expected-error @below {{no GPU kernel for 'kf.route' of groups; run kf-expand-route first}}
+  %e, %w = kf.route %x top(2) sigmoid bias(%b : tensor<8xf32>) groups(4, 2) : tensor<?x8xf32>
+  kf.yield %e, %w : tensor<?x2xi32>, tensor<?x2xf32>
+}
