@@ -48,6 +48,18 @@ func.func @route_one(%logits: tensor<1x5xf16>) -> (tensor<1x1xi32>, tensor<1x1xf
   return %e, %w : tensor<1x1xi32>, tensor<1x1xf32>
 }
 
+// So many experts that a GPU's row has six warps, and as many as it takes at
+// most, of which bf16 has many equal.
+func.func @route_many(%logits: tensor<?x160xf32>) -> (tensor<?x6xi32>, tensor<?x6xf32>) attributes {kf.max_tokens = 9 : i64} {
+  %e, %w = kf.route %logits top(6) : tensor<?x160xf32>
+  return %e, %w : tensor<?x6xi32>, tensor<?x6xf32>
+}
+
+func.func @route_most(%logits: tensor<?x512xbf16>) -> (tensor<?x10xi32>, tensor<?x10xf32>) attributes {kf.max_tokens = 9 : i64} {
+  %e, %w = kf.route %logits top(10) sigmoid normalized : tensor<?x512xbf16>
+  return %e, %w : tensor<?x10xi32>, tensor<?x10xf32>
+}
+
 // A feed-forward block as models have it, added to its input.
 func.func @block(%x: tensor<?x64xf32>, %router: tensor<6x64xf32>) -> tensor<?x64xf32> attributes {kf.max_tokens = 40 : i64} {
   %l = kf.matmul %x, %router : tensor<?x64xf32>, tensor<6x64xf32>
