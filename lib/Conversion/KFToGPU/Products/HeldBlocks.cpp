@@ -78,16 +78,11 @@ void HeldBlocks::multiply(Value pointer, ArrayRef<Rows> rows,
   for (int64_t span = 0; span < spans; ++span) {
     // x takes most registers, so that there are none for all codes.
     loadCodes(tile, pointer, span);
-    for (int64_t half = 0; half < 2 && scalesCodes(); ++half) {
-      SmallVector<Value> left = fragment(tile, span, half);
-      for (auto [number, own] : llvm::enumerate(rows)) {
-        auto ofRows = MutableArrayRef(ofTile).slice(4 * number, 4);
-        llvm::copy(
-            product(left, ArrayRef(own.spans[span]).slice(2 * half, 2), ofRows),
-            ofRows.begin());
-      }
+    if (scalesCodes()) {
+      addScaled(tile, span, rows, ofTile);
+      continue;
     }
-    for (int64_t part = 0; part < parts && !scalesCodes(); ++part) {
+    for (int64_t part = 0; part < parts; ++part) {
       SmallVector<SmallVector<Value>> products(rows.size(), zeros());
       for (int64_t half = part; half < 2; half += parts) {
         SmallVector<Value> left = fragment(tile, span, half);
@@ -108,6 +103,22 @@ void HeldBlocks::multiply(Value pointer, ArrayRef<Rows> rows,
   endTile(tile, ofTile, sums);
   if (hasMinimums)
     addMinimums(tile, rows, sums);
+}
+
+/// Adds the products of a span whose codes are scaled. Sums of halves are not
+/// by themselves, as in StreamBlocks: x has the registers, and of 16 rows there
+/// are two sums that do not wait for one another.
+void HeldBlocks::addScaled(const Tile &tile, int64_t span, ArrayRef<Rows> rows,
+                           MutableArrayRef<Value> sums) {
+  for (int64_t half = 0; half < 2; ++half) {
+    SmallVector<Value> left = fragment(tile, span, half);
+    for (auto [number, own] : llvm::enumerate(rows)) {
+      MutableArrayRef<Value> ofRows = sums.slice(4 * number, 4);
+      llvm::copy(
+          product(left, ArrayRef(own.spans[span]).slice(2 * half, 2), ofRows),
+          ofRows.begin());
+    }
+  }
 }
 
 /// Subtracts what codes are above values, times their scales: the left

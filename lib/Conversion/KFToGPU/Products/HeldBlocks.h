@@ -43,6 +43,8 @@ public:
                 MutableArrayRef<Value> sums);
 
 private:
+  void addScaled(const Tile &tile, int64_t span, ArrayRef<Rows> rows,
+                 MutableArrayRef<Value> sums);
   void subtract(Value pointer, ArrayRef<Rows> rows,
                 MutableArrayRef<Value> sums);
   void addMinimums(const Tile &tile, ArrayRef<Rows> rows,

@@ -77,13 +77,16 @@ void StreamBlocks::multiply(const Tile &tile, Value pair,
       SmallVector<Value> x;
       for (int64_t i = 0; i < 4; ++i)
         x.push_back(vector::ExtractOp::create(b, loc, vector, i));
-      for (int64_t half = 0; half < 2 && scalesCodes(); ++half) {
-        auto own = MutableArrayRef(ofHalves[half]).slice(4 * number, 4);
-        llvm::copy(code.multiplyAdd(element, left[half],
-                                    ArrayRef(x).slice(2 * half, 2), own),
-                   own.begin());
+      if (scalesCodes()) {
+        for (int64_t half = 0; half < 2; ++half) {
+          auto own = MutableArrayRef(ofHalves[half]).slice(4 * number, 4);
+          llvm::copy(code.multiplyAdd(element, left[half],
+                                      ArrayRef(x).slice(2 * half, 2), own),
+                     own.begin());
+        }
+        continue;
       }
-      for (int64_t part = 0; part < halves && !scalesCodes(); ++part) {
+      for (int64_t part = 0; part < halves; ++part) {
         SmallVector<Value> products =
             firstSums(here, halves * span + part, number);
         for (int64_t half = 0; half < 2; ++half)

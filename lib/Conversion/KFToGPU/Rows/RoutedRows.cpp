@@ -9,8 +9,8 @@
 // A workgroup has a row. Its numbers go to workgroup memory, and each thread
 // counts how many experts come before one of its own: that is the expert's
 // rank, and its place among those that are chosen, if there is one. So nothing
-// is sorted, and it takes as long for any number of places. Threads with a
-// place each then see what all places have, and compute its weight.
+// is sorted, and finding them takes as long for any number of places. Threads
+// with a place each then see what all places have, and compute its weight.
 //
 //===----------------------------------------------------------------------===//
 

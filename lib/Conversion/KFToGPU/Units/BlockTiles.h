@@ -33,9 +33,10 @@ public:
   /// times the integer of their half of a span. That is exact where an f16's 11
   /// bits hold it. One operation for two codes is less than what sums of each
   /// half take, products of all spans add up in the matrix units, and no sums
-  /// of x go with a zero.
+  /// of x go with a zero. Words of codes are those of two bits: see raisedOf().
   static bool scalesCodes(const ::kf::BlockFormat &format) {
-    return ::kf::findFragmentScales(format).integers == 16 &&
+    return format.low.bits == 2 &&
+           ::kf::findFragmentScales(format).integers == 16 &&
            format.codeBits() + format.subScaleBits() <= 11;
   }
 
