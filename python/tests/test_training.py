@@ -110,6 +110,8 @@ class TrainingTest(unittest.TestCase):
             kernelforge.InvalidError, "^min_learning_rate is more than learning_rate"
         ):
             self.train("out", min_learning_rate=1)
+        with self.assertRaisesRegex(kernelforge.InvalidError, "recompute.*'all'"):
+            self.train("out", recompute="all")
         with self.assertRaisesRegex(kernelforge.InvalidError, "longer than 16 tokens"):
             self.data = self.path("long.jsonl")
             with open(self.data, "w") as file:

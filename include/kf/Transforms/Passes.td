@@ -108,11 +108,14 @@ def Differentiate : Pass<"kf-differentiate", "::mlir::ModuleOp"> {
     %z = kf.matmul %a, %w2 : tensor<?x64xf32>, tensor<64x64xf32>
     %x2 = arith.addf %x1, %z {kf.kept} : tensor<?x64xf32>
     ... // where %h and %a are read for gradients:
-    %h1 = kf.matmul %x1, %w1 {kf.recomputed} : tensor<?x64xf32>, tensor<64x64xf32>
-    %a1 = kf.activation(silu) %h1 {kf.recomputed} : tensor<?x64xf32>
-    ``` That the function returns a value makes no difference: it is
-    computed again as others are. So are, with either policy, the places of the
-    labels of kf.cross_entropy.
+    %h1 = kf.matmul %x1, %w1 {kf.recomputed = 1 : i64} : tensor<?x64xf32>, tensor<64x64xf32>
+    %a1 = kf.activation(silu) %h1 {kf.recomputed = 1 : i64} : tensor<?x64xf32>
+    ```
+    The number is 1, or 2 for one more copy of a cheap op that reads what stays,
+    which gradients read, so that these are not taken for one another either.
+    Without `layers`, the attribute has none. That the function returns a value makes no
+    difference: it is computed again as others are. So are, with any policy, the
+    places of the labels of kf.cross_entropy.
 
     With `accumulate`, the function takes one more argument for each gradient,
     in their order and of its type, and returns the sum of both in the gradient's

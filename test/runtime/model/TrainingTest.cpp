@@ -76,6 +76,18 @@ class Grouped : public std::numpunct<char> {
   std::string do_grouping() const override { return "\3"; }
 };
 
+TEST(TrainingTest, GradientsAreDescribedByWhatIsComputedAgain) {
+  TrainingShape shape = {.part = TrainingPart::Gradient};
+  TrainingShape other = shape;
+  other.recompute = Recompute::Layers;
+  EXPECT_NE(describe(shape), describe(other));
+  // No other program has anything that is computed again.
+  for (const TrainingPart part : {TrainingPart::Loss, TrainingPart::Update}) {
+    shape.part = other.part = part;
+    EXPECT_EQ(describe(shape), describe(other));
+  }
+}
+
 TEST(TrainingTest, ADescriptionIsTheSameInEveryLocale) {
   const TrainingShape shape = {.part = TrainingPart::Update,
                                .lora = LoraConfig{.rank = 2048, .alpha = 0.5},

@@ -403,6 +403,7 @@ TEST_F(TrainingRunTest, TheDateOfATemplateIsThatOfTheBegin) {
       "dated.jinja", "{{ strftime_now('%A %d %B') }}{% for m in messages %}"
                      "{{ m.content }}{% endfor %}");
   options.chatTemplate.now = *parseLocalTime("2024-02-29T12:00:00");
+  options.length = 64; // of whatever date there is
   std::string time;
   {
     auto run = open(options);
