@@ -32,9 +32,11 @@ constexpr int64_t mostExpertSplitRows = 16, mostExpertRoundedRows = 32,
                   spareOfExpert = 2, mostFewBlocks = 8, mostExpertBlocks = 16;
 /// Workgroups for each multiprocessor where rows are few.
 constexpr int64_t expertGroups = 3;
-/// Columns of a K that is taken whole where rows are many.
-constexpr int64_t wholeColumns = 1024;
-/// Lines of a weight of f32 that tiles of many rows read again.
+/// Columns of a K that is taken whole where rows are many, and of its parts, at
+/// least.
+constexpr int64_t wholeColumns = 1024, leastColumns = 32;
+/// Lines of a weight of f32 that tiles of many rows read again: 128 of 2048
+/// columns were measured, beside which more, and a longer K, are a guess.
 constexpr int64_t mostNarrowColumns = 512;
 /// Workgroup memory that #kf.stream does with where it can have as much.
 constexpr int64_t streamMemory = 48 * 1024;
@@ -100,29 +102,36 @@ private:
         warps = count;
   }
 
-  /// Columns of K at a time: all where K is short, for a second part would be
-  /// past its end for the most; else as many parts as `columns` makes, of equal
-  /// size.
-  int64_t partOfK(int64_t columns, int64_t unit) const {
+  /// Columns of K at a time, the most first: all where K is short, for a second
+  /// part would be past its end for the most; else as many parts as 512, 256
+  /// and so on make, whose sizes are equal multiples of `unit`. What has fewer
+  /// stages is tried later, so that of a K that fits whole with these alone
+  /// parts are taken.
+  SmallVector<int64_t> findPartsOfK(int64_t unit) const {
+    SmallVector<int64_t> sizes;
     const int64_t all = llvm::alignTo(extent, unit);
-    if (columns == wholeColumns && all <= wholeColumns)
-      return all;
-    const int64_t most = std::min(columns, wholeColumns / 2);
-    const int64_t parts = llvm::divideCeil(all, llvm::alignTo(most, unit));
-    return llvm::alignTo(llvm::divideCeil(all, parts), unit);
+    if (all <= wholeColumns)
+      sizes.push_back(all);
+    for (int64_t most = wholeColumns / 2; most >= leastColumns; most /= 2) {
+      const int64_t parts = llvm::divideCeil(all, llvm::alignTo(most, unit));
+      const int64_t size = llvm::alignTo(llvm::divideCeil(all, parts), unit);
+      if (!llvm::is_contained(sizes, size))
+        sizes.push_back(size);
+    }
+    return sizes;
   }
 
   /// Of more rows, warps have row blocks of their own, and all of K: as many
   /// warps as there is memory for, and of x as much at a time as there is.
   StreamScheduleAttr selectExpertParts() {
-    const int64_t ofWarp = hasBlocks ? 1 : 2, unit = tiles() * tile.columns;
+    const int64_t ofWarp = hasBlocks ? 1 : 2;
+    const SmallVector<int64_t> sizes = findPartsOfK(tiles() * tile.columns);
     for (int64_t width = std::min(blocks, mostExpertBlocks); width > 0;
          width = width == 1 ? 0 : llvm::divideCeil(width, 2)) {
       warps = llvm::divideCeil(width, ofWarp);
       for (int64_t stages : {3, 2})
-        for (int64_t columns : {wholeColumns, wholeColumns / 2, int64_t(256),
-                                int64_t(128), int64_t(64), int64_t(32)})
-          if (auto schedule = get(width, stages, partOfK(columns, unit));
+        for (int64_t columns : sizes)
+          if (auto schedule = get(width, stages, columns);
               fits(schedule, machine.memory))
             return schedule;
     }
@@ -163,11 +172,11 @@ private:
     return llvm::divideCeil(blocks, width) * copies;
   }
 
-  /// Row blocks of each of `groups` workgroups; of experts, whose rows are not
-  /// known, no more than leave others something.
+  /// Row blocks of each of `groups` workgroups, no more than there are; of
+  /// experts, whose rows are not known, no more than leave others something.
   int64_t widthFor(int64_t groups) const {
     const int64_t width = llvm::divideCeil(blocks * copies, groups);
-    return isOfExperts ? std::min({width, blocks, mostFewBlocks}) : width;
+    return std::min({width, blocks, isOfExperts ? mostFewBlocks : blocks});
   }
 
   /// Row blocks of a workgroup where multiprocessors have several, one after

@@ -120,3 +120,21 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
     kf.yield %0 : tensor<1x4x2880xf32>
   }
 }
+
+// -----
+
+// Of a prompt for whose tiles there are not workgroups enough, none has more row
+// blocks than there are: warps would have none.
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors = 132, memory = 232448>} {
+  kf.program @prompt(%x: tensor<?x2048xf32>) -> tensor<?x128xf32> attributes {max_tokens = 8192 : i64} {
+    %w = kf.weight ["w"] : tensor<128x2048xf32, #kf.fragments>
+    %0 = kf.dispatch @router(%x, %w) : (tensor<?x2048xf32>, tensor<128x2048xf32, #kf.fragments>) -> tensor<?x128xf32>
+    kf.yield %0 : tensor<?x128xf32>
+  }
+  // CHECK-LABEL: kf.kernel @router
+  // CHECK-SAME:    #kf.stream<workgroup = [16, 64], {{.*}} block_warps = 2, blocks = 2
+  kf.kernel @router(%x: tensor<?x2048xf32>, %w: tensor<128x2048xf32, #kf.fragments>) -> tensor<?x128xf32> {
+    %0 = kf.matmul %x, %w : tensor<?x2048xf32>, tensor<128x2048xf32, #kf.fragments>
+    kf.yield %0 : tensor<?x128xf32>
+  }
+}
