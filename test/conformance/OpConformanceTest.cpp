@@ -199,6 +199,19 @@ public:
     return parsed && parsed->getMachine().hasClusters();
   }
 
+  /// Sums that a thread of `kernel` has, whose product goes by `mma` on
+  /// subgroups of `threads`.
+  static int64_t sumsOf(mlir::kf::KernelOp kernel,
+                        mlir::kf::MmaScheduleAttr mma, int64_t threads) {
+    int64_t sums = 1;
+    for (int64_t size : mma.getWorkgroup())
+      sums *= size;
+    for (int64_t warps : mma.getWarps())
+      threads *= warps;
+    kernel.walk([&](mlir::kf::MatmulOp op) { sums *= op.getGlu() ? 2 : 1; });
+    return sums / threads;
+  }
+
   /// A part of the error of compiling the program of a file of cooperative
   /// matrices for `target`; empty where that has what its schedules need, and
   /// `memory` bytes for workgroups.
@@ -210,11 +223,18 @@ public:
       return "no target";
     const mlir::kf::MachineDescription machine = parsed->getMachine();
     auto module = moduleOf(name);
-    for (auto kernel : module->getOps<mlir::kf::KernelOp>())
-      if (auto mma = llvm::dyn_cast<mlir::kf::MmaScheduleAttr>(
-              kernel.getScheduleAttr());
-          mma && !machine.has(mma.getUnit()))
+    for (auto kernel : module->getOps<mlir::kf::KernelOp>()) {
+      auto mma =
+          llvm::dyn_cast<mlir::kf::MmaScheduleAttr>(kernel.getScheduleAttr());
+      if (!mma)
+        continue;
+      if (!machine.has(mma.getUnit()))
         return "is of Vulkan devices whose subgroups multiply matrices";
+      // Tiles are for subgroups of 32 threads: smaller ones have more sums
+      // each.
+      if (sumsOf(kernel, mma, machine.subgroupThreads) > 128)
+        return "sums, and registers for";
+    }
     return machine.memory < memory ? "bytes of workgroup memory" : "";
   }
 
