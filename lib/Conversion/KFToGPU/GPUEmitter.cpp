@@ -244,7 +244,8 @@ void GPUEmitter::storeResult(Value value, ValueRange indices, unsigned number) {
     keepOutlier(value, place);
 }
 
-/// Pairs are rounded by one instruction, and LLVM joins the stores.
+/// Pairs are rounded to 16 bits by one instruction each. LLVM joins stores that
+/// it knows to be aligned.
 void GPUEmitter::storeResults(ArrayRef<Value> values, ValueRange indices) {
   const Type element =
       cast<RankedTensorType>(kernel.getResultTypes()[0]).getElementType();
@@ -252,27 +253,30 @@ void GPUEmitter::storeResults(ArrayRef<Value> values, ValueRange indices) {
   SmallVector<Value> places;
   for (size_t i = 0; i < values.size(); ++i)
     places.push_back(add(place, index(static_cast<int64_t>(i))));
-  if (element.isBF16() && values.size() % 2 == 0) {
+  if ((element.isBF16() || element.isF16()) && values.size() % 2 == 0) {
     for (size_t i = 0; i < values.size(); i += 2) {
       Value both = vector::FromElementsOp::create(
           b, loc, VectorType::get({2}, b.getF32Type()),
           ValueRange(values.slice(i, 2)));
-      Value rounded =
+      Value pair =
           arith::TruncFOp::create(b, loc, VectorType::get({2}, element), both);
-      Value bits = vector::BitCastOp::create(
-          b, loc, VectorType::get({2}, b.getI16Type()), rounded);
+      if (element != narrowType(element)) // its bits
+        pair = vector::BitCastOp::create(
+            b, loc, VectorType::get({2}, narrowType(element)), pair);
       for (size_t k = 0; k < 2; ++k)
         memref::StoreOp::create(
             b, loc,
-            vector::ExtractOp::create(b, loc, bits, static_cast<int64_t>(k)),
+            vector::ExtractOp::create(b, loc, pair, static_cast<int64_t>(k)),
             results[0], places[i + k]);
     }
-    return;
+  } else {
+    for (auto [value, at] : llvm::zip_equal(values, places))
+      storeBuffer(value, results[0], at, element);
   }
-  for (auto [value, at] : llvm::zip_equal(values, places))
-    storeBuffer(value, results[0], at, element);
   if (!roundHalfResult())
     return;
+  if (values.size() == 1)
+    return keepOutlier(values[0], place);
   Value largest;
   for (Value value : values) {
     Value magnitude = math::AbsFOp::create(b, loc, value);

@@ -66,7 +66,10 @@ kf.kernel @rounded(%x: tensor<?x64xbf16>, %w: tensor<2x96x64xbf16>) -> tensor<?x
 // CHECK-LABEL: gpu.func @rounded_half(
 // CHECK:         scf.for
 // CHECK:         scf.if
-// CHECK-COUNT-4:   memref.store {{.*}} : memref<?xf16>
+// CHECK:           arith.truncf %{{.*}} : vector<2xf32> to vector<2xf16>
+// CHECK-COUNT-2:   memref.store {{.*}} : memref<?xf16>
+// CHECK:           arith.truncf %{{.*}} : vector<2xf32> to vector<2xf16>
+// CHECK-COUNT-2:   memref.store {{.*}} : memref<?xf16>
 // CHECK-COUNT-3:   arith.maxnumf
 // CHECK:           scf.if
 // CHECK-COUNT-4:     scf.if

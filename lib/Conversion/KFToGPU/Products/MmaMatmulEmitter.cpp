@@ -336,10 +336,10 @@ private:
     const int64_t most = isWhole ? mostTogether : mostLone,
                   threads = shape.threadCount * mma.parts;
     const int64_t atOnce = std::min(most, llvm::divideCeilSigned(all, threads));
-    Value own = e.thread;
+    Value place = e.thread; // of this thread in the cluster
     if (e.part)
-      own = e.add(own, e.scaled(e.part, shape.threadCount));
-    e.loop(own, e.index(all), e.index(atOnce * threads), {},
+      place = e.add(place, e.scaled(e.part, shape.threadCount));
+    e.loop(place, e.index(all), e.index(atOnce * threads), {},
            [&](Value begin, ValueRange) {
              SmallVector<Elements> elements;
              for (int64_t i = 0; i < atOnce; ++i) {
@@ -355,13 +355,13 @@ private:
                  elements.back().areInside = arith::AndIOp::create(
                      b, loc, elements.back().areInside, isThere);
              }
-             for (const Elements &own : elements)
-               for (Value value : own.values)
+             for (const Elements &each : elements)
+               for (Value value : each.values)
                  code.computeHere(value);
-             for (const Elements &own : elements)
-               e.ifThen(own.areInside, [&] {
-                 e.storeResults(own.values,
-                                tileIndices(e, own.row, own.column));
+             for (const Elements &each : elements)
+               e.ifThen(each.areInside, [&] {
+                 e.storeResults(each.values,
+                                tileIndices(e, each.row, each.column));
                });
              return SmallVector<Value>();
            });
