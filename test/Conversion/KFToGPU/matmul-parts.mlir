@@ -106,3 +106,18 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
     kf.yield %1 : tensor<64x128xf32>
   }
 }
+
+// -----
+
+// Of whole tiles a thread reads four columns of each part at once.
+// CHECK-LABEL: gpu.func @whole(
+// CHECK-COUNT-4: llvm.load %{{.*}} {alignment = 16 : i64} : !llvm.ptr<7> -> vector<4xf32>
+// CHECK-NOT:     !llvm.ptr<7> -> f32
+// CHECK:         gpu.return
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a">} {
+  kf.kernel @whole(%x: tensor<?x512xbf16>, %w: tensor<128x512xbf16, #kf.fragments>) -> tensor<?x128xf32>
+      attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 3, unit = wgmma, parts = 4>} {
+    %0 = kf.matmul %x, %w wide : tensor<?x512xbf16>, tensor<128x512xbf16, #kf.fragments>
+    kf.yield %0 : tensor<?x128xf32>
+  }
+}

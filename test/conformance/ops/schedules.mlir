@@ -492,3 +492,92 @@ kf.program @mma_rows_192_q6_k(%x: tensor<?x512xf16>) -> tensor<?x52xf32> attribu
   %0 = kf.dispatch @mma_rows_192_q6_k_kernel(%x, %w) : (tensor<?x512xf16>, tensor<2x52x512x!kf.quant<q6_k>>) -> tensor<?x52xf32>
   kf.yield %0 : tensor<?x52xf32>
 }
+
+// Tiles that are whole in every column, of which a thread stores four side by side:
+// with a bias and a residual.
+kf.kernel @mma_whole_bf16_kernel(%x: tensor<?x320xbf16>, %w: tensor<128x320xbf16>, %b: tensor<128xf32>, %r: tensor<?x128xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [1, 4], reduction = 64, stages = 4, unit = wgmma, parts = 2>} {
+  %0 = kf.matmul %x, %w bias(%b) wide : tensor<?x320xbf16>, tensor<128x320xbf16>, tensor<128xf32>
+  %1 = arith.addf %r, %0 : tensor<?x128xf32>
+  kf.yield %1 : tensor<?x128xf32>
+}
+kf.program @mma_whole_bf16(%x: tensor<?x320xbf16>, %b: tensor<128xf32>, %r: tensor<?x128xf32>) -> tensor<?x128xf32> attributes {max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<128x320xbf16>
+  %0 = kf.dispatch @mma_whole_bf16_kernel(%x, %w, %b, %r) : (tensor<?x320xbf16>, tensor<128x320xbf16>, tensor<128xf32>, tensor<?x128xf32>) -> tensor<?x128xf32>
+  kf.yield %0 : tensor<?x128xf32>
+}
+
+// A gate whose results are rounded: to bf16, and to f16, which one column of four
+// does not fit into.
+kf.kernel @mma_whole_q4_k_kernel(%x: tensor<?x768xf16>, %w: tensor<2x64x768x!kf.quant<q4_k>>) -> tensor<?x64xbf16>
+    attributes {schedule = #kf.mma<workgroup = [64, 32], warps = [1, 4], reduction = 64, stages = 4, unit = wgmma, parts = 3>} {
+  %0 = kf.matmul %x, %w glu(silu) wide : tensor<?x768xf16>, tensor<2x64x768x!kf.quant<q4_k>>
+  %1 = arith.truncf %0 : tensor<?x64xf32> to tensor<?x64xbf16>
+  kf.yield %1 : tensor<?x64xbf16>
+}
+kf.program @mma_whole_q4_k(%x: tensor<?x768xf16>) -> tensor<?x64xbf16> attributes {max_tokens = 69 : i64} {
+  %w = kf.weight ["gate", "up"] {stacked} : tensor<2x64x768x!kf.quant<q4_k>>
+  %0 = kf.dispatch @mma_whole_q4_k_kernel(%x, %w) : (tensor<?x768xf16>, tensor<2x64x768x!kf.quant<q4_k>>) -> tensor<?x64xbf16>
+  kf.yield %0 : tensor<?x64xbf16>
+}
+
+kf.kernel @mma_whole_half_kernel(%x: tensor<?x320xf16>, %w: tensor<64x320xf16>) -> (tensor<?x64xf16>, tensor<?x64xf32>)
+    attributes {schedule = #kf.mma<workgroup = [64, 64], warps = [2, 2], reduction = 64, stages = 3, unit = mma_sync>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x320xf16>, tensor<64x320xf16>
+  %column = kf.iota dim = 0 : tensor<64xi32>
+  %three = arith.constant dense<3> : tensor<64xi32>
+  %two = arith.constant dense<2> : tensor<64xi32>
+  %past = arith.constant dense<3.0e5> : tensor<64xf32>
+  %within = arith.constant dense<1.0> : tensor<64xf32>
+  %place = arith.andi %column, %three : tensor<64xi32>
+  %is = arith.cmpi eq, %place, %two : tensor<64xi32>
+  %scale = arith.select %is, %past, %within : tensor<64xi1>, tensor<64xf32>
+  %all = kf.broadcast %scale : tensor<64xf32> to tensor<?x64xf32>
+  %1 = arith.mulf %0, %all : tensor<?x64xf32>
+  %rounded, %outliers = kf.round_half %1 : tensor<?x64xf32>
+  kf.yield %rounded, %outliers : tensor<?x64xf16>, tensor<?x64xf32>
+}
+// Whichever of both holds an element, of as few bits as it may differ by.
+kf.kernel @mma_whole_either(%h: tensor<?x64xf16>, %o: tensor<?x64xf32>) -> tensor<?x64xbf16>
+    attributes {schedule = #kf.simt<workgroup = [1, 0], threads = [64]>} {
+  %limit = arith.constant dense<65504.0> : tensor<1xf32>
+  %all = kf.broadcast %limit : tensor<1xf32> to tensor<?x64xf32>
+  %0 = arith.extf %h : tensor<?x64xf16> to tensor<?x64xf32>
+  %1 = math.absf %0 : tensor<?x64xf32>
+  %2 = arith.cmpf ogt, %1, %all : tensor<?x64xf32>
+  %3 = arith.select %2, %o, %0 : tensor<?x64xi1>, tensor<?x64xf32>
+  %4 = arith.truncf %3 : tensor<?x64xf32> to tensor<?x64xbf16>
+  kf.yield %4 : tensor<?x64xbf16>
+}
+kf.program @mma_whole_half(%x: tensor<?x320xf16>) -> tensor<?x64xbf16> attributes {max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<64x320xf16>
+  %0:2 = kf.dispatch @mma_whole_half_kernel(%x, %w) : (tensor<?x320xf16>, tensor<64x320xf16>) -> (tensor<?x64xf16>, tensor<?x64xf32>)
+  %1 = kf.dispatch @mma_whole_either(%0#0, %0#1) : (tensor<?x64xf16>, tensor<?x64xf32>) -> tensor<?x64xbf16>
+  kf.yield %1 : tensor<?x64xbf16>
+}
+
+// Fewer elements than the threads of a cluster take at a time.
+kf.kernel @mma_whole_48_kernel(%x: tensor<?x1000xbf16>, %w: tensor<2x64x1000xbf16>) -> tensor<?x64xbf16>
+    attributes {schedule = #kf.mma<workgroup = [48, 64], warps = [1, 8], reduction = 64, stages = 4, unit = wgmma, parts = 4>} {
+  %0 = kf.matmul %x, %w glu(gelu_tanh) wide : tensor<?x1000xbf16>, tensor<2x64x1000xbf16>
+  %1 = arith.truncf %0 : tensor<?x64xf32> to tensor<?x64xbf16>
+  kf.yield %1 : tensor<?x64xbf16>
+}
+kf.program @mma_whole_48(%x: tensor<?x1000xbf16>) -> tensor<?x64xbf16> attributes {max_tokens = 69 : i64} {
+  %w = kf.weight ["gate", "up"] {stacked} : tensor<2x64x1000xbf16>
+  %0 = kf.dispatch @mma_whole_48_kernel(%x, %w) : (tensor<?x1000xbf16>, tensor<2x64x1000xbf16>) -> tensor<?x64xbf16>
+  kf.yield %0 : tensor<?x64xbf16>
+}
+
+// Sums that do not fit into the stages at once.
+kf.kernel @mma_whole_turns_kernel(%x: tensor<?x1000xbf16>, %w: tensor<128x1000xbf16>, %r: tensor<?x128xf32>) -> tensor<?x128xf32>
+    attributes {schedule = #kf.mma<workgroup = [64, 128], warps = [1, 4], reduction = 64, stages = 2, unit = mma_sync, parts = 4>} {
+  %0 = kf.matmul %x, %w wide : tensor<?x1000xbf16>, tensor<128x1000xbf16>
+  %1 = arith.addf %r, %0 : tensor<?x128xf32>
+  kf.yield %1 : tensor<?x128xf32>
+}
+kf.program @mma_whole_turns(%x: tensor<?x1000xbf16>, %r: tensor<?x128xf32>) -> tensor<?x128xf32> attributes {max_tokens = 69 : i64} {
+  %w = kf.weight ["w"] : tensor<128x1000xbf16>
+  %0 = kf.dispatch @mma_whole_turns_kernel(%x, %w, %r) : (tensor<?x1000xbf16>, tensor<128x1000xbf16>, tensor<?x128xf32>) -> tensor<?x128xf32>
+  kf.yield %0 : tensor<?x128xf32>
+}
