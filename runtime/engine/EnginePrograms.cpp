@@ -29,8 +29,9 @@ constexpr int64_t kTileRows = 32, kSomeRows = 64, kManyRows = 128,
                   kMostManyRows = kMostChosenPerStep;
 /// Rows of those between, where tiles have 48, 80, 96 and 192 rows, too, and
 /// registers hold 24 of products with blocks: a few sequences more make a step
-/// a little longer. Only where there are more sequences than the size before
-/// has rows.
+/// a little longer. With other weights, 24 rows are tiles of 32 and gain next
+/// to nothing. Only where there are more sequences than the size before has
+/// rows.
 struct Between {
   int64_t rows, before;
 };
