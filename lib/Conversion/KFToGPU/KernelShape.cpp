@@ -394,8 +394,10 @@ bool mlir::kf::canHoldRows(MatmulOp op) {
 static constexpr int64_t registerWarps = 4;
 /// Registers of a lane beside those that hold x, and where more are taken: of
 /// blocks, by several tiles of K or scales of halves of spans, and the most by
-/// these in a cluster; by slices of K that go through three stages, of which
-/// none begins where another one does, or that have more columns than K.
+/// these in a cluster, but not by scales of codes, which are gone before there
+/// are sums (BlockTiles::scalesCodes()); by slices of K that go through three
+/// stages, of which none begins where another one does, or that have more
+/// columns than K.
 static constexpr int64_t heldSpare = 64, largeHeldSpare = 80,
                          largestHeldSpare = 128;
 

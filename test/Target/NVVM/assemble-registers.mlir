@@ -105,3 +105,14 @@ func.func @rows_80(%x: tensor<?x14336xbf16>, %r: tensor<?x4096xf32>) -> tensor<?
   %1 = arith.addf %r, %0 : tensor<?x4096xf32>
   return %1 : tensor<?x4096xf32>
 }
+
+// Two tiles of K of 16 rows, and integers of halves of spans, which scale codes
+// before they are multiplied.
+// CHECK:      matmul_add_0 sm_80: {{.*}} 0 bytes spilled
+// CHECK:      matmul_add_0 sm_90a: 2{{[0-9]+}} registers, {{.*}} 0 bytes spilled
+func.func @rows_of_q3_k(%x: tensor<?x14336xf16>, %r: tensor<?x4096xf32>) -> tensor<?x4096xf32> attributes {kf.max_tokens = 16 : i64} {
+  %w = kf.weight ["w"] : tensor<4096x14336x!kf.quant<q3_k>>
+  %0 = kf.matmul %x, %w wide : tensor<?x14336xf16>, tensor<4096x14336x!kf.quant<q3_k>>
+  %1 = arith.addf %r, %0 : tensor<?x4096xf32>
+  return %1 : tensor<?x4096xf32>
+}
