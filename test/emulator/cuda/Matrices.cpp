@@ -123,6 +123,8 @@ void emuLdmatrix(Thread *t, int count, int transposed, u64 address, u32 *d) {
 /// tile is 8 rows of 16 bytes. `turned`: row and column change places in it.
 static float described(Thread *t, u64 at, int row, int k, bool turned,
                        int type) {
+  // Kernels put addresses in as they are: a GPU's shared memory begins at 0.
+  at -= (t->shared >> 4) & 0xfffffff;
   const u64 leading = (at >> 16 & 0x3fff) << 4;
   const u64 stride = (at >> 32 & 0x3fff) << 4;
   const int swizzle = at >> 62; // none, 128, 64, 32 bytes
