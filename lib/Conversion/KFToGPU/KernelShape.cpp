@@ -471,9 +471,9 @@ static FailureOr<KernelShape> getHeldShape(MatmulOp op,
 /// others, about.
 static constexpr int64_t windowOfRow = 128;
 
-/// The shape of a product of few rows.
-static FailureOr<KernelShape>
-getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
+FailureOr<ProductOpInterface>
+mlir::kf::findProductOfFewRows(KernelOp kernel, StringRef schedule,
+                               ArrayRef<int64_t> workgroup, FailFn fail) {
   auto matmul = findOp<MatmulOp>(kernel);
   auto experts = matmul ? ExpertMatmulOp() : findExpertProduct(kernel);
   ProductOpInterface op;
@@ -482,16 +482,29 @@ getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
   else if (experts)
     op = experts;
   if (!op || op.getScales())
-    return fail("#kf.stream is for matmul of rows of floats, and for "
-                "expert_matmul, alone but for elementwise ops");
-  ArrayRef<int64_t> workgroup = schedule.getWorkgroup();
+    return fail(schedule + " is for matmul of rows of floats, and for "
+                           "expert_matmul, alone but for elementwise ops");
   if (workgroup.size() != (experts ? 3 : 2) || (experts && workgroup[1] != 1))
     return fail("workgroup is [rows, columns] of matmul, and [rows, 1, "
                 "columns] of expert_matmul");
   auto w = cast<RankedTensorType>(op.getW().getType());
   if (!hasFragments(w))
-    return fail("#kf.stream needs a weight with #kf.fragments, found " +
+    return fail(schedule + " needs a weight with #kf.fragments, found " +
                 debugString(w));
+  return op;
+}
+
+/// The shape of a product of few rows.
+static FailureOr<KernelShape>
+getShape(KernelOp kernel, StreamScheduleAttr schedule, FailFn fail) {
+  ArrayRef<int64_t> workgroup = schedule.getWorkgroup();
+  auto found = findProductOfFewRows(kernel, "#kf.stream", workgroup, fail);
+  if (failed(found))
+    return failure();
+  ProductOpInterface op = *found;
+  auto matmul = dyn_cast<MatmulOp>(op.getOperation());
+  auto experts = dyn_cast<ExpertMatmulOp>(op.getOperation());
+  auto w = cast<RankedTensorType>(op.getW().getType());
   const StreamShape::Sums sums = sumsFor(w.getElementType());
   StreamShape stream;
   stream.unit = schedule.getUnit();

@@ -34,6 +34,13 @@ void setThreads(KernelShape &shape, KernelOp kernel, ArrayRef<int64_t> threads);
 /// Statistics that `norm` keeps of a row; 0 where it is none, or null.
 int64_t statisticsOf(Operation *norm);
 
+/// The product of few rows that the schedule called `schedule` is for, a
+/// kf.matmul or else a kf.expert_matmul, with a weight in fragments.
+FailureOr<ProductOpInterface> findProductOfFewRows(KernelOp kernel,
+                                                   StringRef schedule,
+                                                   ArrayRef<int64_t> workgroup,
+                                                   FailFn fail);
+
 /// The shape of a product of few rows without matrix units.
 FailureOr<KernelShape> getLanesShape(KernelOp kernel,
                                      LanesScheduleAttr schedule, FailFn fail);

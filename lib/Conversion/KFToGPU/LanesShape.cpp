@@ -45,24 +45,13 @@ static ExpertGroups findExpertGroups(KernelOp kernel, int64_t rows,
 FailureOr<KernelShape> mlir::kf::getLanesShape(KernelOp kernel,
                                                LanesScheduleAttr schedule,
                                                FailFn fail) {
-  auto matmul = findOp<MatmulOp>(kernel);
-  auto experts = matmul ? ExpertMatmulOp() : findExpertProduct(kernel);
-  ProductOpInterface op;
-  if (matmul)
-    op = matmul;
-  else if (experts)
-    op = experts;
-  if (!op || op.getScales())
-    return fail("#kf.lanes is for matmul of rows of floats, and for "
-                "expert_matmul, alone but for elementwise ops");
   ArrayRef<int64_t> workgroup = schedule.getWorkgroup();
-  if (workgroup.size() != (experts ? 3 : 2) || (experts && workgroup[1] != 1))
-    return fail("workgroup is [rows, columns] of matmul, and [rows, 1, "
-                "columns] of expert_matmul");
+  auto found = findProductOfFewRows(kernel, "#kf.lanes", workgroup, fail);
+  if (failed(found))
+    return failure();
+  ProductOpInterface op = *found;
+  auto experts = dyn_cast<ExpertMatmulOp>(op.getOperation());
   auto w = cast<RankedTensorType>(op.getW().getType());
-  if (!hasFragments(w))
-    return fail("#kf.lanes needs a weight with #kf.fragments, found " +
-                debugString(w));
   KernelShape shape;
   LanesShape &lanes = shape.lanes.emplace();
   lanes.rows = workgroup[0];
