@@ -273,13 +273,26 @@ Value LaneTiles::restOf(const Tile &tile) {
   return arith::ShRUIOp::create(b, loc, rest, by);
 }
 
-/// The minimum whose integer begins with bit `bit` of `word`.
-Value LaneTiles::minimumOf(const Tile &tile, Value word, int64_t bit) {
+/// The scale of the integer that begins with bit `bit` of `word`, and of the
+/// minimum's behind it. `block` makes the word of what their block multiplies
+/// both by; without minimums it is one number, in half `number`. `rest` makes
+/// what minimums have of their integers elsewhere, from bit 0 on.
+LaneTiles::Scale LaneTiles::scaleOfInteger(Value word, int64_t bit,
+                                           int64_t number,
+                                           function_ref<Value()> block,
+                                           function_ref<Value()> rest) {
+  Value integer = field(word, bit, (1 << scaling.bits) - 1);
+  Value d = block();
+  if (scaling.minOffset == 0)
+    return scaleBy(e.mul(half(d, number), e.sub(integer, e.f32(scaling.above))),
+                   Value());
+  Value factor = e.mul(half(d, 0), integer), ofMinimum = half(d, 1);
   const int64_t bits = 8 - scaling.bits, mask = (1 << bits) - 1;
-  if (scaling.restOffset == 0)
-    return field(word, bit + scaling.bits, mask);
-  Value high = e.masked(e.shifted(restOf(tile), bit / 2), 15);
-  return field(word, bit + scaling.bits, mask, high, bits);
+  Value minimum =
+      scaling.restOffset == 0
+          ? field(word, bit + scaling.bits, mask)
+          : field(word, bit + scaling.bits, mask, e.masked(rest(), 15), bits);
+  return scaleBy(factor, e.mul(ofMinimum, minimum));
 }
 
 LaneTiles::Scale LaneTiles::scaleOf(const Tile &tile, int64_t unit,
@@ -309,15 +322,9 @@ LaneTiles::Scale LaneTiles::scaleOf(const Tile &tile, int64_t unit,
     const int64_t bit = 8 * (2 * row + number % 2);
     if (scaling.areExponents)
       return {e.widenHalvedE8M0(e.masked(e.shifted(word, bit), 255)), Value()};
-    Value integer = field(word, bit, (1 << scaling.bits) - 1);
-    if (!hasMin) {
-      factor =
-          e.mul(half(ofBlock(0), row), e.sub(integer, e.f32(scaling.above)));
-    } else {
-      Value d = ofBlock(row);
-      factor = e.mul(half(d, 0), integer);
-      minimum = e.mul(half(d, 1), minimumOf(tile, word, bit));
-    }
+    return scaleOfInteger(
+        word, bit, row, [&] { return ofBlock(hasMin ? row : 0); },
+        [&] { return e.shifted(restOf(tile), bit / 2); });
   }
   return scaleBy(factor, minimum);
 }
@@ -338,24 +345,18 @@ LaneTiles::Scale LaneTiles::ownScaleOf(const Tile &tile, int64_t number) {
   Value word =
       wordOf(tile.scales[number / 2], 2 * number % 4, 1, parts(), tile.part);
   word = shift(word, e.add(e.scaled(row, 16), e.scaled(odd, 8)));
-  Value integer = field(word, 0, (1 << scaling.bits) - 1);
   auto ofBlock = [&](Value place) {
     return wordOf(tile.blocks.front(), 0, 1, 4, place);
   };
-  if (!hasMin) {
-    Value d = half(shift(ofBlock(e.rem(group, 4)), e.scaled(row, 16)), 0);
-    return scaleBy(e.mul(d, e.sub(integer, e.f32(scaling.above))), Value());
-  }
-  Value d = ofBlock(e.add(e.scaled(e.rem(group, 2), 2), row));
-  const int64_t bits = 8 - scaling.bits, mask = (1 << bits) - 1;
-  Value minimum;
-  if (scaling.restOffset == 0) {
-    minimum = field(word, scaling.bits, mask);
-  } else {
-    Value rest = shift(restOf(tile), e.add(e.scaled(row, 8), e.scaled(odd, 4)));
-    minimum = field(word, scaling.bits, mask, e.masked(rest, 15), bits);
-  }
-  return scaleBy(e.mul(half(d, 0), integer), e.mul(half(d, 1), minimum));
+  return scaleOfInteger(
+      word, 0, 0,
+      [&] {
+        return hasMin ? ofBlock(e.add(e.scaled(e.rem(group, 2), 2), row))
+                      : shift(ofBlock(e.rem(group, 4)), e.scaled(row, 16));
+      },
+      [&] {
+        return shift(restOf(tile), e.add(e.scaled(row, 8), e.scaled(odd, 4)));
+      });
 }
 
 /// `minimum` is null where there are none.

@@ -85,7 +85,8 @@ public:
 private:
   Value codeBits(const Tile &tile, int64_t unit, int64_t row, int64_t j);
   Value elementOfCode(const Tile &tile, int64_t unit, int64_t row, int64_t j);
-  Value minimumOf(const Tile &tile, Value word, int64_t bit);
+  Scale scaleOfInteger(Value word, int64_t bit, int64_t number,
+                       function_ref<Value()> block, function_ref<Value()> rest);
   Value restOf(const Tile &tile);
   Scale scaleBy(Value factor, Value minimum);
   Value vectorAt(Value place);
