@@ -144,18 +144,25 @@ private:
   Value valueOf(const ::kf::BlockFormat &format) {
     // Where codes lie is a sum over the digits of their numbers, but for those
     // of the second half of row 1.
-    Value code = codeOf(format, /*isLast=*/false);
+    Value code;
     if (format.codeBits() == 6) {
       Value isLast = e.isLess(e.index(1), e.add(row, half));
-      code = e.select(isLast, codeOf(format, /*isLast=*/true), code);
+      // As if it were in the first half where that is not taken: their word
+      // could lie behind the tile.
+      Value inFirst = e.select(isLast, e.index(0), half);
+      code = e.select(isLast, codeOf(format, /*isLast=*/true, half),
+                      codeOf(format, /*isLast=*/false, inFirst));
+    } else {
+      code = codeOf(format, /*isLast=*/false, half);
     }
     if (format.table)
       return e.lookUp(format.table, code);
     return number32(code, format.isSigned ? 128 : format.zero);
   }
 
-  /// The code, where it is in the second half of row 1, or is not.
-  Value codeOf(const ::kf::BlockFormat &format, bool isLast) {
+  /// The code, where it is in the second half of row 1, or is not; `inHalf` is
+  /// the half.
+  Value codeOf(const ::kf::BlockFormat &format, bool isLast, Value inHalf) {
     using Code = ::kf::FragmentCode;
     using Bits = ::kf::CodeBits;
     using Member = Bits Code::*;
@@ -173,7 +180,7 @@ private:
       add(e.div(u, 2), weightOf(at(format, 2, isLast, isLast, 0, 0)));
       if (!isLast) {
         add(row, weightOf(at(format, 0, 1, 0, 0, 0)));
-        add(half, weightOf(at(format, 0, 0, 1, 0, 0)));
+        add(inHalf, weightOf(at(format, 0, 0, 1, 0, 0)));
       }
       add(pair, weightOf(at(format, 0, isLast, isLast, 1, 0)));
       add(odd, weightOf(at(format, 0, isLast, isLast, 0, 1)));
