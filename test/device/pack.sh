@@ -28,7 +28,7 @@ case $build/ in
   "$root"/*) ;;
   *) die "$build is outside of the checkout, $root: tests find their files by it" ;;
 esac
-ninja -C "$build" kf-run kf_device_suites kf_test_spirv >&2
+ninja -C "$build" kf-run kf_device_suites kf_test_kernels kf_test_spirv >&2
 
 stage=$(mktemp -d)
 trap 'rm -rf "$stage"' EXIT
@@ -41,11 +41,12 @@ done | sort -u | xargs -r cp -L -t "$stage/lib"
 
 # What tests read, where they look for it below the checkout.
 cd "$root"
-mapfile -t spirv < <(find "${build#"$root"/}" -name '*.spv')
+mapfile -t built < <(find "${build#"$root"/}" -name '*.spv' \
+  -o -path '*/kf_test_kernels.dir/*' -name '*.o')
 mapfile -t files < <(git ls-files test/golden test/conformance/ops \
   test/conformance/gradients test/conformance/training/torch.json \
   models/kf-stories models/kf-stories-gguf test/Tools/kf-run/exec.mlir)
-cp --parents -t "$stage/files" "${files[@]}" "${spirv[@]}"
+cp --parents -t "$stage/files" "${files[@]}" "${built[@]}"
 git rev-parse HEAD > "$stage/revision"
 
 mkdir -p "$(dirname "$archive")"

@@ -47,7 +47,7 @@ std::string readFile(const std::string &path) {
 /// The kernel of test::scaleTwice() for a device's target.
 std::string scaleCode(const std::string &target) {
   if (target == "cpu")
-    return readFile(KF_TEST_KERNELS);
+    return readFile(testFile(KF_TEST_KERNELS));
   if (target == "vulkan")
     return lengthPrefixed(readSpirv("scale"));
   if (target == "cuda")
