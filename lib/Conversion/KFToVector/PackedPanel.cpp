@@ -35,27 +35,10 @@ PackedPanel::forUnits(Value p, Vectors read, ValueRange inits,
     range = {e.index(0), e.index(extent / format.elements)};
   int64_t units = format.elements / unit;
   auto inBlock = [&](Value block, ValueRange state) {
-    blockIndex = block;
-    d.clear();
-    m.clear();
-    for (int64_t v = vectors.first; v < vectors.first + vectors.count; ++v) {
-      d.push_back(loadScales(v));
-      if (!hasMins())
-        continue;
-      Value min = loadHalves(v, packed.min);
-      m.push_back(format.minIsNegative
-                      ? arith::NegFOp::create(b, loc, min).getResult()
-                      : min);
-    }
+    startBlock(block);
     Value firstUnit = e.mul(block, e.index(units));
-    int64_t header = packed.firstUnit * panel;
-    prefetch(e.index(0), header);
     auto inUnit = [&](Value number, ValueRange args) {
-      unitIndex = number;
-      loaded.clear();
-      int64_t unitBytes = packed.unitBytes * panel;
-      prefetch(e.add(e.mul(number, e.index(unitBytes)), e.index(header)),
-               unitBytes);
+      startUnit(number);
       return body(e.add(firstUnit, number), args);
     };
     if (units == 1)
@@ -65,6 +48,44 @@ PackedPanel::forUnits(Value p, Vectors read, ValueRange inits,
   };
   auto loop = e.loop(range.first, range.end, e.index(1), inits, inBlock);
   return SmallVector<Value>(loop.getResults());
+}
+
+void PackedPanel::moveTo(Value p, Vectors read, Value number) {
+  panelIndex = p;
+  vectors = read;
+  int64_t units = format.elements / unit;
+  if (units == 1) {
+    startBlock(number);
+    startUnit(e.index(0));
+    return;
+  }
+  startBlock(arith::DivUIOp::create(b, loc, number, e.index(units)));
+  startUnit(arith::RemUIOp::create(b, loc, number, e.index(units)));
+}
+
+void PackedPanel::startBlock(Value number) {
+  blockIndex = number;
+  d.clear();
+  m.clear();
+  for (int64_t v = vectors.first; v < vectors.first + vectors.count; ++v) {
+    d.push_back(loadScales(v));
+    if (!hasMins())
+      continue;
+    Value min = loadHalves(v, packed.min);
+    m.push_back(format.minIsNegative
+                    ? arith::NegFOp::create(b, loc, min).getResult()
+                    : min);
+  }
+  prefetch(e.index(0), packed.firstUnit * panel);
+}
+
+void PackedPanel::startUnit(Value number) {
+  unitIndex = number;
+  loaded.clear();
+  int64_t header = packed.firstUnit * panel;
+  int64_t unitBytes = packed.unitBytes * panel;
+  prefetch(e.add(e.mul(number, e.index(unitBytes)), e.index(header)),
+           unitBytes);
 }
 
 std::pair<SmallVector<Value>, SmallVector<Value>>

@@ -56,6 +56,9 @@ public:
   forUnits(Value p, Vectors vectors, ValueRange inits,
            function_ref<SmallVector<Value>(Value unit, ValueRange state)> body,
            Blocks range = {});
+  /// Goes to unit `number` of a row of panel `p`, which the functions below
+  /// read then as in a body.
+  void moveTo(Value p, Vectors vectors, Value number);
 
   /// In the body: d * scale and m * min of sub-block `sub` of the unit.
   std::pair<SmallVector<Value>, SmallVector<Value>> scales(int64_t sub);
@@ -76,6 +79,8 @@ public:
   const ::kf::PackedBlock packed;
 
 private:
+  void startBlock(Value number);
+  void startUnit(Value number);
   Value groupOf(int64_t v);
   Value loadRow(int64_t v, Value column, int64_t offset, int64_t size);
   Value loadOfUnit(int64_t v, int64_t offset, int64_t number, int64_t size);

@@ -15,6 +15,9 @@
 // part begins: rows and what is unpacked of a part stay in the second-level
 // cache, and the sums of a workgroup wait in scratch.
 //
+// Where a workgroup has many rows, vector units unpack the next panel while
+// tiles multiply this one: both are in one loop.
+//
 //===----------------------------------------------------------------------===//
 
 #include "MatmulEmitter.h"
@@ -37,6 +40,8 @@ namespace {
 /// Elements of K that a tile has: two in each of its columns.
 constexpr int64_t step = 2 * amxTile;
 constexpr int64_t lineBytes = 64;
+/// Steps that are multiplied while one is unpacked, a quad beside each.
+constexpr int64_t turn = PackedPanel::quadsPerUnit;
 
 class TileMatmulEmitter : public MatmulEmitter {
 public:
@@ -117,19 +122,28 @@ private:
                             place);
   }
 
+  /// What a sub-block's values are made of: code * scale + offset, where
+  /// offsets are null without any.
+  struct SubBlock {
+    SmallVector<Value> scales, offsets;
+  };
+
   //===--- Parts of K -----------------------------------------------------===//
 
   /// What is summed up before the next panel: steps [first, first + count).
   struct Part {
     Value first, count;
-    Value isFirst, isLast; // null: there is one part
+    Value isFirst, isLast, number; // null: there is one part
   };
 
   void computePanels(Value firstPanel, Value panels) override {
     int64_t reduction = e.schedule.getReduction();
     int64_t perPart = reduction ? std::min(reduction / step, steps()) : steps();
     int64_t count = llvm::divideCeil(steps(), perPart);
-    w = e.scratch({vectorsPerRow(), perPart, amxTile, step}, b.getBF16Type());
+    mostSteps = perPart;
+    overlaps = canOverlap();
+    w = e.scratch({overlaps ? 2 : 1, vectorsPerRow(), perPart, amxTile, step},
+                  b.getBF16Type());
     // What is multiplied meanwhile has brought the panel nearer.
     if (blocks)
       blocks->bind(weights, panel, extent, kNearPrefetch);
@@ -137,7 +151,7 @@ private:
     if (!waits) {
       sums = e.scratch({tileRows / amxTile, vectorsPerRow(), amxTile, amxTile});
       computePart(firstPanel, panels,
-                  {e.index(0), e.index(perPart), Value(), Value()});
+                  {e.index(0), e.index(perPart), Value(), Value(), Value()});
       return;
     }
     sums = e.scratch(
@@ -150,7 +164,8 @@ private:
                                      e.index(other));
       };
       Value size = arith::MinUIOp::create(b, loc, rest, e.index(perPart));
-      computePart(firstPanel, panels, {first, size, is(0), is(count - 1)});
+      computePart(firstPanel, panels,
+                  {first, size, is(0), is(count - 1), number});
     });
   }
 
@@ -162,33 +177,123 @@ private:
   }
 
   void computePart(Value firstPanel, Value panels, const Part &part) {
+    if (overlaps) {
+      auto first = [&] {
+        unpackSteps({firstPanel, part.first, part.count, e.index(0)},
+                    e.index(0));
+      };
+      if (part.isFirst)
+        e.ifThen(part.isFirst, first);
+      else
+        first();
+    }
     e.loop(panels, [&](Value p) {
       Value weightPanel = e.add(firstPanel, p);
-      if (blocks)
+      Ahead ahead;
+      if (overlaps)
+        ahead = following(firstPanel, p, panels, part);
+      else if (blocks)
         unpackBlocks(weightPanel, part);
       else
         unpackHalves(weightPanel, part);
-      e.loop(e.ceilDiv(rows, tileRows), [&](Value tile) {
+      Value tileCount = e.ceilDiv(rows, tileRows);
+      e.loop(tileCount, [&](Value tile) {
         for (int64_t group = 0; group < groups; ++group)
-          multiply(p, weightPanel, tile, group, part);
+          multiply(p, weightPanel, tile, group, part, ahead);
         if (part.isLast)
           e.ifThen(part.isLast, [&] { storeRows(p, tile); });
         else
           storeRows(p, tile);
       });
+      if (overlaps)
+        unpackSteps(ahead, e.mul(tileCount, stepsPerTile(part)));
     });
+  }
+
+  //===--- Panels that are unpacked meanwhile -----------------------------===//
+
+  /// Steps [first, first + count) of a panel, and the half of `w` that they are
+  /// unpacked to.
+  struct Ahead {
+    Value panel, first, count, half;
+  };
+
+  /// Whether tiles of rows and steps are such that a quad of a step is unpacked
+  /// beside each step that is multiplied, and the same number of steps beside
+  /// each tile of rows. Experts mostly have fewer rows.
+  bool canOverlap() {
+    return !hasExperts() && mostTiles == turn && extent % step == 0 &&
+           steps() % turn == 0 && mostSteps % turn == 0;
+  }
+  Value stepsPerTile(const Part &part) {
+    return arith::DivUIOp::create(b, loc, part.count, e.index(turn));
+  }
+
+  /// What is multiplied behind panel `p` of `part`. At the end that is the same
+  /// again: memory that is there.
+  Ahead following(Value firstPanel, Value p, Value panels, const Part &part) {
+    Value next = e.add(p, e.index(1));
+    Value isLast =
+        arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, next, panels);
+    Value first = part.first, count = part.count, number = p;
+    if (waits) {
+      number = e.add(e.mul(part.number, panels), p);
+      Value behind = e.add(part.first, part.count);
+      Value isEnd = arith::AndIOp::create(b, loc, isLast, part.isLast);
+      first = e.select(isEnd, first, e.select(isLast, behind, first));
+      count = arith::MinUIOp::create(b, loc, e.sub(e.index(steps()), first),
+                                     e.index(mostSteps));
+      next = e.select(isLast, e.index(0), next);
+    } else {
+      next = e.select(isLast, p, next);
+    }
+    Value half =
+        arith::RemUIOp::create(b, loc, e.add(number, e.index(1)), e.index(2));
+    return {e.add(firstPanel, next), first, count, half};
+  }
+
+  /// Unpacks what is left from step `from` on.
+  void unpackSteps(const Ahead &ahead, Value from) {
+    e.loop(from, ahead.count, e.index(1), {}, [&](Value at, ValueRange) {
+      for (int64_t group = 0; group < groups; ++group) {
+        startStep(ahead, group, at);
+        for (int64_t quad = 0; quad < turn; ++quad)
+          unpackQuad(ahead, group, at, quad);
+      }
+      return SmallVector<Value>();
+    });
+  }
+
+  void startStep(const Ahead &ahead, int64_t group, Value at) {
+    if (blocks)
+      blocks->moveTo(ahead.panel, {group * columnTiles(), columnTiles()},
+                     e.add(ahead.first, at));
+  }
+
+  /// The four rows of K that quad `quad` of blocks has, of the step that was
+  /// started last.
+  void unpackQuad(const Ahead &ahead, int64_t group, Value at, int64_t quad) {
+    if (blocks) {
+      if (quad % blocks->quadsPerSubBlock() == 0)
+        current = subBlock(quad / blocks->quadsPerSubBlock());
+      storeQuad(current, quad, ahead.half, group * columnTiles(), at);
+      return;
+    }
+    Value first = e.mul(e.add(ahead.first, at), e.index(step));
+    for (int64_t line = 2 * quad; line < 2 * quad + 2; ++line)
+      unpackLine(ahead.panel, group, first, step, line, ahead.half, at);
   }
 
   //===--- Panels ---------------------------------------------------------===//
 
   /// Stores pairs of K for the columns of vector `v`, the first of a pair in
   /// the low half of a lane, to line `line` of the tile of step `at`.
-  void storePairs(Value bits, int64_t v, Value at, int64_t line) {
+  void storePairs(Value bits, Value half, int64_t v, Value at, int64_t line) {
     Value pairs = vector::BitCastOp::create(
         b, loc, e.vectorType(step, b.getBF16Type()), bits);
     vector::StoreOp::create(
         b, loc, pairs, w,
-        ValueRange{e.index(v), at, e.index(line), e.index(0)});
+        ValueRange{half, e.index(v), at, e.index(line), e.index(0)});
   }
 
   //===--- Panels of bf16 -------------------------------------------------===//
@@ -218,26 +323,28 @@ private:
   void unpackStep(Value p, Value number, Value at, int64_t size) {
     Value first = e.mul(number, e.index(step));
     for (int64_t group = 0; group < groups; ++group)
-      for (int64_t line = 0; line < amxTile; ++line) {
-        auto load = [&](int64_t k) -> Value {
-          if (k >= size)
-            return splatBits(0);
-          return loadHalves(
-              {p, e.index(group), e.add(first, e.index(k)), e.index(0)});
-        };
-        for (auto [half, pairs] :
-             llvm::enumerate(pairRows(load(2 * line), load(2 * line + 1))))
-          storePairs(pairs, 2 * group + static_cast<int64_t>(half), at, line);
-      }
+      for (int64_t line = 0; line < amxTile; ++line)
+        unpackLine(p, group, first, size, line, e.index(0), at);
+  }
+
+  /// Two rows of the `size` from `first` on, and zeros behind these, to line
+  /// `line` of a group's tiles of step `at`.
+  void unpackLine(Value p, int64_t group, Value first, int64_t size,
+                  int64_t line, Value half, Value at) {
+    auto load = [&](int64_t k) -> Value {
+      if (k >= size)
+        return splatBits(0);
+      return loadHalves(
+          {p, e.index(group), e.add(first, e.index(k)), e.index(0)});
+    };
+    for (auto [number, pairs] :
+         llvm::enumerate(pairRows(load(2 * line), load(2 * line + 1))))
+      storePairs(pairs, half,
+                 group * columnTiles() + static_cast<int64_t>(number), at,
+                 line);
   }
 
   //===--- Panels of blocks -----------------------------------------------===//
-
-  /// What a sub-block's values are made of: code * scale + offset, where
-  /// offsets are null without any.
-  struct SubBlock {
-    SmallVector<Value> scales, offsets;
-  };
 
   void unpackBlocks(Value p, const Part &part) {
     static_assert(step == PackedPanel::unit);
@@ -250,20 +357,25 @@ private:
       for (int64_t quad = 0; quad < PackedPanel::quadsPerUnit; ++quad) {
         if (quad % blocks->quadsPerSubBlock() == 0)
           sub = subBlock(quad / blocks->quadsPerSubBlock());
-        for (auto [v, codes] : llvm::enumerate(blocks->codes(quad))) {
-          Value quadCodes = format->table ? lookUp(codes) : codes;
-          for (int64_t pair = 0; pair < 2; ++pair)
-            storePairs(
-                arith::OrIOp::create(
-                    b, loc,
-                    lowFromHigh(roundedBits(sub, v, quadCodes, 2 * pair)),
-                    upperAsFloat(roundedBits(sub, v, quadCodes, 2 * pair + 1))),
-                static_cast<int64_t>(v), at, 2 * quad + pair);
-        }
+        storeQuad(sub, quad, e.index(0), 0, at);
       }
       return SmallVector<Value>();
     };
     blocks->forUnits(p, {0, vectorsPerRow()}, {}, unpackUnit, {first, end});
+  }
+
+  /// Lines of four elements of K, of vectors from `first` on.
+  void storeQuad(const SubBlock &sub, int64_t quad, Value half, int64_t first,
+                 Value at) {
+    for (auto [v, codes] : llvm::enumerate(blocks->codes(quad))) {
+      Value quadCodes = format->table ? lookUp(codes) : codes;
+      for (int64_t pair = 0; pair < 2; ++pair)
+        storePairs(
+            arith::OrIOp::create(
+                b, loc, lowFromHigh(roundedBits(sub, v, quadCodes, 2 * pair)),
+                upperAsFloat(roundedBits(sub, v, quadCodes, 2 * pair + 1))),
+            half, first + static_cast<int64_t>(v), at, 2 * quad + pair);
+    }
   }
 
   SubBlock subBlock(int64_t number) {
@@ -274,11 +386,34 @@ private:
       result.scales.push_back(canonical(scale));
       if (zero)
         result.offsets.push_back(
-            e.mul(result.scales.back(), e.splat(e.f32(-zero), lanes)));
+            e.mul(result.scales.back(),
+                  e.splat(e.f32(-zero - (isShifted() ? 1 << codeBits() : 0)),
+                          lanes)));
     }
     for (Value min : mins)
       result.offsets.push_back(canonical(min));
     return result;
+  }
+
+  int64_t codeBits() const { return format->codeBits(); }
+  /// Whether codes are floats as 2^bits + code, whose mantissa they are in: the
+  /// offset takes as much away.
+  bool isShifted() const {
+    return !format->table && blocks->packed.zero && !blocks->hasMins();
+  }
+  /// Code `j` of a quad so.
+  Value shiftedCode(Value codes, int64_t j) {
+    int64_t place = 23 - codeBits(), by = place - 8 * j;
+    if (by > 0)
+      codes = arith::ShLIOp::create(b, loc, codes, splatBits(by));
+    else if (by < 0)
+      codes = arith::ShRUIOp::create(b, loc, codes, splatBits(-by));
+    uint32_t mask = ((1u << codeBits()) - 1) << place;
+    codes = arith::AndIOp::create(b, loc, codes, splatBits(mask));
+    codes = arith::OrIOp::create(
+        b, loc, codes,
+        splatBits(static_cast<uint32_t>(127 + codeBits()) << 23));
+    return vector::BitCastOp::create(b, loc, e.vectorType(lanes), codes);
   }
 
   /// `value`, or the NaN whose bits roundedBits() leaves one.
@@ -292,8 +427,10 @@ private:
   /// Bits of element `j` of a quad, the upper half of which are those of the
   /// nearest bf16.
   Value roundedBits(const SubBlock &sub, size_t v, Value codes, int64_t j) {
-    Value value = blocks->toFloat(format->table ? entry(codes, j)
-                                                : blocks->code(codes, j));
+    Value value = isShifted()
+                      ? shiftedCode(codes, j)
+                      : blocks->toFloat(format->table ? entry(codes, j)
+                                                      : blocks->code(codes, j));
     value = sub.offsets.empty()
                 ? e.mul(value, sub.scales[v])
                 : vector::FMAOp::create(b, loc, value, sub.scales[v],
@@ -348,18 +485,18 @@ private:
       Value at = e.add(first, e.index(line * lineBytes));
       if (elementBytes > 1)
         at = arith::DivUIOp::create(b, loc, at, e.index(elementBytes));
-      memref::PrefetchOp::create(
-          b, loc, weights,
-          ValueRange{e.add(p, e.index(1)), e.index(group), e.index(0), at},
-          /*isWrite=*/false, /*localityHint=*/2,
-          /*isDataCache=*/true);
+      memref::PrefetchOp::create(b, loc, weights,
+                                 ValueRange{e.add(p, e.index(overlaps ? 2 : 1)),
+                                            e.index(group), e.index(0), at},
+                                 /*isWrite=*/false, /*localityHint=*/2,
+                                 /*isDataCache=*/true);
     }
   }
 
   /// Adds the products of a part of K to a group's sums. The panel's tiles are
   /// wanted again for the next rows, those of x for another panel.
   void multiply(Value p, Value panelOfWeight, Value tile, int64_t group,
-                const Part &part) {
+                const Part &part, const Ahead &ahead) {
     auto forTiles = [&](function_ref<void(int64_t number, ValueRange at)> fn) {
       for (int64_t row = 0; row < rowTiles(); ++row)
         for (int64_t column = 0; column < columnTiles(); ++column)
@@ -376,26 +513,45 @@ private:
           part.isFirst, [&] { return tiles.zero(); },
           [&] { return tiles.load(sums, at); }));
     });
-    auto loop =
-        e.loop(e.index(0), part.count, e.index(1), inits,
-               [&](Value at, ValueRange state) {
-                 SmallVector<Value> results(state), columns;
-                 for (int64_t column = 0; column < columnTiles(); ++column)
-                   columns.push_back(tiles.load(
-                       w, {e.index(group * columnTiles() + column), at}));
-                 Value number = e.add(part.first, at);
-                 prefetchNext(panelOfWeight, tile, group, number);
-                 for (int64_t row = 0; row < rowTiles(); ++row) {
-                   Value rowTile =
-                       e.add(e.mul(tile, e.index(rowTiles())), e.index(row));
-                   Value ofRow = tiles.loadOnce(x, {rowTile, number});
-                   for (auto [column, ofColumn] : llvm::enumerate(columns)) {
-                     Value &sum = results[row * columnTiles() + column];
-                     sum = tiles.multiply(sum, ofRow, ofColumn);
-                   }
-                 }
-                 return results;
-               });
+    Value half = e.index(0);
+    if (overlaps)
+      half = e.sub(e.index(1), ahead.half);
+    auto multiplyStep = [&](Value at, MutableArrayRef<Value> results) {
+      SmallVector<Value> columns;
+      for (int64_t column = 0; column < columnTiles(); ++column)
+        columns.push_back(
+            tiles.load(w, {half, e.index(group * columnTiles() + column), at}));
+      Value number = e.add(part.first, at);
+      prefetchNext(panelOfWeight, tile, group, number);
+      for (int64_t row = 0; row < rowTiles(); ++row) {
+        Value rowTile = e.add(e.mul(tile, e.index(rowTiles())), e.index(row));
+        Value ofRow = tiles.loadOnce(x, {rowTile, number});
+        for (auto [column, ofColumn] : llvm::enumerate(columns)) {
+          Value &sum = results[row * columnTiles() + column];
+          sum = tiles.multiply(sum, ofRow, ofColumn);
+        }
+      }
+    };
+    auto multiplyTurn = [&](Value at, ValueRange state) {
+      SmallVector<Value> results(state);
+      if (!overlaps) {
+        multiplyStep(at, results);
+        return results;
+      }
+      // The next part may have fewer steps, of which the last comes again.
+      Value share = e.add(e.mul(tile, stepsPerTile(part)),
+                          arith::DivUIOp::create(b, loc, at, e.index(turn)));
+      Value toUnpack =
+          arith::MinUIOp::create(b, loc, share, e.sub(ahead.count, e.index(1)));
+      startStep(ahead, group, toUnpack);
+      for (int64_t number = 0; number < turn; ++number) {
+        unpackQuad(ahead, group, toUnpack, number);
+        multiplyStep(e.add(at, e.index(number)), results);
+      }
+      return results;
+    };
+    auto loop = e.loop(e.index(0), part.count, e.index(overlaps ? turn : 1),
+                       inits, multiplyTurn);
     forTiles([&](int64_t number, ValueRange at) {
       tiles.store(loop.getResult(number), sums, at);
     });
@@ -423,10 +579,13 @@ private:
   const ::kf::BlockFormat *format;
   std::optional<PackedPanel> blocks;
   int64_t mostRows = 0;
-  bool waits = false; // sums, of a workgroup, for the next part of K
-  Value x;            // scratch [row tiles, steps, 16, 32] of bf16
-  Value w;            // scratch [vectors of a panel, steps, 16, 32] of bf16
-  Value sums;         // scratch [row tiles, vectors, 16, 16]
+  int64_t mostSteps = 0; // of a part
+  bool overlaps = false; // tiles' products and unpacking the next panel
+  SubBlock current;      // that is unpacked beside products
+  bool waits = false;    // sums, of a workgroup, for the next part of K
+  Value x;               // scratch [row tiles, steps, 16, 32] of bf16
+  Value w;               // scratch [halves, vectors, steps, 16, 32] of bf16
+  Value sums;            // scratch [row tiles, vectors, 16, 16]
 };
 
 } // namespace

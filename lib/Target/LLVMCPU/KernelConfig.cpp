@@ -36,11 +36,14 @@ constexpr int64_t int8Rows = 8;
 /// The same with sub-blocks of 16 elements, whose scales come twice as often,
 /// and the fewest rows whose last tile is little beside the others.
 constexpr int64_t int8RowsOfShortBlocks = 7, fewestRowsOfShortBlocks = 128;
-/// Of products of tiles: elements of K that are summed up at a time, of which a
-/// panel and the rows of a workgroup stay in the second-level cache, alone or
-/// beside another thread's of the core; these rows; and third-level caches that
-/// they take at most.
+/// Of products of tiles: the most elements of K that one worker sums up without
+/// parts, where a panel and the rows of a workgroup stay in the second-level
+/// cache; those of a part, of which a panel stays in the first; these rows; and
+/// third-level caches that they take at most.
 constexpr int64_t tileReductionAlone = 2048, tileReduction = 512;
+/// Elements of K that are multiplied while a step of the next panel is
+/// unpacked.
+constexpr int64_t tileTurn = 256;
 constexpr int64_t tileRowsPerGroup = 256;
 constexpr int64_t tileRowCaches = 4;
 /// Tokens of a workgroup of a product of experts, which sorts their numbers.
@@ -355,16 +358,18 @@ private:
            w.getNumElements() * element.getWidth() / 8 <= caches.third;
   }
 
-  /// Even parts of K, of whole blocks; 0: all of it.
+  /// Even parts of K, of whole blocks, and of turns where K is; 0: all of it.
   int64_t tileReductionOf(RankedTensorType w) {
     const int64_t extent = w.getShape().back();
-    const int64_t most = threads == 1 ? tileReductionAlone : tileReduction;
+    if (threads == 1 && extent <= tileReductionAlone)
+      return 0;
     auto quant = dyn_cast<QuantType>(w.getElementType());
     const int64_t block =
         quant ? getStorage(quant.getFormat()).elements : 2 * amxTile;
-    const int64_t part =
-        llvm::alignTo(llvm::divideCeil(extent, llvm::divideCeil(extent, most)),
-                      std::max<int64_t>(block, 2 * amxTile));
+    const int64_t turn = extent % tileTurn == 0 ? tileTurn : 2 * amxTile;
+    const int64_t parts = llvm::divideCeil(extent, tileReduction);
+    const int64_t part = llvm::alignTo(llvm::divideCeil(extent, parts),
+                                       std::max<int64_t>(block, turn));
     return part < extent ? part : 0;
   }
 
@@ -389,11 +394,12 @@ private:
     int64_t groupRows =
         llvm::alignTo(llvm::divideCeil(rows, rowGroups), draft.tile[0]);
     int64_t panels = llvm::divideCeil(columns, panel);
-    // Sums of parts wait in the second-level cache.
+    // Sums of parts wait in the second-level cache; of one worker in half of
+    // it.
+    int64_t ofSums = threads == 1 ? caches.second / 2 : caches.second;
     int64_t mostPanels =
         draft.reduction
-            ? std::max<int64_t>(
-                  caches.second / (groupRows * panel * groups * 4), 1)
+            ? std::max<int64_t>(ofSums / (groupRows * panel * groups * 4), 1)
             : panels;
     int64_t columnGroups = std::max<int64_t>(
         llvm::divideCeil(panels, mostPanels),

@@ -6,7 +6,7 @@
 // CHECK-LABEL: func.func @halves(
 // CHECK-SAME:    %{{.*}}: memref<?x40xf32>, %[[W:.*]]: memref<2x1x40x32xbf16>
 // CHECK-DAG:     %[[X:.*]] = memref.view {{.*}} to memref<4x2x16x32xbf16>
-// CHECK-DAG:     %[[B:.*]] = memref.view {{.*}} to memref<2x2x16x32xbf16>
+// CHECK-DAG:     %[[B:.*]] = memref.view {{.*}} to memref<1x2x2x16x32xbf16>
 // CHECK-DAG:     %[[SUMS:.*]] = memref.view {{.*}} to memref<2x2x16x16xf32>
 // CHECK:         scf.for %[[TILE:.*]] = %c0 to
 // CHECK:           %[[LINES:.*]] = arith.minui
@@ -52,7 +52,7 @@ kf.kernel @halves(%x: tensor<?x40xf32>, %w: tensor<45x40xbf16, #kf.layout<panel 
 // wait in memory, and rows are stored after the last part.
 // CHECK-LABEL: func.func @parts(
 // CHECK-DAG:     memref.view {{.*}} to memref<4x3x16x32xbf16>
-// CHECK-DAG:     memref.view {{.*}} to memref<2x2x16x32xbf16>
+// CHECK-DAG:     memref.view {{.*}} to memref<1x2x2x16x32xbf16>
 // CHECK-DAG:     %[[SUMS:.*]] = memref.view {{.*}} to memref<4x6x16x16xf32>
 // CHECK:         scf.for %[[PART:.*]] = %c0 to %c2
 // CHECK:           %[[FIRST:.*]] = arith.cmpi eq, %[[PART]], %c0
@@ -105,4 +105,72 @@ kf.kernel @normalized(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<64x64
   %0 = kf.rms_norm %x, %g eps(1.0e-5) : tensor<?x64xf32>, tensor<64xf32>
   %1 = kf.matmul %0, %w : tensor<?x64xf32>, tensor<64x64x!kf.quant<q4_0>, #kf.layout<panel = 32>>
   kf.yield %1 : tensor<?x64xf32>
+}
+
+// -----
+
+// A workgroup has eight tiles of rows, and K turns of eight steps: of the next
+// panel, or of the next part of the first, a quad of a step is unpacked beside
+// each step, into the other half of scratch. What tiles of rows that are not
+// there would have unpacked comes behind them.
+// CHECK-LABEL: func.func @ahead(
+// CHECK-DAG:     %[[W:.*]] = memref.view {{.*}} to memref<2x2x8x16x32xbf16>
+// CHECK:         scf.for %[[PART:.*]] = %c0 to %c2
+// CHECK:           %[[FIRST:.*]] = arith.cmpi eq, %[[PART]], %c0
+// CHECK:           scf.if %[[FIRST]]
+// CHECK:             scf.for
+// CHECK:               vector.store %{{.*}}, %[[W]][%c0, %c0,
+// CHECK:           scf.for %[[P:.*]] = %c0 to
+// CHECK:             %[[HALF:.*]] = arith.remui {{.*}}, %c2
+// CHECK:             scf.for %[[TILE:.*]] = %c0 to
+// CHECK:               %[[OTHER:.*]] = arith.subi %c1, %[[HALF]]
+// CHECK:               scf.for {{.*}} step %c8 iter_args
+// CHECK:                 %[[STEP:.*]] = arith.minui
+// CHECK:                 vector.store %{{.*}}, %[[W]][%[[HALF]], %c1, %[[STEP]], %c1, %c0]
+// CHECK-COUNT-4:         llvm.call_intrinsic "llvm.x86.tdpbf16ps.internal"
+// CHECK:                 vector.store %{{.*}}, %[[W]][%[[HALF]], %c1, %[[STEP]], %c3, %c0]
+// CHECK-COUNT-4:         llvm.call_intrinsic "llvm.x86.tdpbf16ps.internal"
+// CHECK:                 vector.store %{{.*}}, %[[W]][%[[HALF]], %c1, %[[STEP]], %c5, %c0]
+// CHECK-COUNT-4:         llvm.call_intrinsic "llvm.x86.tdpbf16ps.internal"
+// CHECK:                 vector.store %{{.*}}, %[[W]][%[[HALF]], %c1, %[[STEP]], %c7, %c0]
+// CHECK-COUNT-4:         llvm.call_intrinsic "llvm.x86.tdpbf16ps.internal"
+// CHECK:                 vector.store %{{.*}}, %[[W]][%[[HALF]], %c1, %[[STEP]], %c9, %c0]
+// CHECK-COUNT-4:         llvm.call_intrinsic "llvm.x86.tdpbf16ps.internal"
+// CHECK:                 vector.store %{{.*}}, %[[W]][%[[HALF]], %c1, %[[STEP]], %c11, %c0]
+// CHECK-COUNT-4:         llvm.call_intrinsic "llvm.x86.tdpbf16ps.internal"
+// CHECK:                 vector.store %{{.*}}, %[[W]][%[[HALF]], %c1, %[[STEP]], %c13, %c0]
+// CHECK-COUNT-4:         llvm.call_intrinsic "llvm.x86.tdpbf16ps.internal"
+// CHECK:                 vector.store %{{.*}}, %[[W]][%[[HALF]], %c1, %[[STEP]], %c15, %c0]
+// CHECK-COUNT-4:         llvm.call_intrinsic "llvm.x86.tdpbf16ps.internal"
+// CHECK-NOT:             tdpbf16ps
+// CHECK:                 scf.yield
+// CHECK:             scf.for
+// CHECK:               vector.store %{{.*}}, %[[W]][%[[HALF]], %c0,
+kf.kernel @ahead(%x: tensor<?x512xf32>, %w: tensor<96x512x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [256, 96], tile = [32, 32], reduction = 256, lanes = 16, dot = bf16>} {
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<96x512x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
+}
+
+// -----
+
+// The same of two groups of bf16, with all of K in one part.
+// CHECK-LABEL: func.func @halves_ahead(
+// CHECK-DAG:     %[[W:.*]] = memref.view {{.*}} to memref<2x4x16x16x32xbf16>
+// CHECK:         scf.for
+// CHECK:           vector.store %{{.*}}, %[[W]][%c0, %c3,
+// CHECK:         scf.for %[[P:.*]] = %c0 to %c2
+// CHECK:           %[[HALF:.*]] = arith.remui {{.*}}, %c2
+// CHECK:           scf.for {{.*}} step %c8 iter_args
+// CHECK:             vector.store %{{.*}}, %[[W]][%[[HALF]], %c0,
+// CHECK:             tdpbf16ps
+// CHECK:           scf.for {{.*}} step %c8 iter_args
+// CHECK:             vector.store %{{.*}}, %[[W]][%[[HALF]], %c2,
+// CHECK:             tdpbf16ps
+kf.kernel @halves_ahead(%x: tensor<?x512xf32>, %w: tensor<2x64x512xbf16, #kf.layout<panel = 32, interleave = 16>>)
+    -> tensor<?x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [256, 64], tile = [32, 32], lanes = 16, dot = bf16>} {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<?x512xf32>, tensor<2x64x512xbf16, #kf.layout<panel = 32, interleave = 16>>
+  kf.yield %0 : tensor<?x64xf32>
 }

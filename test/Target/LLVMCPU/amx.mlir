@@ -3,6 +3,8 @@
 // RUN: kf-run emit-mlir %s --function many --target-cpu sapphirerapids --threads 1 --compile-to=scheduled | FileCheck %s --check-prefix=MANY
 // RUN: kf-run emit-mlir %s --function many --target-cpu sapphirerapids --threads 16 --compile-to=scheduled | FileCheck %s --check-prefix=SHARED
 // RUN: kf-run emit-mlir %s --function long --target-cpu sapphirerapids --threads 1 --compile-to=scheduled | FileCheck %s --check-prefix=LONG
+// RUN: kf-run emit-mlir %s --function turns --target-cpu sapphirerapids --threads 16 --compile-to=scheduled | FileCheck %s --check-prefix=TURNS
+// RUN: kf-run emit-mlir %s --function turns --target-cpu sapphirerapids --threads 1 --compile-to=scheduled | FileCheck %s --check-prefix=ALL
 // RUN: kf-run emit-mlir %s --function few --target-cpu sapphirerapids --threads 1 --compile-to=scheduled | FileCheck %s --check-prefix=FEW
 // RUN: kf-run emit-mlir %s --function many --target-cpu sapphirerapids --compile-to=binary -o %t
 // RUN: python3 %S/Inputs/object.py %t %t.o
@@ -17,7 +19,12 @@
 // SHARED: schedule = #kf.vector<workgroup = [256, 128], tile = [32, 32], reduction = 512, lanes = 16, dot = bf16>
 // Rows take 800000 bytes each: 64 MiB hold 83 of them, so that there are 7 groups
 // of 74, which are three tiles.
-// LONG:   schedule = #kf.vector<workgroup = [96, 32], tile = [32, 32], reduction = 2048, lanes = 16, dot = bf16>
+// LONG:   schedule = #kf.vector<workgroup = [96, 32], tile = [32, 32], reduction = 512, lanes = 16, dot = bf16>
+// Parts are multiples of 256, of which steps of the next panel are unpacked
+// meanwhile, and not three times 448.
+// TURNS:  reduction = 512, lanes = 16, dot = bf16>
+// One worker has all of it in one part.
+// ALL:    tile = [32, 32], lanes = 16, dot = bf16>
 // The same layout of the weight.
 // FEW:    !kf.quant<q4_0>, #kf.layout<panel = 32>>
 // FEW:    schedule = #kf.vector<{{.*}}dot = i8, row_tiles = even>
@@ -54,6 +61,12 @@
 func.func @many(%x: tensor<?x1024xf32>) -> tensor<?x1024xf32> attributes {kf.max_tokens = 512 : i64} {
   %w = kf.weight ["w"] : tensor<1024x1024x!kf.quant<q4_0>>
   %0 = kf.matmul %x, %w : tensor<?x1024xf32>, tensor<1024x1024x!kf.quant<q4_0>>
+  return %0 : tensor<?x1024xf32>
+}
+
+func.func @turns(%x: tensor<?x1280xf32>) -> tensor<?x1024xf32> attributes {kf.max_tokens = 512 : i64} {
+  %w = kf.weight ["w"] : tensor<1024x1280x!kf.quant<q4_0>>
+  %0 = kf.matmul %x, %w : tensor<?x1280xf32>, tensor<1024x1280x!kf.quant<q4_0>>
   return %0 : tensor<?x1024xf32>
 }
 

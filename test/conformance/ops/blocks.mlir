@@ -369,3 +369,10 @@ func.func @one_block_many_rows(%x: tensor<?x32xf32>) -> tensor<?x40xf32> attribu
   %0 = kf.matmul %x, %w glu(silu) : tensor<?x32xf32>, tensor<2x40x32x!kf.quant<iq4_nl>>
   return %0 : tensor<?x40xf32>
 }
+
+// So many rows that tiles multiply a panel while the next is unpacked.
+func.func @many_ahead_q6_k(%x: tensor<?x1280xf32>) -> tensor<?x100xf32> attributes {kf.max_tokens = 230 : i64} {
+  %w = kf.weight ["w"] : tensor<2x100x1280x!kf.quant<q6_k>>
+  %0 = kf.matmul %x, %w glu(silu) : tensor<?x1280xf32>, tensor<2x100x1280x!kf.quant<q6_k>>
+  return %0 : tensor<?x100xf32>
+}
