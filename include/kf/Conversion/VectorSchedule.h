@@ -35,6 +35,13 @@ inline constexpr int64_t amxTile = getUnitShape(MatrixUnit::Amx).lines;
 /// layout, if it has one, has panels of one or two tiles' columns, and
 /// interleaves halves of bf16 as far apart as a tile's columns.
 bool fitsTiles(RankedTensorType weight);
+/// Steps of K, of 2 * amxTile elements, that make a turn.
+inline constexpr int64_t amxTurn = 8;
+/// Whether workgroups of `rowTiles` tiles of rows unpack a panel while they
+/// multiply the one before: a step beside each turn, and an equal number of
+/// steps beside each tile of rows. K has `extent` elements, and `reduction` of
+/// them in a part, or 0 if it has none.
+bool unpacksAhead(int64_t rowTiles, int64_t extent, int64_t reduction);
 /// Whether attention with `dot = bf16` takes `op`: its cache is not of f32,
 /// which would be rounded, and its heads are whole steps of tiles.
 bool fitsTiles(CacheAttentionInterface op);

@@ -40,8 +40,9 @@ namespace {
 /// Elements of K that a tile has: two in each of its columns.
 constexpr int64_t step = 2 * amxTile;
 constexpr int64_t lineBytes = 64;
-/// Steps that are multiplied while one is unpacked, a quad beside each.
-constexpr int64_t turn = PackedPanel::quadsPerUnit;
+/// A quad of a step is unpacked beside each step of a turn.
+constexpr int64_t turn = amxTurn;
+static_assert(turn == PackedPanel::quadsPerUnit);
 
 class TileMatmulEmitter : public MatmulEmitter {
 public:
@@ -141,7 +142,9 @@ private:
     int64_t perPart = reduction ? std::min(reduction / step, steps()) : steps();
     int64_t count = llvm::divideCeil(steps(), perPart);
     mostSteps = perPart;
-    overlaps = canOverlap();
+    // Experts mostly have fewer rows.
+    overlaps = !hasExperts() &&
+               unpacksAhead(mostTiles, extent, e.schedule.getReduction());
     w = e.scratch({overlaps ? 2 : 1, vectorsPerRow(), perPart, amxTile, step},
                   b.getBF16Type());
     // What is multiplied meanwhile has brought the panel nearer.
@@ -218,13 +221,6 @@ private:
     Value panel, first, count, half;
   };
 
-  /// Whether tiles of rows and steps are such that a quad of a step is unpacked
-  /// beside each step that is multiplied, and the same number of steps beside
-  /// each tile of rows. Experts mostly have fewer rows.
-  bool canOverlap() {
-    return !hasExperts() && mostTiles == turn && extent % step == 0 &&
-           steps() % turn == 0 && mostSteps % turn == 0;
-  }
   Value stepsPerTile(const Part &part) {
     return arith::DivUIOp::create(b, loc, part.count, e.index(turn));
   }

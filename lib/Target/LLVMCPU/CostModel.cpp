@@ -251,9 +251,14 @@ private:
     double groupsOfPanel = vectors * schedule.getLanes() / panel;
     double fetch =
         vectors * schedule.getLanes() * extent * weightBytes() / freshRate;
-    return groupRows * rowSlots() +
-           panels * (core.overlap(unpackSlots(), fetch) +
-                     groupsOfPanel * tiles * (multiplied + stored));
+    double unpack = core.overlap(unpackSlots(), fetch);
+    multiplied *= groupsOfPanel * tiles;
+    stored *= groupsOfPanel * tiles;
+    if (experts == 0 && unpacksAhead(static_cast<int64_t>(tiles), extent,
+                                     schedule.getReduction()))
+      return groupRows * rowSlots() + unpack +
+             panels * (core.overlap(multiplied, unpack) + stored);
+    return groupRows * rowSlots() + panels * (unpack + multiplied + stored);
   }
 
   /// Slots to write bytes or floats for a panel's elements.

@@ -41,9 +41,6 @@ constexpr int64_t int8RowsOfShortBlocks = 7, fewestRowsOfShortBlocks = 128;
 /// cache; those of a part, of which a panel stays in the first; these rows; and
 /// third-level caches that they take at most.
 constexpr int64_t tileReductionAlone = 2048, tileReduction = 512;
-/// Elements of K that are multiplied while a step of the next panel is
-/// unpacked.
-constexpr int64_t tileTurn = 256;
 constexpr int64_t tileRowsPerGroup = 256;
 constexpr int64_t tileRowCaches = 4;
 /// Tokens of a workgroup of a product of experts, which sorts their numbers.
@@ -366,10 +363,11 @@ private:
     auto quant = dyn_cast<QuantType>(w.getElementType());
     const int64_t block =
         quant ? getStorage(quant.getFormat()).elements : 2 * amxTile;
-    const int64_t turn = extent % tileTurn == 0 ? tileTurn : 2 * amxTile;
+    const int64_t step = 2 * amxTile, turn = amxTurn * step;
     const int64_t parts = llvm::divideCeil(extent, tileReduction);
-    const int64_t part = llvm::alignTo(llvm::divideCeil(extent, parts),
-                                       std::max<int64_t>(block, turn));
+    const int64_t part =
+        llvm::alignTo(llvm::divideCeil(extent, parts),
+                      std::max(block, extent % turn == 0 ? turn : step));
     return part < extent ? part : 0;
   }
 

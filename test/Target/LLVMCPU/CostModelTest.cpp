@@ -287,16 +287,17 @@ TEST(CpuCostsTest, areThoseThatFitTheTables) {
       << "\n";
 }
 
-/// Attention of 32 query heads and 8 KV heads on a CPU with tiles.
-class AttentionCostTest : public testing::Test {
+/// Kernels on a CPU with tiles.
+class TileCostTest : public testing::Test {
 protected:
-  AttentionCostTest() {
+  TileCostTest() {
     mlir::DialectRegistry registry;
     registerDialects(registry);
     context.appendDialectRegistry(registry);
   }
 
-  /// Of `rows` tokens of as many sequences as the table is for.
+  /// Of attention of 32 query heads and 8 KV heads, of `rows` tokens of as many
+  /// sequences as the table is for.
   double predict(std::string_view schedule, int64_t rows,
                  std::string_view table) {
     std::string text = R"(
@@ -315,19 +316,39 @@ protected:
       })";
     replaceAll(text, "TABLE", table);
     replaceAll(text, "SCHEDULE", schedule);
+    return predictOf(text, rows);
+  }
+
+  /// Of a product of `rows` rows of bf16 with 5632 elements.
+  double predictProduct(std::string_view schedule, int64_t rows) {
+    std::string text = R"(
+      !w = tensor<2048x5632x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+      module attributes {kf.target = #kf.cpu_target<cpu = "sapphirerapids",
+                                                    amx = true, workers = 1>} {
+        kf.kernel @product(%x: tensor<?x5632xbf16>, %w: !w) -> tensor<?x2048xf32>
+            attributes {schedule = SCHEDULE} {
+          %0 = kf.matmul %x, %w wide : tensor<?x5632xbf16>, !w
+          kf.yield %0 : tensor<?x2048xf32>
+        }
+      })";
+    replaceAll(text, "SCHEDULE", schedule);
+    return predictOf(text, rows);
+  }
+
+private:
+  double predictOf(const std::string &text, int64_t rows) {
     auto module = mlir::parseSourceString<mlir::ModuleOp>(
         text, mlir::ParserConfig(&context));
     EXPECT_TRUE(module);
     if (!module)
       return std::numeric_limits<double>::quiet_NaN();
-    auto kernel = module->lookupSymbol<KernelOp>("attention");
+    KernelOp kernel = *module->getOps<KernelOp>().begin();
     ScheduleAttrInterface parsed = kernel.getScheduleAttr();
     EXPECT_TRUE(mlir::succeeded(getTarget(kernel).verifySchedule(kernel, rows)))
-        << schedule;
+        << text;
     return getTarget(kernel).predictSeconds(kernel, parsed, rows, {});
   }
 
-private:
   static void replaceAll(std::string &text, std::string_view what,
                          std::string_view by) {
     for (size_t at = text.find(what); at != std::string::npos;
@@ -341,7 +362,7 @@ private:
 constexpr std::string_view kOneSequence = "tensor<1x64xi32>",
                            kFourSequences = "tensor<4x64xi32>";
 
-TEST_F(AttentionCostTest, tilesAreFasterOfManyRows) {
+TEST_F(TileCostTest, tilesAreFasterOfManyRows) {
   const double vectors = predict("#kf.vector<workgroup = [8, 4], tile = [6], "
                                  "reduction = 64, lanes = 16>",
                                  512, kOneSequence);
@@ -357,13 +378,23 @@ TEST_F(AttentionCostTest, tilesAreFasterOfManyRows) {
 }
 
 /// A token that is alone in its sequence is not multiplied by tiles.
-TEST_F(AttentionCostTest, tokensAloneCostWhatVectorsDo) {
+TEST_F(TileCostTest, tokensAloneCostWhatVectorsDo) {
   const std::string schedule = "#kf.vector<workgroup = [4, 4], tile = [16, 4], "
                                "reduction = 64, lanes = 16";
   EXPECT_EQ(predict(schedule + ", dot = bf16>", 8, kFourSequences),
             predict(schedule + ">", 8, kFourSequences));
   EXPECT_LT(predict(schedule + ", dot = bf16>", 64, kFourSequences),
             predict(schedule + ">", 64, kFourSequences));
+}
+
+/// Vectors unpack a panel while tiles multiply the one before, where a part of
+/// K is whole turns.
+TEST_F(TileCostTest, panelsAreUnpackedMeanwhile) {
+  const std::string schedule =
+      "#kf.vector<workgroup = [256, 1024], tile = [32, 32], lanes = 16, "
+      "dot = bf16, reduction = ";
+  EXPECT_LT(predictProduct(schedule + "512>", 512),
+            0.95 * predictProduct(schedule + "480>", 512));
 }
 
 std::string testName(const testing::TestParamInfo<std::string> &info) {
