@@ -1,6 +1,7 @@
-// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-differentiate{policy=layers})' | FileCheck %s --implicit-check-not=kf.kept
-// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-differentiate{policy=layers}, kf-set-target{target=cpu}, kf-fuse, kf-program, kf-set-layouts, kf.program(kf-plan-memory))' | FileCheck %s --check-prefix=LAYERS
-// RUN: kf-opt %s --pass-pipeline='builtin.module(kf-differentiate, kf-set-target{target=cpu}, kf-fuse, kf-program, kf-set-layouts, kf.program(kf-plan-memory))' | FileCheck %s --check-prefix=CHEAP
+// RUN: kf-opt %s --split-input-file --pass-pipeline='builtin.module(kf-differentiate{policy=layers})' | FileCheck %s --implicit-check-not=kf.kept
+// RUN: kf-opt %s --split-input-file --pass-pipeline='builtin.module(kf-differentiate{policy=layers}, kf-set-target{target=cpu}, kf-fuse, kf-program, kf-set-layouts, kf.program(kf-plan-memory))' | FileCheck %s --check-prefix=LAYERS
+// RUN: kf-opt %s --split-input-file --pass-pipeline='builtin.module(kf-differentiate, kf-set-target{target=cpu}, kf-fuse, kf-program, kf-set-layouts, kf.program(kf-plan-memory))' | FileCheck %s --check-prefix=CHEAP
+// RUN: kf-opt %s --split-input-file --pass-pipeline='builtin.module(kf-differentiate{policy=layers}, kf-set-target{target=cpu}, func.func(kf-expand-tensors), cse)' | FileCheck %s --check-prefix=ATTENTION
 
 // Two layers. Their products are computed again from what each of them reads,
 // as late as it is read, the first one's behind the second one's gradients, and
@@ -45,5 +46,27 @@ func.func @layers(%x: tensor<256x64xf32>, %w1: tensor<128x64xf32> {kf.gradient},
   %y = kf.matmul %x2, %head : tensor<256x64xf32>, tensor<32x64xf32>
   %a = kf.activation(silu) %y : tensor<256x32xf32>
   %loss = kf.reduce(sum) %a dims = [0, 1] : tensor<256x32xf32>
+  return %loss : tensor<f32>
+}
+
+// -----
+
+// Attention that is computed again, in front of what reads it, and its
+// gradients have the same weights: three products with queries are two.
+// ATTENTION-LABEL: func.func @attention(
+// ATTENTION-COUNT-2: kf.softmax
+// ATTENTION-NOT:     kf.softmax
+// ATTENTION:         return
+func.func @attention(%x: tensor<2x8x16xf32>, %w: tensor<16x16xf32> {kf.gradient}, %v: tensor<16x16xf32>) -> tensor<f32> {
+  %rows = tensor.collapse_shape %x [[0, 1], [2]] : tensor<2x8x16xf32> into tensor<16x16xf32>
+  %x0 = kf.matmul %rows, %w {kf.kept} : tensor<16x16xf32>, tensor<16x16xf32>
+  %k0 = kf.matmul %x0, %v : tensor<16x16xf32>, tensor<16x16xf32>
+  %q = tensor.expand_shape %x0 [[0, 1], [2]] output_shape [2, 8, 16] : tensor<16x16xf32> into tensor<2x8x16xf32>
+  %k = tensor.expand_shape %k0 [[0, 1], [2]] output_shape [2, 8, 16] : tensor<16x16xf32> into tensor<2x8x16xf32>
+  %a = kf.scaled_dot_product_attention %q, %k, %k {causal} : tensor<2x8x16xf32>, tensor<2x8x16xf32>, tensor<2x8x16xf32>
+  %y = tensor.collapse_shape %a [[0, 1], [2]] : tensor<2x8x16xf32> into tensor<16x16xf32>
+  %silu = kf.activation(silu) %y : tensor<16x16xf32>
+  %x1 = arith.addf %x0, %silu {kf.kept} : tensor<16x16xf32>
+  %loss = kf.reduce(sum) %x1 dims = [0, 1] : tensor<16x16xf32>
   return %loss : tensor<f32>
 }

@@ -184,9 +184,22 @@ AttentionWeights mlir::kf::buildAttentionWeights(BatchAttentionInterface op,
   return parts;
 }
 
+/// Weights of the forward pass, computed again.
+static AttentionWeights buildWeightsAgain(BatchAttentionInterface op,
+                                          TensorBuilder &build) {
+  AttentionWeights parts;
+  Gradients(build.b).recompute(
+      [&] { parts = buildAttentionWeights(op, build); });
+  return parts;
+}
+
 Value mlir::kf::expandAttention(ScaledDotProductAttentionOp op,
                                 TensorBuilder &build) {
-  AttentionWeights parts = buildAttentionWeights(op, build);
+  // What is computed again has gradients of the same layer that read its
+  // weights: marked as theirs are, CSE makes both one.
+  AttentionWeights parts = op->hasAttr(kRecomputedAttrName)
+                               ? buildWeightsAgain(op, build)
+                               : buildAttentionWeights(op, build);
   Value result =
       build.make<BatchMatmulOp>(parts.weights, build.swapLast(parts.v));
   return build.narrow(result, typeOf(op.getQ()).getElementType());
@@ -263,15 +276,6 @@ Value mlir::kf::buildValueGradient(BatchAttentionInterface op,
                                    TensorBuilder &build) {
   return sumHeads(multiplyColumns(parts.weights, dy, build), typeOf(op.getV()),
                   build);
-}
-
-/// Weights of the forward pass, computed again.
-static AttentionWeights buildWeightsAgain(BatchAttentionInterface op,
-                                          TensorBuilder &build) {
-  AttentionWeights parts;
-  Gradients(build.b).recompute(
-      [&] { parts = buildAttentionWeights(op, build); });
-  return parts;
 }
 
 /// The logarithm of the sum of exp(score) of each row; 0 of rows without keys.
