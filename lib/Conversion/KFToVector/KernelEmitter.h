@@ -92,6 +92,8 @@ public:
   /// Computes what elements of row `row` of `tensor` need to be loaded, which
   /// they can be until the next row; undefine(tensor) after the last.
   void prepareRow(Value tensor, ValueRange row);
+  /// Computes all rows of the tile of a product whose x is loadable.
+  void emitBatchMatmulTile(BatchMatmulOp op);
   /// Computes what the rotary ops share among the heads of token `token`.
   void beginToken(Value token);
 
@@ -125,6 +127,10 @@ private:
   void emitRope(RopeOp op, ValueRange row, StoreFn store);
   void emitReduce(ReduceOp op, ValueRange row, StoreFn store);
   void emitBatchMatmul(BatchMatmulOp op, ValueRange row, StoreFn store);
+  /// The row behind the first, a column, lanes, and elements from there on.
+  using StoreRowFn = function_ref<void(int64_t, Value, unsigned, Value)>;
+  void multiplyRows(BatchMatmulOp op, ValueRange first, int64_t rows,
+                    StoreRowFn store);
   Value loadList(DenseElementsAttr list, Value linear, unsigned width,
                  Value mask) override;
   void materializeRow(Value tensor, ValueRange row);

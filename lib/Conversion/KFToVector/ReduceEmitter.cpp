@@ -127,14 +127,59 @@ static bool swapsRowsAndColumns(TransposeOp op) {
 /// Vectors of columns that are summed up at a time: no sum waits for another.
 static constexpr int64_t vectorsOfProduct = 4;
 
-/// A row of x times vectors of columns of w where w is the transpose of
-/// something, whose rows have them; else one column after another.
 void KernelEmitter::emitBatchMatmul(BatchMatmulOp op, ValueRange row,
                                     StoreFn store) {
   prepareRow(op.getX(), row);
-  ValueRange batch = row.drop_back();
+  multiplyRows(op, row, /*rows=*/1,
+               [&](int64_t, Value column, unsigned width, Value values) {
+                 store(column, width, values);
+               });
+}
+
+/// All rows of a tile, as many at a time as the schedule says: each vector of w
+/// is read once for these, and so is a line of x where x is a transpose.
+void KernelEmitter::emitBatchMatmulTile(BatchMatmulOp op) {
+  SmallVector<Value> sizes = sizesOf(op.getResult());
+  sizes.pop_back();
+  Value count = sizes.pop_back_val();
+  const int64_t most =
+      schedule.getTile().empty() ? 1 : schedule.getTile().front();
+  auto rowsFrom = [&](ValueRange batch, Value begin, Value end, int64_t rows) {
+    loop(begin, end, index(rows), {}, [&](Value first, ValueRange) {
+      multiplyRows(op, indicesAt(batch, first), rows,
+                   [&](int64_t r, Value column, unsigned, Value values) {
+                     Value line = add(first, index(r));
+                     storeResult(values,
+                                 indicesAt(indicesAt(batch, line), column));
+                   });
+      return SmallVector<Value>();
+    });
+  };
+  forRows(sizes, [&](ValueRange batch) {
+    Value whole = count;
+    if (std::optional<int64_t> known = getConstantIntValue(count))
+      whole = index(*known / most * most);
+    else if (most > 1)
+      whole =
+          mul(arith::DivUIOp::create(b, loc, count, index(most)), index(most));
+    rowsFrom(batch, index(0), whole, most);
+    if (most > 1)
+      rowsFrom(batch, whole, count, 1);
+  });
+}
+
+/// `rows` rows of x, which are loadable, times vectors of columns of w where w
+/// is the transpose of something, whose rows have them; else one column after
+/// another. Each element is summed up alike, however many rows there are.
+void KernelEmitter::multiplyRows(BatchMatmulOp op, ValueRange first,
+                                 int64_t rows, StoreRowFn store) {
+  ValueRange batch = first.drop_back();
   Value columns = sizesOf(op.getResult()).back();
   Value extent = sizesOf(op.getX()).back();
+  SmallVector<SmallVector<Value>> lines;
+  for (int64_t r = 0; r < rows; ++r)
+    lines.push_back(indicesAt(batch, r ? add(first.back(), index(r))
+                                       : Value(first.back())));
   auto element = [&](Value tensor, ValueRange line, Value at, unsigned width) {
     return load(tensor, indicesAt(line, at), width);
   };
@@ -149,20 +194,25 @@ void KernelEmitter::emitBatchMatmul(BatchMatmulOp op, ValueRange row,
       return load(transposed.getX(), place, width);
     };
     auto sumColumns = [&](Value column, unsigned width, int64_t vectors) {
-      SmallVector<Value> zeros(vectors, splat(f32(0.0), width)), places;
+      SmallVector<Value> zeros(rows * vectors, splat(f32(0.0), width)), places;
       for (int64_t v = 0; v < vectors; ++v)
         places.push_back(add(column, index(v * width)));
       auto sums = loop(
           index(0), extent, index(1), zeros, [&](Value k, ValueRange args) {
-            Value left = splat(element(op.getX(), row, k, 0), width);
-            SmallVector<Value> next;
-            for (auto [place, sum] : llvm::zip_equal(places, args))
-              next.push_back(math::FmaOp::create(
-                  b, loc, left, loadColumns(k, place, width), sum));
+            SmallVector<Value> right, next;
+            for (Value place : places)
+              right.push_back(loadColumns(k, place, width));
+            for (int64_t r = 0; r < rows; ++r) {
+              Value left = splat(element(op.getX(), lines[r], k, 0), width);
+              for (int64_t v = 0; v < vectors; ++v)
+                next.push_back(math::FmaOp::create(b, loc, left, right[v],
+                                                   args[r * vectors + v]));
+            }
             return next;
           });
-      for (auto [place, sum] : llvm::zip_equal(places, sums.getResults()))
-        store(place, width, sum);
+      for (int64_t r = 0; r < rows; ++r)
+        for (int64_t v = 0; v < vectors; ++v)
+          store(r, places[v], width, sums.getResult(r * vectors + v));
     };
     // Of a head of 80 columns, 64 and then 16.
     const int64_t together = vectorsOfProduct * lanes;
@@ -183,11 +233,13 @@ void KernelEmitter::emitBatchMatmul(BatchMatmulOp op, ValueRange row,
     return;
   }
   loop(columns, [&](Value column) {
-    Value sum = reduceRow(
-        extent, vector::CombiningKind::ADD, [&](Value k, unsigned width) {
-          return mul(element(op.getX(), row, k, width),
-                     element(op.getW(), indicesAt(batch, column), k, width));
-        });
-    store(column, 1, splat(sum, 1));
+    for (int64_t r = 0; r < rows; ++r) {
+      Value sum = reduceRow(
+          extent, vector::CombiningKind::ADD, [&](Value k, unsigned width) {
+            return mul(element(op.getX(), lines[r], k, width),
+                       element(op.getW(), indicesAt(batch, column), k, width));
+          });
+      store(r, column, 1, splat(sum, 1));
+    }
   });
 }

@@ -197,6 +197,9 @@ void KernelEmitter::emitRope(RopeOp op, ValueRange row, StoreFn store) {
 
 void mlir::kf::emitRowKernel(KernelEmitter &e) {
   Value result = e.tileResult();
+  if (auto product = result.getDefiningOp<BatchMatmulOp>();
+      product && e.isLoadable(product.getX()))
+    return e.emitBatchMatmulTile(product);
   SmallVector<Value> sizes = e.sizesOf(result);
   bool isScalar = sizes.empty();
   if (!isScalar)

@@ -18,6 +18,9 @@ namespace {
 /// Lanes of a vector of pairs of bf16.
 constexpr int64_t pairLanes = 16;
 
+/// Rows of a batch's product whose sums are unrolled.
+constexpr int64_t mostBatchRows = 16;
+
 /// Elements of the widest head whose tiles attention multiplies, and keys of
 /// the largest block: code for all tiles of a row of either is unrolled.
 constexpr int64_t mostTileColumns = 1024, mostTileKeys = 1024;
@@ -51,8 +54,12 @@ public:
       return fail("panels, row_tiles and groups are for matmuls");
     if (attention)
       return verifyAttention(attention);
-    if (!schedule.getTile().empty() || schedule.getReduction() != 0)
-      return fail("tile and reduction are for matmuls and attention");
+    if (schedule.getReduction() != 0)
+      return fail("reduction is for matmuls and attention");
+    if (find<BatchMatmulOp>() && !schedule.getTile().empty())
+      return verifyBatches();
+    if (!schedule.getTile().empty())
+      return fail("tile is for matmuls, batch_matmul and attention");
     if (find<QuantizeRowsOp>() &&
         (schedule.getLanes() < 4 || schedule.getLanes() > 16))
       return fail("rows in 8 bits need lanes = 4, 8 or 16");
@@ -421,6 +428,15 @@ private:
       return fail("workgroup rows (" + Twine(rows) +
                   ") must be a multiple of the layout's panel (" +
                   Twine(panel) + ")");
+    return success();
+  }
+
+  /// A product of batches sums up some rows at a time, of four vectors.
+  LogicalResult verifyBatches() {
+    ArrayRef<int64_t> tile = schedule.getTile();
+    if (tile.size() != 1 || tile[0] < 1 || tile[0] > mostBatchRows)
+      return fail("batch_matmul needs tile = [rows], 1 to " +
+                  Twine(mostBatchRows));
     return success();
   }
 

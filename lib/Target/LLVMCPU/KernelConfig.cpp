@@ -588,6 +588,10 @@ private:
     draft.workgroup.assign(rank - 1, 1);
     draft.workgroup.back() =
         std::clamp<int64_t>(workPerGroup / std::max<int64_t>(work, 1), 1, 64);
+    // Sums of these rows by four vectors, and the vectors, stay in registers.
+    const int64_t rows = manyRegisters ? 4 : 2;
+    draft.workgroup.back() = llvm::alignTo(draft.workgroup.back(), rows);
+    draft.tile = {rows};
     return draft.get(context);
   }
 

@@ -69,6 +69,26 @@ kf.kernel @many_columns(%x: tensor<2x4x16xf32>, %w: tensor<2x16x128xf32>) -> ten
 
 // -----
 
+// Four rows at a time, and one after the other of those that are left: what is
+// read of w is for all of them.
+// CHECK-LABEL: func.func @rows_of_columns(
+// CHECK-SAME:    memref<2x6x16xf32>, %[[W:.*]]: memref<2x16x32xf32>
+// CHECK:         scf.for {{.*}} -> (vector<16xf32>, vector<16xf32>, vector<16xf32>, vector<16xf32>)
+// CHECK:             vector.load %[[W]]{{.*}}, vector<16xf32>
+// CHECK-NOT:         vector.load %[[W]]
+// CHECK-COUNT-4:     math.fma {{.*}} : vector<16xf32>
+// CHECK:             scf.yield
+// CHECK:         scf.for %{{.*}} = %c4 to %c6 step %c1
+// CHECK:           scf.for {{.*}} -> (vector<16xf32>) {
+kf.kernel @rows_of_columns(%x: tensor<2x6x16xf32>, %w: tensor<2x16x32xf32>) -> tensor<2x6x32xf32>
+    attributes {schedule = #kf.vector<workgroup = [1, 6], tile = [4], lanes = 16>} {
+  %0 = kf.transpose %w permutation = [0, 2, 1] : tensor<2x16x32xf32>
+  %1 = kf.batch_matmul %x, %0 : tensor<2x6x16xf32>, tensor<2x32x16xf32>
+  kf.yield %1 : tensor<2x6x32xf32>
+}
+
+// -----
+
 // Another is read row by row: each column sums up vectors.
 // CHECK-LABEL: func.func @rows(
 // CHECK-SAME:    memref<2x4x16xf32>, %[[W:.*]]: memref<2x32x16xf32>

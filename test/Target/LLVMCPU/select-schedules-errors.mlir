@@ -151,7 +151,25 @@ kf.kernel @unrolled_softmax(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
 
 // -----
 
-// expected-error @+1 {{schedule cannot run on this CPU: tile and reduction are for matmuls and attention}}
+// expected-error @+1 {{schedule cannot run on this CPU: reduction is for matmuls and attention}}
+kf.kernel @blocks_of_softmax(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
+    attributes {schedule = #kf.vector<workgroup = [1], reduction = 16, lanes = 8>} {
+  %0 = kf.softmax %x : tensor<4x64xf32>
+  kf.yield %0 : tensor<4x64xf32>
+}
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: batch_matmul needs tile = [rows], 1 to 16}}
+kf.kernel @batch_columns(%x: tensor<2x4x16xf32>, %w: tensor<2x32x16xf32>) -> tensor<2x4x32xf32>
+    attributes {schedule = #kf.vector<workgroup = [1, 4], tile = [4, 64], lanes = 8>} {
+  %0 = kf.batch_matmul %x, %w : tensor<2x4x16xf32>, tensor<2x32x16xf32>
+  kf.yield %0 : tensor<2x4x32xf32>
+}
+
+// -----
+
+// expected-error @+1 {{schedule cannot run on this CPU: tile is for matmuls, batch_matmul and attention}}
 kf.kernel @tiled_softmax(%x: tensor<4x64xf32>) -> tensor<4x64xf32>
     attributes {schedule = #kf.vector<workgroup = [1], tile = [1], lanes = 8>} {
   %0 = kf.softmax %x : tensor<4x64xf32>

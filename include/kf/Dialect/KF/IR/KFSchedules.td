@@ -74,7 +74,8 @@ def KF_VectorScheduleAttr : KF_ScheduleAttr<"Vector", "vector"> {
       panel of the weight's `#kf.layout`; expert_matmul: behind these, how many
       rows of an expert are made ready before its weight is read; attention:
       [query rows], or [query rows, those where a token is alone of its
-      sequence]; with `dot = bf16` the first is 16.
+      sequence]; with `dot = bf16` the first is 16; batch_matmul: [rows], 1 to
+      16, that are summed up at a time (none: one).
     - `reduction`: attention's keys of one softmax block; with `dot = bf16`, how
       far a matmul sums up before it goes on to other columns (0: whole).
     - `lanes`: lanes of a vector register, in f32 elements.
