@@ -26,6 +26,8 @@ Shape = collections.namedtuple(
     "Shape",
     "layers width heads kv_heads head_dim hidden vocabulary tied theta")
 SHAPES = {
+    "tinyllama-1.1b":
+        Shape(22, 2048, 32, 4, 64, 5632, 32000, False, 10000.0),
     "llama-3.2-1b":
         Shape(16, 2048, 32, 8, 64, 8192, 128256, True, 500000.0),
     "llama-3-8b":

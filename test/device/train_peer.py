@@ -3,16 +3,21 @@
 # adapters (LoRA) of rank 16 on the queries' and values' products of a LLaMA with
 # random weights of bf16, AdamW, attention by SDPA's fused kernels. See README.md.
 """usage: train_peer.py MODEL ROWS LENGTH STEPS [--store] [--compile]
+                     [--device cuda|cpu] [--threads N]
 
-  MODEL      llama-3.2-1b or llama-3-8b
+  MODEL      tinyllama-1.1b, llama-3.2-1b or llama-3-8b
   ROWS       of a batch, of LENGTH tokens each
   STEPS      updates that are measured, behind two that are not
   --store    keep what layers compute for their gradients; by default they
              compute it again
   --compile  torch.compile a layer
+  --device   cuda by default
+  --threads  of the CPU; PyTorch's choice by default
 """
 
 import argparse
+import contextlib
+import resource
 import sys
 import time
 
@@ -34,12 +39,13 @@ LOSS_ROWS = 2048  # whose logits are there at the same time
 
 class Model:
 
-    def __init__(self, shape, length):
+    def __init__(self, shape, length, device):
         self.shape = s = shape
-        self.decoder = peers.Decoder(s, "cuda", torch.bfloat16)
-        rate = s.theta**(-torch.arange(0, s.head_dim, 2, device="cuda")
+        self.device = device
+        self.decoder = peers.Decoder(s, device, torch.bfloat16)
+        rate = s.theta**(-torch.arange(0, s.head_dim, 2, device=device)
                          / s.head_dim)
-        angles = torch.arange(length, device="cuda")[:, None] * rate
+        angles = torch.arange(length, device=device)[:, None] * rate
         angles = torch.cat((angles, angles), -1)
         self.cos, self.sin = angles.cos().bfloat16(), angles.sin().bfloat16()
         self.adapters = [
@@ -49,8 +55,8 @@ class Model:
 
     def pair(self, outputs):
         s = self.shape
-        a = torch.randn(RANK, s.width, device="cuda") * s.width**-0.5
-        b = torch.zeros(outputs, RANK, device="cuda")
+        a = torch.randn(RANK, s.width, device=self.device) * s.width**-0.5
+        b = torch.zeros(outputs, RANK, device=self.device)
         return [a.requires_grad_(), b.requires_grad_()]
 
     def layer(self, x, norm1, norm2, qkv, o, gate_up, down, qa, qb, va, vb):
@@ -99,13 +105,19 @@ def main():
         parser.add_argument(name, type=int)
     parser.add_argument("--store", action="store_true")
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    parser.add_argument("--threads", type=int)
     options = parser.parse_args()
-    model = Model(peers.SHAPES[options.model], options.length)
+    if options.threads:
+        torch.set_num_threads(options.threads)
+    gpu = options.device == "cuda"
+    wait = torch.cuda.synchronize if gpu else lambda: None
+    model = Model(peers.SHAPES[options.model], options.length, options.device)
     layer = torch.compile(model.layer) if options.compile else model.layer
     trained = [p for adapter in model.adapters for p in adapter]
     optimizer = torch.optim.AdamW(trained, lr=2e-4, fused=True)
     ids = torch.randint(0, 30000, (options.rows, options.length),
-                        device="cuda")
+                        device=options.device)
 
     def step():
         loss = model.loss(ids, layer, options.store)
@@ -115,20 +127,24 @@ def main():
         optimizer.zero_grad()
         return loss
 
-    with sdpa_kernel([SDPBackend.FLASH_ATTENTION,
-                      SDPBackend.CUDNN_ATTENTION]):
+    # A CPU has one fused kernel, which is chosen without a word.
+    kernels = sdpa_kernel([SDPBackend.FLASH_ATTENTION,
+                           SDPBackend.CUDNN_ATTENTION])
+    with kernels if gpu else contextlib.nullcontext():
         for _ in range(2):
             step()
-        torch.cuda.synchronize()
+        wait()
         begin = time.time()
         for _ in range(options.steps):
             loss = step()
-        torch.cuda.synchronize()
+        wait()
         seconds = (time.time() - begin) / options.steps
+    # What the allocator gave, and of a CPU the process's most, in KiB.
+    memory = (torch.cuda.max_memory_allocated() / 2**30 if gpu else
+              resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20)
     print(f"{options.model} {options.rows}x{options.length}: "
           f"{seconds:.3f} s a step, {ids.numel() / seconds:.0f} tokens/s, "
-          f"{torch.cuda.max_memory_allocated() / 2**30:.1f} GiB, "
-          f"loss {loss.item():.3f}")
+          f"{memory:.1f} GiB, loss {loss.item():.3f}")
 
 
 if __name__ == "__main__":
