@@ -504,7 +504,10 @@ TEST_P(OpConformance, MatchesReference) {
   // Of f32, matrix units multiply what is rounded to bf16 and what that leaves.
   if (test.device == "cuda" && test.function.starts_with("wide_"))
     tolerance.splitsRows = true;
-  tolerance.roundsPairs = test::roundsToBF16(**program, *device);
+  // Products of blocks that are rounded to f16 make rows that are rounded to
+  // bf16 for the next product: some to the next number.
+  tolerance.roundsPairs = test::roundsToBF16(**program, *device) ||
+                          (hasCoop && test.function == "mixed_gate");
   const CacheInputs cacheInputs = file.cacheInputs(test.function);
   // Divided as for a GPU, the reference's program joins weights as that does.
   auto undivided = file.compile(test.function, "reference");
