@@ -32,6 +32,10 @@ constexpr int64_t mostExpertSplitRows = 16, mostExpertRoundedRows = 32,
                   spareOfExpert = 2, mostFewBlocks = 8, mostExpertBlocks = 16;
 /// Workgroups for each multiprocessor where rows are few.
 constexpr int64_t expertGroups = 3;
+/// Row blocks that few enough lines make for K to be what a workgroup is busy
+/// with, as of A of adapters; warps that divide it; and columns of so short a K
+/// that to find rows takes longer than to read an expert's again, as of B.
+constexpr int64_t narrowBlocks = 16, narrowWarps = 16, shortColumns = 256;
 /// Columns of a K that is taken whole where rows are many, and of its parts, at
 /// least.
 constexpr int64_t wholeColumns = 1024, leastColumns = 32;
@@ -71,6 +75,13 @@ public:
     if (rows <= StreamShape::mostSplitRows)
       if (StreamScheduleAttr whole = selectWhole())
         return whole;
+    // Fewer rows at a time are better than few warps.
+    while (isOfExperts && isNarrow() && rows > 1) {
+      rows /= 2;
+      if (rows <= StreamShape::mostSplitRows)
+        if (StreamScheduleAttr whole = selectWhole())
+          return whole;
+    }
     return isOfExperts ? selectExpertParts() : selectParts();
   }
 
@@ -94,12 +105,37 @@ private:
     while (rows < most && rows * all < spareOfExpert * places)
       rows *= 2;
     rows = std::clamp<int64_t>(llvm::bit_ceil<uint64_t>(tokens), 1, rows);
+    rows = std::min(rows, rowsForAll(places));
     copies = countExpertGroups(product, tokens, rows);
     const int64_t units = llvm::divideCeil(extent, tiles() * tile.columns);
-    for (int64_t count = mostWarps; count > 0; --count)
-      if (costOfWarps(units, count, mostWarps) <
-          costOfWarps(units, warps, mostWarps))
+    warps = isNarrow() ? narrowWarps : mostWarps;
+    for (int64_t all = warps, count = all; count > 0; --count)
+      if (costOfWarps(units, count, all) < costOfWarps(units, warps, all))
         warps = count;
+  }
+
+  /// Whether an expert has few lines, as A of an adapter has.
+  bool isNarrow() const { return !hasBlocks && blocks <= narrowBlocks; }
+
+  /// Rows of an expert at a time, at most, with which all multiprocessors have
+  /// something to do. A workgroup takes the experts of its rows one after the
+  /// other: with few lines, or a K that is read at once, it is better to have a
+  /// workgroup for each row, though two may read the same expert.
+  int64_t rowsForAll(int64_t places) const {
+    const bool isShort = !hasBlocks && extent <= shortColumns;
+    if (!isShort && !isNarrow())
+      return mostExpertRoundedRows;
+    const int64_t groups =
+        isNarrow() ? blocks : llvm::divideCeil(blocks, mostFewBlocks);
+    // Those of a short K have one warp.
+    const int64_t wanted =
+        (isShort ? 2 : 1) * expertGroups * machine.multiprocessors;
+    int64_t rows = mostExpertRoundedRows;
+    while (rows > 1 &&
+           static_cast<int64_t>(llvm::divideCeil(places, rows)) * groups <
+               wanted)
+      rows /= 2;
+    return rows;
   }
 
   /// Columns of K at a time, the most first: all where K is short, for a second
