@@ -72,6 +72,9 @@ public:
       return selectHeld();
     if (rows > 8 && machine.memory <= streamMemory && !isOfExperts)
       rows = llvm::divideCeil(rows, 2);
+    if (isOfExperts && isShort() && rows <= StreamShape::mostSplitRows)
+      if (StreamScheduleAttr own = selectShort())
+        return own;
     if (rows <= StreamShape::mostSplitRows)
       if (StreamScheduleAttr whole = selectWhole())
         return whole;
@@ -117,19 +120,21 @@ private:
   /// Whether an expert has few lines, as A of an adapter has.
   bool isNarrow() const { return !hasBlocks && blocks <= narrowBlocks; }
 
+  /// Whether K is read at once, as that of B has it.
+  bool isShort() const { return !hasBlocks && extent <= shortColumns; }
+
   /// Rows of an expert at a time, at most, with which all multiprocessors have
   /// something to do. A workgroup takes the experts of its rows one after the
   /// other: with few lines, or a K that is read at once, it is better to have a
   /// workgroup for each row, though two may read the same expert.
   int64_t rowsForAll(int64_t places) const {
-    const bool isShort = !hasBlocks && extent <= shortColumns;
-    if (!isShort && !isNarrow())
+    if (!isShort() && !isNarrow())
       return mostExpertRoundedRows;
     const int64_t groups =
-        isNarrow() ? blocks : llvm::divideCeil(blocks, mostFewBlocks);
-    // Those of a short K have one warp.
+        isNarrow() ? blocks : llvm::divideCeil(blocks, mostExpertBlocks);
+    // A short K is read at once, so that only another workgroup hides its wait.
     const int64_t wanted =
-        (isShort ? 2 : 1) * expertGroups * machine.multiprocessors;
+        (isShort() ? 2 : 1) * expertGroups * machine.multiprocessors;
     int64_t rows = mostExpertRoundedRows;
     while (rows > 1 &&
            static_cast<int64_t>(llvm::divideCeil(places, rows)) * groups <
@@ -155,6 +160,21 @@ private:
         sizes.push_back(size);
     }
     return sizes;
+  }
+
+  /// Of a short K, each warp has two row blocks, which it takes in one step:
+  /// there is nothing to divide or to wait for twice.
+  StreamScheduleAttr selectShort() {
+    const int64_t all = llvm::alignTo(extent, tiles() * tile.columns);
+    const int64_t each =
+        llvm::divideCeil(blocks * copies, 4 * machine.multiprocessors);
+    const int64_t width = std::min({2 * each, mostExpertBlocks, blocks});
+    warps = llvm::divideCeil(width, 2);
+    for (int64_t stages : {3, 2})
+      if (auto schedule = get(width, stages, all);
+          fits(schedule, machine.memory))
+        return schedule;
+    return {};
   }
 
   /// Of more rows, warps have row blocks of their own, and all of K: as many
@@ -256,9 +276,10 @@ private:
     if (isOfExperts) { // by measurement: a ring of three stages
       for (int64_t width :
            {widthFor(expertGroups * machine.multiprocessors), int64_t(1)})
-        for (int64_t stages : {3, 2})
-          if (auto schedule = get(width, stages, 0); fits(schedule, memory))
-            return schedule;
+        for (int64_t stages : {4, 3, 2})
+          if (stages < 4 || isNarrow())
+            if (auto schedule = get(width, stages, 0); fits(schedule, memory))
+              return schedule;
       return {};
     }
     for (int64_t width : findResidentWidths())

@@ -125,10 +125,10 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
 
 // Adapters: A has so few lines that each of a few rows has a workgroup, whose
 // warps divide K, with all of x, whatever K is; and so has B, whose K is read at
-// once. Of many rows, some go together.
+// once, two row blocks to a warp. Of many rows, some go together.
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors = 132, memory = 232448>} {
   // CHECK-LABEL: kf.kernel @a_8(
-  // CHECK-SAME:    #kf.stream<workgroup = [1, 1, 16], warps = 16, tiles = 4, stages = 3, unit = mma_sync, rows = split, held = shared>
+  // CHECK-SAME:    #kf.stream<workgroup = [1, 1, 16], warps = 16, tiles = 4, stages = 4, unit = mma_sync, rows = split, held = shared>
   kf.kernel @a_8(%x: tensor<8x14336xf32>, %e: tensor<8x1xi32>, %w: tensor<1x9x16x14336xbf16, #kf.fragments>) -> tensor<8x1x16xf32> {
     %0 = kf.expert_matmul %x experts(%e), %w : tensor<8x14336xf32>, tensor<8x1xi32>, tensor<1x9x16x14336xbf16, #kf.fragments>
     kf.yield %0 : tensor<8x1x16xf32>
@@ -140,7 +140,7 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
     kf.yield %0 : tensor<2048x1x16xf32>
   }
   // CHECK-LABEL: kf.kernel @b_8(
-  // CHECK-SAME:    #kf.stream<workgroup = [1, 1, 96], warps = 1, tiles = 4, stages = 3, unit = mma_sync, rows = split, held = shared>
+  // CHECK-SAME:    #kf.stream<workgroup = [1, 1, 128], warps = 4, tiles = 4, stages = 3, unit = mma_sync, rows = split, held = shared, block_warps = 4, blocks = 2, reduction = 64>
   kf.kernel @b_8(%x: tensor<8x16xf32>, %e: tensor<8x1xi32>, %w: tensor<1x9x4096x16xbf16, #kf.fragments>) -> tensor<8x1x4096xf32> {
     %0 = kf.expert_matmul %x experts(%e), %w : tensor<8x16xf32>, tensor<8x1xi32>, tensor<1x9x4096x16xbf16, #kf.fragments>
     kf.yield %0 : tensor<8x1x4096xf32>
