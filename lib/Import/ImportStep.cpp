@@ -200,18 +200,10 @@ private:
     if (config.adapters.rankOf(product) == 0)
       return y;
     adapted.insert(product);
-    Value row = adapterRow(x, product);
-    Value added = adapterProduct(row, [&](int64_t number) {
+    Value added = adapterProduct(adapterRow(x, product), [&](int64_t number) {
       return ::kf::adapterKeyOfB(product, number);
     });
-    // What is a part of a joined product has no epilogue of its own: its sum is
-    // that of B.
-    if (row.getDefiningOp<tensor::ExtractSliceOp>())
-      return fromHeads(arith::AddFOp::create(
-          b, loc,
-          toHeads(y, 1, cast<RankedTensorType>(y.getType()).getDimSize(1)),
-          added));
-    return arith::AddFOp::create(b, loc, y, fromHeads(added));
+    return arith::AddFOp::create(b, loc, y, added);
   }
 
   /// What rows' adapters make of x first, for `product`, a layer's: [T, rank].
@@ -234,9 +226,9 @@ private:
       const std::string whole = at + std::string(group.name);
       Value &rows = adapterRows[whole];
       if (!rows)
-        rows = fromHeads(adapterProduct(x, [&](int64_t number) {
+        rows = adapterProduct(x, [&](int64_t number) {
           return ::kf::adapterKeyOfA(whole, number);
-        }));
+        });
       const int64_t rank = config.adapters.rankOf(product.str());
       return rank == all ? rows : columns(rows, first, rank);
     }
@@ -244,14 +236,15 @@ private:
   }
 
   /// The products of x's rows with the matrices of their adapters, whose keys
-  /// `keyOf` says: [T, 1, N].
+  /// `keyOf` says: [T, N].
   Value adapterProduct(Value x, function_ref<std::string(int64_t)> keyOf) {
     SmallVector<std::string> keys;
     for (int64_t i = 0; i <= config.adapters.count; ++i)
       keys.push_back(keyOf(i));
     Value w = stack({keys});
-    return ExpertMatmulOp::create(b, loc, x, adapters, w, /*bias=*/Value(),
-                                  ActivationKindAttr());
+    return fromHeads(ExpertMatmulOp::create(b, loc, x, adapters, w,
+                                            /*bias=*/Value(),
+                                            ActivationKindAttr()));
   }
 
   //===--- Shapes ---------------------------------------------------------===//

@@ -162,6 +162,18 @@ struct FuseProjectionsPass
         Location loc = group.front().getLoc();
         report(loc, "products of the same rows", concatenate(group));
       }
+
+    auto module = getOperation()->getParentOfType<ModuleOp>();
+    if (!module->getAttrOfType<CudaTargetAttr>(kTargetAttrName))
+      return;
+    SmallVector<arith::AddFOp> sums;
+    getOperation().walk([&](arith::AddFOp op) { sums.push_back(op); });
+    for (arith::AddFOp op : sums)
+      addToAdapter(op);
+    products.clear();
+    getOperation().walk([&](arith::MulFOp op) { products.push_back(op); });
+    for (arith::MulFOp op : products)
+      sinkViews(op);
   }
 
 private:
@@ -187,6 +199,77 @@ private:
         parts.gate.getX() != parts.up.getX())
       return std::nullopt;
     return parts;
+  }
+
+  /// The [T, 1, N] that nobody but `value` shows as [T, N]; null: it is none.
+  static Value findRowsOfOne(Value value) {
+    auto view = value.getDefiningOp<tensor::CollapseShapeOp>();
+    if (!view || !view->hasOneUse() || !view.getSrc().hasOneUse() ||
+        view.getResultType().getRank() != 2)
+      return Value();
+    const RankedTensorType type = view.getSrcType();
+    return type.getRank() == 3 && type.getDimSize(1) == 1 ? view.getSrc()
+                                                          : Value();
+  }
+
+  /// A part of a joined product, whose slices have no epilogue, plus the view
+  /// of what adapters make -> the view of their sum, which is the epilogue of
+  /// the adapters' product. Products of CPUs are slower with it than a kernel
+  /// more.
+  static void addToAdapter(arith::AddFOp sum) {
+    auto slice = sum.getLhs().getDefiningOp<tensor::ExtractSliceOp>();
+    Value added = findRowsOfOne(sum.getRhs());
+    if (!slice || !slice.getSource().getDefiningOp<MatmulOp>() || !added ||
+        !added.getDefiningOp<ExpertMatmulOp>())
+      return;
+    OpBuilder builder(sum);
+    Location loc = sum.getLoc();
+    auto view = sum.getRhs().getDefiningOp<tensor::CollapseShapeOp>();
+    const SmallVector<ReassociationIndices> groups =
+        view.getReassociationIndices();
+    SmallVector<OpFoldResult> shape =
+        tensor::getMixedSizes(builder, loc, slice.getResult());
+    shape.insert(shape.begin() + 1, builder.getIndexAttr(1));
+    Value part = tensor::ExpandShapeOp::create(builder, loc, added.getType(),
+                                               slice, groups, shape);
+    Value whole = arith::AddFOp::create(builder, loc, part, added);
+    sum.replaceAllUsesWith(tensor::CollapseShapeOp::create(
+                               builder, loc, sum.getType(), whole, groups)
+                               .getResult());
+    sum.erase();
+    view.erase();
+  }
+
+  /// act(view of gate) * view of up -> view of act(gate) * up, where both are
+  /// what adapters add to: so it is the epilogue of the last product of theirs,
+  /// which no op behind a view is.
+  static void sinkViews(arith::MulFOp product) {
+    auto activation = product.getLhs().getDefiningOp<ActivationOp>();
+    Value other = product.getRhs();
+    if (!activation) {
+      activation = product.getRhs().getDefiningOp<ActivationOp>();
+      other = product.getLhs();
+    }
+    if (!activation || !activation->hasOneUse())
+      return;
+    Value gate = findRowsOfOne(activation.getX()), up = findRowsOfOne(other);
+    if (!gate || !up)
+      return;
+    OpBuilder builder(product);
+    Location loc = product.getLoc();
+    auto view = activation.getX().getDefiningOp<tensor::CollapseShapeOp>();
+    Value active =
+        ActivationOp::create(builder, loc, gate, activation.getKind());
+    Value whole = arith::MulFOp::create(builder, loc, active, up);
+    product.replaceAllUsesWith(
+        tensor::CollapseShapeOp::create(builder, loc, product.getType(), whole,
+                                        view.getReassociationIndices())
+            .getResult());
+    Operation *views[] = {view, other.getDefiningOp()};
+    product.erase();
+    activation.erase();
+    for (Operation *op : views)
+      op->erase();
   }
 
   /// Says what was joined; `reason` is why it was not.
