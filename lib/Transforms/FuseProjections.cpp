@@ -164,7 +164,8 @@ struct FuseProjectionsPass
       }
 
     auto module = getOperation()->getParentOfType<ModuleOp>();
-    if (!module->getAttrOfType<CudaTargetAttr>(kTargetAttrName))
+    auto target = module->getAttrOfType<TargetAttrInterface>(kTargetAttrName);
+    if (!target || !target.getFusionRules().sumsIntoExperts)
       return;
     SmallVector<arith::AddFOp> sums;
     getOperation().walk([&](arith::AddFOp op) { sums.push_back(op); });
@@ -214,8 +215,7 @@ private:
 
   /// A part of a joined product, whose slices have no epilogue, plus the view
   /// of what adapters make -> the view of their sum, which is the epilogue of
-  /// the adapters' product. Products of CPUs are slower with it than a kernel
-  /// more.
+  /// the adapters' product.
   static void addToAdapter(arith::AddFOp sum) {
     auto slice = sum.getLhs().getDefiningOp<tensor::ExtractSliceOp>();
     Value added = findRowsOfOne(sum.getRhs());

@@ -257,6 +257,11 @@ def FuseProjections : Pass<"kf-fuse-projections", "::mlir::func::FuncOp"> {
     ```
     Weights that are not `kf.weight` are left alone: their data is not known at
     load.
+
+    Where the module's target has sums with what experts add as epilogues of
+    their product (adapters are such experts), views of its rows go behind the
+    sum, and behind an activation of it times another:
+    `part + view(experts)` becomes `view(part as [T, 1, N] + experts)`.
   }];
   let dependentDialects = ["::mlir::tensor::TensorDialect"];
 }

@@ -22,6 +22,7 @@ struct CudaTargetModel : GpuTargetModel<CudaTargetModel, CudaTargetAttr> {
     FusionRules rules = getGpuFusionRules();
     // Each row appends those of its sequence itself.
     rules.mostRowsOfAppend = kGpuFewRows;
+    rules.sumsIntoExperts = true;
     return rules;
   }
   bool appendsInAttention(Attribute) const { return true; }

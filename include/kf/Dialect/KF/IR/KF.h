@@ -171,6 +171,10 @@ struct FusionRules {
   /// The rounding of attention's result with the attention; else it is a
   /// kernel.
   bool roundingIntoAttention = false;
+  /// The sum of a part of joined products and what experts add to it, and the
+  /// activation of such sums, with the experts' product; else it is a kernel
+  /// (CPUs are slower without it).
+  bool sumsIntoExperts = false;
 };
 
 } // namespace mlir::kf
