@@ -18,9 +18,17 @@ using namespace mlir::kf;
 
 using Sums = StreamShape::Sums;
 
+/// Of one row and with minimums, whose sums of x are there in any case, fewer
+/// operations of scales do not make up for those of codes (docs/GPU.md).
+static bool scalesCodesOf(const StreamShape &stream,
+                          const ::kf::BlockFormat &format) {
+  return stream.rows > 1 || format.minOffset < 0;
+}
+
 StreamBlocks::StreamBlocks(GPUEmitter &emitter, const StreamOperands &operands,
                            const ::kf::BlockFormat &format)
-    : BlockTiles(emitter, emitter.shape.stream->sumsOfX, operands, format),
+    : BlockTiles(emitter, emitter.shape.stream->sumsOfX, operands, format,
+                 scalesCodesOf(*emitter.shape.stream, format)),
       stream(*emitter.shape.stream), operands(operands) {}
 
 /// Whether a column tile has what rounding leaves of no row.

@@ -18,11 +18,13 @@ using namespace mlir::kf;
 using Sums = StreamShape::Sums;
 
 BlockTiles::BlockTiles(GPUEmitter &emitter, Sums sumsOfX,
-                       const BlockLanes &lanes, const ::kf::BlockFormat &format)
+                       const BlockLanes &lanes, const ::kf::BlockFormat &format,
+                       bool scaled)
     : e(emitter), b(emitter.b), loc(emitter.loc), code(emitter),
       sumsOfX(sumsOfX), lanes(lanes), format(format),
       tileOf(*::kf::findFragmentTile(format.type)),
-      scaling(::kf::findFragmentScales(format)) {}
+      scaling(::kf::findFragmentScales(format)),
+      codesAreScaled(scaled && scalesCodes(format)) {}
 
 //===----------------------------------------------------------------------===//
 // Words

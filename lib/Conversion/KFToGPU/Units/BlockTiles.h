@@ -75,8 +75,10 @@ protected:
   /// Units of a tile.
   static constexpr int64_t spans = 8;
 
+  /// `scaled`: whether codes are, of a format that scalesCodes().
   BlockTiles(GPUEmitter &emitter, StreamShape::Sums sumsOfX,
-             const BlockLanes &lanes, const ::kf::BlockFormat &format);
+             const BlockLanes &lanes, const ::kf::BlockFormat &format,
+             bool scaled = true);
 
   /// The bit at which codes of pair number `i` of a lane's columns begin: that
   /// where they lie in their word, or 8 or 16 below.
@@ -87,7 +89,7 @@ protected:
   }
   /// The left operand: 16 columns of span `span`.
   SmallVector<Value> fragment(const Tile &tile, int64_t span, int64_t half);
-  bool scalesCodes() const { return scalesCodes(format); }
+  bool scalesCodes() const { return codesAreScaled; }
   /// The two codes of pair number `pair` of row `row` in span `span`, at bit
   /// placeOfPair() and `raised` of halves of a word; of a table, its entries
   /// plus 128; of E2M1, f16 that are 2^-14 of what they stand for.
@@ -154,6 +156,7 @@ protected:
   const ::kf::BlockFormat &format;
   const ::kf::FragmentTile tileOf;
   const ::kf::FragmentScales scaling;
+  const bool codesAreScaled;
 };
 
 } // namespace mlir::kf
