@@ -169,11 +169,12 @@ private:
     const int64_t each =
         llvm::divideCeil(blocks * copies, 4 * machine.multiprocessors);
     const int64_t width = std::min({2 * each, mostExpertBlocks, blocks});
-    warps = llvm::divideCeil(width, 2);
+    const int64_t others = std::exchange(warps, llvm::divideCeil(width, 2));
     for (int64_t stages : {3, 2})
       if (auto schedule = get(width, stages, all);
           fits(schedule, machine.memory))
         return schedule;
+    warps = others;
     return {};
   }
 
