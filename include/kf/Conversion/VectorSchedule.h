@@ -39,9 +39,11 @@ bool fitsTiles(RankedTensorType weight);
 inline constexpr int64_t amxTurn = 8;
 /// Whether workgroups of `rowTiles` tiles of rows unpack a panel while they
 /// multiply the one before: a step beside each turn, and an equal number of
-/// steps beside each tile of rows. K has `extent` elements, and `reduction` of
-/// them in a part, or 0 if it has none.
-bool unpacksAhead(int64_t rowTiles, int64_t extent, int64_t reduction);
+/// steps beside each tile of rows. They have up to `panels` panels. K has
+/// `extent` elements, and `reduction` of them in a part, or 0 if it has none: a
+/// panel that is alone, in one part, has nothing to be unpacked beside.
+bool unpacksAhead(int64_t rowTiles, int64_t panels, int64_t extent,
+                  int64_t reduction);
 /// Whether attention with `dot = bf16` takes `op`: its cache is not of f32,
 /// which would be rounded, and its heads are whole steps of tiles.
 bool fitsTiles(CacheAttentionInterface op);

@@ -142,9 +142,8 @@ private:
     int64_t perPart = reduction ? std::min(reduction / step, steps()) : steps();
     int64_t count = llvm::divideCeil(steps(), perPart);
     mostSteps = perPart;
-    // Experts mostly have fewer rows.
-    overlaps = !hasExperts() &&
-               unpacksAhead(mostTiles, extent, e.schedule.getReduction());
+    overlaps = unpacksAhead(mostTiles, mostPanels(), extent,
+                            e.schedule.getReduction());
     w = e.scratch({overlaps ? 2 : 1, vectorsPerRow(), perPart, amxTile, step},
                   b.getBF16Type());
     // What is multiplied meanwhile has brought the panel nearer.
@@ -182,8 +181,9 @@ private:
   void computePart(Value firstPanel, Value panels, const Part &part) {
     if (overlaps) {
       auto first = [&] {
-        unpackSteps({firstPanel, part.first, part.count, e.index(0)},
-                    e.index(0));
+        unpackSteps(
+            {firstPanel, part.first, part.count, part.count, e.index(0)},
+            e.index(0));
       };
       if (part.isFirst)
         e.ifThen(part.isFirst, first);
@@ -215,10 +215,10 @@ private:
 
   //===--- Panels that are unpacked meanwhile -----------------------------===//
 
-  /// Steps [first, first + count) of a panel, and the half of `w` that they are
-  /// unpacked to.
+  /// Steps [first, first + count) of a panel, the half of `w` that they are
+  /// unpacked to, and where those end that are wanted: there, or at 0.
   struct Ahead {
-    Value panel, first, count, half;
+    Value panel, first, count, end, half;
   };
 
   Value stepsPerTile(const Part &part) {
@@ -226,16 +226,17 @@ private:
   }
 
   /// What is multiplied behind panel `p` of `part`. At the end that is the same
-  /// again: memory that is there.
+  /// again: memory that is there, for what comes beside products. Nothing of it
+  /// is wanted behind them.
   Ahead following(Value firstPanel, Value p, Value panels, const Part &part) {
     Value next = e.add(p, e.index(1));
     Value isLast =
         arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, next, panels);
-    Value first = part.first, count = part.count, number = p;
+    Value first = part.first, count = part.count, number = p, isEnd = isLast;
     if (waits) {
       number = e.add(e.mul(part.number, panels), p);
       Value behind = e.add(part.first, part.count);
-      Value isEnd = arith::AndIOp::create(b, loc, isLast, part.isLast);
+      isEnd = arith::AndIOp::create(b, loc, isLast, part.isLast);
       first = e.select(isEnd, first, e.select(isLast, behind, first));
       count = arith::MinUIOp::create(b, loc, e.sub(e.index(steps()), first),
                                      e.index(mostSteps));
@@ -245,12 +246,13 @@ private:
     }
     Value half =
         arith::RemUIOp::create(b, loc, e.add(number, e.index(1)), e.index(2));
-    return {e.add(firstPanel, next), first, count, half};
+    Value end = e.select(isEnd, e.index(0), count);
+    return {e.add(firstPanel, next), first, count, end, half};
   }
 
-  /// Unpacks what is left from step `from` on.
+  /// Unpacks what is wanted from step `from` on.
   void unpackSteps(const Ahead &ahead, Value from) {
-    e.loop(from, ahead.count, e.index(1), {}, [&](Value at, ValueRange) {
+    e.loop(from, ahead.end, e.index(1), {}, [&](Value at, ValueRange) {
       for (int64_t group = 0; group < groups; ++group) {
         startStep(ahead, group, at);
         for (int64_t quad = 0; quad < turn; ++quad)
@@ -464,9 +466,12 @@ private:
             e.add(e.mul(p, e.index(vectorsPerRow())), e.index(v))};
   }
 
-  /// Asks for what step `number` of the next panel is made of, for each of the
-  /// workgroup's tiles of rows an equal part: memory is idle meanwhile. Behind
-  /// the last panel comes another workgroup's, or nothing.
+  /// Asks for what step `number` of the next panel that is to be unpacked is
+  /// made of, for each of the workgroup's tiles of rows an equal part: memory
+  /// is idle meanwhile. Where the next is unpacked beside this one, that is the
+  /// one after it: nothing asks for a workgroup's second panel then, nor for
+  /// the first two of a further part. Behind the last panel comes another
+  /// workgroup's, or nothing.
   void prefetchNext(Value p, Value tile, int64_t group, Value number) {
     auto type = cast<MemRefType>(weights.getType());
     // [panels, groups, K, columns], or [panels, groups, blocks, bytes]

@@ -466,10 +466,12 @@ bool mlir::kf::fitsTiles(RankedTensorType weight) {
          (!layout || layout.getInterleave() == amxTile);
 }
 
-bool mlir::kf::unpacksAhead(int64_t rowTiles, int64_t extent,
+bool mlir::kf::unpacksAhead(int64_t rowTiles, int64_t panels, int64_t extent,
                             int64_t reduction) {
   constexpr int64_t turn = amxTurn * 2 * amxTile;
-  return rowTiles == amxTurn && extent % turn == 0 && reduction % turn == 0;
+  const bool hasParts = reduction != 0 && reduction < extent;
+  return rowTiles == amxTurn && (panels > 1 || hasParts) &&
+         extent % turn == 0 && reduction % turn == 0;
 }
 
 bool mlir::kf::fitsTiles(CacheAttentionInterface op) {

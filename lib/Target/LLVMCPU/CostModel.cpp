@@ -227,6 +227,16 @@ private:
     return groupRows * rowSlots() + panels * (first + tiles * others);
   }
 
+  /// Whether code for the schedule unpacks panels while tiles multiply, whose
+  /// workgroups may have fewer rows at the end.
+  bool unpacksMeanwhile() const {
+    ArrayRef<int64_t> workgroup = schedule.getWorkgroup();
+    const int64_t size = workgroup.size() > 1 ? workgroup[1] : 0;
+    return unpacksAhead(llvm::divideCeil(groupRows, tileRows),
+                        llvm::divideCeil(size ? size : columns, panel), extent,
+                        schedule.getReduction());
+  }
+
   /// Products of tiles: all panels for a part of K, and then the next part.
   double ofTiles(int64_t groupRows, int64_t panels) {
     double tiles = llvm::divideCeil(groupRows, tileRows);
@@ -240,7 +250,10 @@ private:
     // A step of the weight's panel comes for every tile of rows, and one of x
     // for every panel.
     double ofWeight = columnTiles * kTileBytes, ofX = rowTiles * kTileBytes;
-    double weightSet = ofPart * ofWeight, xSet = ofPart * ofX * tiles;
+    const bool overlaps = unpacksMeanwhile();
+    // The next panel is written beside the one that is multiplied.
+    double weightSet = ofPart * ofWeight * (overlaps ? 2 : 1);
+    double xSet = ofPart * ofX * tiles;
     double loads = (ofWeight + ofX) / kFirstCacheRate +
                    core.reload(ofWeight, weightSet + ofPart * ofX) +
                    core.reload(ofX, weightSet + xSet);
@@ -254,10 +267,14 @@ private:
     double unpack = core.overlap(unpackSlots(), fetch);
     multiplied *= groupsOfPanel * tiles;
     stored *= groupsOfPanel * tiles;
-    if (experts == 0 && unpacksAhead(static_cast<int64_t>(tiles), extent,
-                                     schedule.getReduction()))
+    if (overlaps) {
+      // Beside rows that are there; the rest comes behind them, but for the
+      // first panel, which comes before them.
+      const double beside = unpack * std::min(tiles / amxTurn, 1.0);
       return groupRows * rowSlots() + unpack +
-             panels * (core.overlap(multiplied, unpack) + stored);
+             panels * (core.overlap(multiplied, beside) + stored) +
+             (panels - 1) * (unpack - beside);
+    }
     return groupRows * rowSlots() + panels * (unpack + multiplied + stored);
   }
 
@@ -267,9 +284,12 @@ private:
       return extent * vectors * (inTiles || inPairs ? 2 : conversion() + 1.5);
     const ::kf::BlockFormat &format = getStorage(quant.getFormat());
     double unit = ::kf::PackedBlock::unit;
+    // Codes with an offset of the format's own are floats an instruction
+    // sooner.
+    const double ofTile = format.minOffset < 0 && !format.table ? 18 : 22;
     double ofVector = unit / 4 *
                           (codesOfQuad(format) + (int8      ? 1
-                                                  : inTiles ? 22
+                                                  : inTiles ? ofTile
                                                             : 14)) +
                       unit / format.subBlock * (scalesOfSubBlock(format) + 3);
     return extent / unit * vectors * ofVector;

@@ -38,8 +38,8 @@ constexpr int64_t int8Rows = 8;
 constexpr int64_t int8RowsOfShortBlocks = 7, fewestRowsOfShortBlocks = 128;
 /// Of products of tiles: the most elements of K that one worker sums up without
 /// parts, where a panel and the rows of a workgroup stay in the second-level
-/// cache; those of a part, of which a panel stays in the first; these rows; and
-/// third-level caches that they take at most.
+/// cache; those of a part; these rows; and third-level caches that they take at
+/// most.
 constexpr int64_t tileReductionAlone = 2048, tileReduction = 512;
 constexpr int64_t tileRowsPerGroup = 256;
 constexpr int64_t tileRowCaches = 4;
@@ -355,7 +355,8 @@ private:
            w.getNumElements() * element.getWidth() / 8 <= caches.third;
   }
 
-  /// Even parts of K, of whole blocks, and of turns where K is; 0: all of it.
+  /// Parts of K of whole blocks, even ones where K is not of whole turns: with
+  /// these, what is left over is the last part. 0: all of it.
   int64_t tileReductionOf(RankedTensorType w) {
     const int64_t extent = w.getShape().back();
     if (threads == 1 && extent <= tileReductionAlone)

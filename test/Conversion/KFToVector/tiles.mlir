@@ -112,7 +112,8 @@ kf.kernel @normalized(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<64x64
 // A workgroup has eight tiles of rows, and K turns of eight steps: of the next
 // panel, or of the next part of the first, a quad of a step is unpacked beside
 // each step, into the other half of scratch. What tiles of rows that are not
-// there would have unpacked comes behind them.
+// there would have unpacked comes behind them; nothing after the last panel of
+// the last part.
 // CHECK-LABEL: func.func @ahead(
 // CHECK-DAG:     %[[W:.*]] = memref.view {{.*}} to memref<2x2x8x16x32xbf16>
 // CHECK:         scf.for %[[PART:.*]] = %c0 to %c2
@@ -120,8 +121,15 @@ kf.kernel @normalized(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<64x64
 // CHECK:           scf.if %[[FIRST]]
 // CHECK:             scf.for
 // CHECK:               vector.store %{{.*}}, %[[W]][%c0, %c0,
-// CHECK:           scf.for %[[P:.*]] = %c0 to
-// CHECK:             %[[HALF:.*]] = arith.remui {{.*}}, %c2
+// CHECK:           scf.for %[[P:.*]] = %c0 to %[[PANELS:.*]] step
+// CHECK:             arith.cmpi eq, %{{.*}}, %[[PANELS]]
+// CHECK:             %[[BEFORE:.*]] = arith.muli %[[PART]], %[[PANELS]]
+// CHECK:             %[[NUMBER:.*]] = arith.addi %[[BEFORE]], %[[P]]
+// CHECK:             %[[ISEND:.*]] = arith.andi
+// CHECK:             %[[COUNT:.*]] = arith.minui
+// CHECK:             %[[NEXT:.*]] = arith.addi %[[NUMBER]], %c1
+// CHECK:             %[[HALF:.*]] = arith.remui %[[NEXT]], %c2
+// CHECK:             %[[END:.*]] = arith.select %[[ISEND]], %c0, %[[COUNT]]
 // CHECK:             scf.for %[[TILE:.*]] = %c0 to
 // CHECK:               %[[OTHER:.*]] = arith.subi %c1, %[[HALF]]
 // CHECK:               scf.for {{.*}} step %c8 iter_args
@@ -144,7 +152,7 @@ kf.kernel @normalized(%x: tensor<?x64xf32>, %g: tensor<64xf32>, %w: tensor<64x64
 // CHECK-COUNT-4:         llvm.call_intrinsic "llvm.x86.tdpbf16ps.internal"
 // CHECK-NOT:             tdpbf16ps
 // CHECK:                 scf.yield
-// CHECK:             scf.for
+// CHECK:             scf.for %{{.*}} to %[[END]] step
 // CHECK:               vector.store %{{.*}}, %[[W]][%[[HALF]], %c0,
 kf.kernel @ahead(%x: tensor<?x512xf32>, %w: tensor<96x512x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
     -> tensor<?x96xf32>
@@ -173,4 +181,19 @@ kf.kernel @halves_ahead(%x: tensor<?x512xf32>, %w: tensor<2x64x512xbf16, #kf.lay
     attributes {schedule = #kf.vector<workgroup = [256, 64], tile = [32, 32], lanes = 16, dot = bf16>} {
   %0 = kf.matmul %x, %w glu(silu) : tensor<?x512xf32>, tensor<2x64x512xbf16, #kf.layout<panel = 32, interleave = 16>>
   kf.yield %0 : tensor<?x64xf32>
+}
+
+// -----
+
+// A panel that is alone, with all of K in one part, has nothing to be unpacked
+// beside.
+// CHECK-LABEL: func.func @alone(
+// CHECK-DAG:     memref.view {{.*}} to memref<1x2x16x16x32xbf16>
+// CHECK-NOT:     step %c8
+// CHECK:         return
+kf.kernel @alone(%x: tensor<?x512xf32>, %w: tensor<96x512x!kf.quant<q4_0>, #kf.layout<panel = 32>>)
+    -> tensor<?x96xf32>
+    attributes {schedule = #kf.vector<workgroup = [256, 32], tile = [32, 32], lanes = 16, dot = bf16>} {
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<96x512x!kf.quant<q4_0>, #kf.layout<panel = 32>>
+  kf.yield %0 : tensor<?x96xf32>
 }

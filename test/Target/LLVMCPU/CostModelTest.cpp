@@ -395,6 +395,10 @@ TEST_F(TileCostTest, panelsAreUnpackedMeanwhile) {
       "dot = bf16, reduction = ";
   EXPECT_LT(predictProduct(schedule + "512>", 512),
             0.95 * predictProduct(schedule + "480>", 512));
+  // Workgroups at the end may have fewer rows; what these leave of a panel
+  // comes behind them.
+  EXPECT_LT(predictProduct(schedule + "512>", 200),
+            0.97 * predictProduct(schedule + "480>", 200));
 }
 
 std::string testName(const testing::TestParamInfo<std::string> &info) {
