@@ -370,9 +370,18 @@ func.func @one_block_many_rows(%x: tensor<?x32xf32>) -> tensor<?x40xf32> attribu
   return %0 : tensor<?x40xf32>
 }
 
-// So many rows that tiles multiply a panel while the next is unpacked.
-func.func @many_ahead_q6_k(%x: tensor<?x1280xf32>) -> tensor<?x100xf32> attributes {kf.max_tokens = 230 : i64} {
-  %w = kf.weight ["w"] : tensor<2x100x1280x!kf.quant<q6_k>>
-  %0 = kf.matmul %x, %w glu(silu) : tensor<?x1280xf32>, tensor<2x100x1280x!kf.quant<q6_k>>
-  return %0 : tensor<?x100xf32>
+// So many rows that tiles multiply a panel while the next is unpacked. Without a
+// known number of workers there are up to eight groups of columns: here of three
+// panels, an odd number, and one, for each of two parts of K.
+func.func @many_ahead_q6_k(%x: tensor<?x768xf32>) -> tensor<?x600xf32> attributes {kf.max_tokens = 230 : i64} {
+  %w = kf.weight ["w"] : tensor<2x600x768x!kf.quant<q6_k>>
+  %0 = kf.matmul %x, %w glu(silu) : tensor<?x768xf32>, tensor<2x600x768x!kf.quant<q6_k>>
+  return %0 : tensor<?x600xf32>
+}
+
+// Two panels, and one, for all of K.
+func.func @many_ahead_q4_k(%x: tensor<?x512xf32>) -> tensor<?x330xf32> attributes {kf.max_tokens = 230 : i64} {
+  %w = kf.weight ["w"] : tensor<330x512x!kf.quant<q4_k>>
+  %0 = kf.matmul %x, %w : tensor<?x512xf32>, tensor<330x512x!kf.quant<q4_k>>
+  return %0 : tensor<?x330xf32>
 }

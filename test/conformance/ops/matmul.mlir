@@ -222,8 +222,8 @@ func.func @many_bf16_gated(%x: tensor<?x640xbf16>, %w: tensor<2x44x640xbf16>) ->
 }
 
 // So many rows, and such parts of K, that tiles multiply a panel while the next
-// is unpacked.
-func.func @many_bf16_ahead(%x: tensor<?x1280xf32>, %w: tensor<2x100x1280xbf16>) -> tensor<?x100xf32> attributes {kf.max_tokens = 230 : i64} {
-  %0 = kf.matmul %x, %w glu(silu) : tensor<?x1280xf32>, tensor<2x100x1280xbf16>
-  return %0 : tensor<?x100xf32>
+// is unpacked; workgroups of eight workers have two panels, an even number.
+func.func @many_bf16_ahead(%x: tensor<?x1280xf32>, %w: tensor<2x300x1280xbf16>) -> tensor<?x300xf32> attributes {kf.max_tokens = 230 : i64} {
+  %0 = kf.matmul %x, %w glu(silu) : tensor<?x1280xf32>, tensor<2x300x1280xbf16>
+  return %0 : tensor<?x300xf32>
 }
