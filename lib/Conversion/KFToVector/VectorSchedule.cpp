@@ -56,9 +56,10 @@ public:
       return verifyAttention(attention);
     if (schedule.getReduction() != 0)
       return fail("reduction is for matmuls and attention");
-    if (find<BatchMatmulOp>() && !schedule.getTile().empty())
-      return verifyBatches();
-    if (!schedule.getTile().empty())
+    const bool hasBatches = bool(find<BatchMatmulOp>());
+    if (hasBatches && !schedule.getTile().empty() && failed(verifyBatches()))
+      return failure();
+    if (!hasBatches && !schedule.getTile().empty())
       return fail("tile is for matmuls, batch_matmul and attention");
     if (find<QuantizeRowsOp>() &&
         (schedule.getLanes() < 4 || schedule.getLanes() > 16))
