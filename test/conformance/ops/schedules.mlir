@@ -581,3 +581,53 @@ kf.program @mma_whole_turns(%x: tensor<?x1000xbf16>, %r: tensor<?x128xf32>) -> t
   %0 = kf.dispatch @mma_whole_turns_kernel(%x, %w, %r) : (tensor<?x1000xbf16>, tensor<128x1000xbf16>, tensor<?x128xf32>) -> tensor<?x128xf32>
   kf.yield %0 : tensor<?x128xf32>
 }
+
+// Two warpgroups, 128 rows of attention, which the tuner may choose. They take
+// several turns of their stages.
+kf.kernel @flash_warpgroups_window_append(%k: tensor<?x2x128xf32>, %v: tensor<?x2x128xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 128, type = f16>)
+    attributes {schedule = #kf.simt<workgroup = [1], threads = [64], unroll = 4>} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 0 : i64} : !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 128, type = f16>, tensor<?x2x128xf32>, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield
+}
+kf.kernel @flash_warpgroups_window_kernel(%q: tensor<?x8x128xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 128, type = f16>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x8x128xf32>
+    attributes {schedule = #kf.flash_mma<workgroup = [32, 4], keys = 16, threads = [32, 8, 1], unit = wgmma, rows = rounded, held = shared>} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.11 : f32, window = 90 : i64} : tensor<?x8x128xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 128, type = f16>, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x8x128xf32>
+}
+kf.program @flash_warpgroups_window(%q: tensor<?x8x128xf32>, %k: tensor<?x2x128xf32>, %v: tensor<?x2x128xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 128, type = f16>) -> tensor<?x8x128xf32> attributes {max_tokens = 170 : i64} {
+  kf.dispatch @flash_warpgroups_window_append(%k, %v, %p, %sp, %pt, %c) : (tensor<?x2x128xf32>, tensor<?x2x128xf32>, tensor<?xi32>, tensor<?xi32>, tensor<1x4xi32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 128, type = f16>) -> ()
+  %0 = kf.dispatch @flash_warpgroups_window_kernel(%q, %c, %p, %sp, %pt) : (tensor<?x8x128xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 128, type = f16>, tensor<?xi32>, tensor<?xi32>, tensor<1x4xi32>) -> tensor<?x8x128xf32>
+  kf.yield %0 : tensor<?x8x128xf32>
+}
+
+kf.kernel @flash_warpgroups_codes_append(%k: tensor<?x2x64xf32>, %v: tensor<?x2x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<2x2xi32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = !kf.quant<q8_0>>)
+    attributes {schedule = #kf.simt<workgroup = [1], threads = [64], unroll = 4>} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 0 : i64} : !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = !kf.quant<q8_0>>, tensor<?x2x64xf32>, tensor<?xi32>, tensor<2x2xi32>
+  kf.yield
+}
+kf.kernel @flash_warpgroups_codes_kernel(%q: tensor<?x6x64xf32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = !kf.quant<q8_0>>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<2x2xi32>) -> tensor<?x6x64xf32>
+    attributes {schedule = #kf.flash_mma<workgroup = [40, 3], keys = 16, threads = [32, 8, 1], unit = wgmma, rows = rounded, held = shared>} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.11 : f32} : tensor<?x6x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = !kf.quant<q8_0>>, tensor<?xi32>, tensor<2x2xi32>
+  kf.yield %0 : tensor<?x6x64xf32>
+}
+kf.program @flash_warpgroups_codes(%q: tensor<?x6x64xf32>, %k: tensor<?x2x64xf32>, %v: tensor<?x2x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<2x2xi32>, %c: !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = !kf.quant<q8_0>>) -> tensor<?x6x64xf32> attributes {max_tokens = 171 : i64} {
+  kf.dispatch @flash_warpgroups_codes_append(%k, %v, %p, %sp, %pt, %c) : (tensor<?x2x64xf32>, tensor<?x2x64xf32>, tensor<?xi32>, tensor<?xi32>, tensor<2x2xi32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = !kf.quant<q8_0>>) -> ()
+  %0 = kf.dispatch @flash_warpgroups_codes_kernel(%q, %c, %p, %sp, %pt) : (tensor<?x6x64xf32>, !kf.kv_cache<layers = 1, kv_heads = 2, head_dim = 64, type = !kf.quant<q8_0>>, tensor<?xi32>, tensor<?xi32>, tensor<2x2xi32>) -> tensor<?x6x64xf32>
+  kf.yield %0 : tensor<?x6x64xf32>
+}
+
+kf.kernel @flash_warpgroups_brain_append(%k: tensor<?x1x64xf32>, %v: tensor<?x1x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = bf16>)
+    attributes {schedule = #kf.simt<workgroup = [1], threads = [64], unroll = 4>} {
+  kf.kv_append %c, %k, %v, %p, %sp, %pt {layer = 0 : i64} : !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = bf16>, tensor<?x1x64xf32>, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield
+}
+kf.kernel @flash_warpgroups_brain_kernel(%q: tensor<?x4x64xbf16>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = bf16>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>) -> tensor<?x4x64xbf16>
+    attributes {schedule = #kf.flash_mma<workgroup = [32, 4], keys = 32, threads = [32, 8, 1], unit = wgmma, rows = rounded, held = shared>} {
+  %0 = kf.attention %q, %c, %p, %sp, %pt {layer = 0 : i64, scale = 0.11 : f32} : tensor<?x4x64xbf16>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = bf16>, tensor<?xi32>, tensor<1x4xi32>
+  kf.yield %0 : tensor<?x4x64xbf16>
+}
+kf.program @flash_warpgroups_brain(%q: tensor<?x4x64xbf16>, %k: tensor<?x1x64xf32>, %v: tensor<?x1x64xf32>, %p: tensor<?xi32>, %sp: tensor<?xi32>, %pt: tensor<1x4xi32>, %c: !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = bf16>) -> tensor<?x4x64xbf16> attributes {max_tokens = 250 : i64} {
+  kf.dispatch @flash_warpgroups_brain_append(%k, %v, %p, %sp, %pt, %c) : (tensor<?x1x64xf32>, tensor<?x1x64xf32>, tensor<?xi32>, tensor<?xi32>, tensor<1x4xi32>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = bf16>) -> ()
+  %0 = kf.dispatch @flash_warpgroups_brain_kernel(%q, %c, %p, %sp, %pt) : (tensor<?x4x64xbf16>, !kf.kv_cache<layers = 1, kv_heads = 1, head_dim = 64, type = bf16>, tensor<?xi32>, tensor<?xi32>, tensor<1x4xi32>) -> tensor<?x4x64xbf16>
+  kf.yield %0 : tensor<?x4x64xbf16>
+}

@@ -46,9 +46,9 @@ void FlashMmaEmitter::beginValues(Value stage, ArrayRef<Value> weights,
                                    /*isTransposed=*/true);
 }
 
-/// Scores of a block are weighed while values of the one before are added. So
-/// keys are copied two blocks ahead, and values one: behind the block's own, or
-/// where those were.
+/// Scores of a block may be weighed while values of the one before are added.
+/// So keys are copied two blocks ahead, and values one: behind the block's own,
+/// or where those were.
 FlashMmaEmitter::Sums FlashMmaEmitter::visitAhead() {
   const int64_t weightsOfLane = shape.keys / 4; // registers
   Value step = e.index(shape.keys), none = e.index(0);
