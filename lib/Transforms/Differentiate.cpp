@@ -147,7 +147,8 @@ private:
     if (lastKept && isOfKept(op)) {
       // Not that of ops that are computed again, which would have to be in
       // memory from there on. Numbers keep CSE from making both one, or either
-      // of them one with what derivatives have computed again.
+      // of them one with what derivatives have computed again: all but
+      // attention's weights, which both have (expandAttention).
       if (!seconds.contains(value)) {
         Operation *copy = builder.clone(*op);
         copy->setAttr(kRecomputedAttrName, builder.getI64IntegerAttr(2));

@@ -52,7 +52,7 @@ func.func @layers(%x: tensor<256x64xf32>, %w1: tensor<128x64xf32> {kf.gradient},
 // -----
 
 // Attention that is computed again, in front of what reads it, and its
-// gradients have the same weights: three products with queries are two.
+// gradients have the same weights, which are made twice, not three times.
 // ATTENTION-LABEL: func.func @attention(
 // ATTENTION-COUNT-2: kf.softmax
 // ATTENTION-NOT:     kf.softmax

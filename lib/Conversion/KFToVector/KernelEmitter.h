@@ -127,7 +127,7 @@ private:
   void emitRope(RopeOp op, ValueRange row, StoreFn store);
   void emitReduce(ReduceOp op, ValueRange row, StoreFn store);
   void emitBatchMatmul(BatchMatmulOp op, ValueRange row, StoreFn store);
-  /// The row behind the first, a column, lanes, and elements from there on.
+  /// (row - first, column, lanes, elements from there on)
   using StoreRowFn = function_ref<void(int64_t, Value, unsigned, Value)>;
   void multiplyRows(BatchMatmulOp op, ValueRange first, int64_t rows,
                     StoreRowFn store);

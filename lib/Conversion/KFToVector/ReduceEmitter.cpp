@@ -136,8 +136,9 @@ void KernelEmitter::emitBatchMatmul(BatchMatmulOp op, ValueRange row,
                });
 }
 
-/// All rows of a tile, as many at a time as the schedule says: each vector of w
-/// is read once for these, and so is a line of x where x is a transpose.
+/// All rows of a tile, as many at a time as the schedule says: where w is a
+/// transpose, each vector of it is read once for these, and so is a line of x
+/// where x is one. Where w is none, they are one row after the other.
 void KernelEmitter::emitBatchMatmulTile(BatchMatmulOp op) {
   SmallVector<Value> sizes = sizesOf(op.getResult());
   sizes.pop_back();
