@@ -72,19 +72,15 @@ public:
       return selectHeld();
     if (rows > 8 && machine.memory <= streamMemory && !isOfExperts)
       rows = llvm::divideCeil(rows, 2);
-    if (isOfExperts && isShort() && rows <= StreamShape::mostSplitRows)
+    if (isShort() && rows <= StreamShape::mostSplitRows)
       if (StreamScheduleAttr own = selectShort())
         return own;
     if (rows <= StreamShape::mostSplitRows)
       if (StreamScheduleAttr whole = selectWhole())
         return whole;
-    // Fewer rows at a time are better than few warps.
-    while (isOfExperts && isNarrow() && rows > 1) {
-      rows /= 2;
-      if (rows <= StreamShape::mostSplitRows)
-        if (StreamScheduleAttr whole = selectWhole())
-          return whole;
-    }
+    if (isNarrow())
+      if (StreamScheduleAttr own = selectNarrow())
+        return own;
     return isOfExperts ? selectExpertParts() : selectParts();
   }
 
@@ -100,6 +96,7 @@ private:
     const int64_t tokens = rows, places = tokens * top;
     const int64_t all = std::max<int64_t>(product.countExperts(), 1);
     isOfExperts = true;
+    isOfAdapters = top == 1 && !hasBlocks;
     // As rows of other products are that have codes.
     isRounded = hasBlocks && tokens > kGpuFewRows;
     const int64_t most =
@@ -117,11 +114,13 @@ private:
         warps = count;
   }
 
-  /// Whether an expert has few lines, as A of an adapter has.
-  bool isNarrow() const { return !hasBlocks && blocks <= narrowBlocks; }
+  /// Whether K is read at once, as that of an adapter's B.
+  bool isShort() const { return isOfAdapters && extent <= shortColumns; }
 
-  /// Whether K is read at once, as that of B has it.
-  bool isShort() const { return !hasBlocks && extent <= shortColumns; }
+  /// Whether an expert has few lines, as an adapter's A has.
+  bool isNarrow() const {
+    return isOfAdapters && !isShort() && blocks <= narrowBlocks;
+  }
 
   /// Rows of an expert at a time, at most, with which all multiprocessors have
   /// something to do. A workgroup takes the experts of its rows one after the
@@ -160,6 +159,22 @@ private:
         sizes.push_back(size);
     }
     return sizes;
+  }
+
+  /// Of so few lines that parts of K would leave most warps nothing: fewer rows
+  /// at a time, and then fewer warps, with all of K.
+  StreamScheduleAttr selectNarrow() {
+    if (2 * llvm::divideCeil(blocks, 2) >= mostWarps)
+      return {};
+    const int64_t allRows = rows, allWarps = warps;
+    for (; warps >= std::min(allWarps, mostWarps / 2); warps /= 2)
+      for (rows = std::min(allRows, StreamShape::mostSplitRows); rows > 0;
+           rows /= 2)
+        if (StreamScheduleAttr whole = selectWhole())
+          return whole;
+    rows = allRows;
+    warps = allWarps;
+    return {};
   }
 
   /// Of a short K, each warp has two row blocks, which it takes in one step:
@@ -428,7 +443,7 @@ private:
   int64_t ofBlock = 0;     // columns of a row block
   int64_t blocks = 0;      // row blocks
   int64_t warps = mostWarps;
-  bool isOfExperts = false, isRounded = false;
+  bool isOfExperts = false, isOfAdapters = false, isRounded = false;
   int64_t copies = 1; // workgroups that have the same columns
 };
 

@@ -155,6 +155,43 @@ module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors 
 
 // -----
 
+// With less memory, fewer warps have all of K, rather than one a part of it. An A
+// of many lines is divided as other experts are where rows are many, and so are
+// experts of models, however few lines a rank has of them.
+module attributes {kf.target = #kf.cuda_target<chip = "sm_89", multiprocessors = 128, memory = 101376>} {
+  // CHECK-LABEL: kf.kernel @a_1_small(
+  // CHECK-SAME:    #kf.stream<workgroup = [1, 1, 16], warps = 8,
+  kf.kernel @a_1_small(%x: tensor<1x14336xf32>, %e: tensor<1x1xi32>, %w: tensor<1x9x16x14336xbf16, #kf.fragments>) -> tensor<1x1x16xf32> {
+    %0 = kf.expert_matmul %x experts(%e), %w : tensor<1x14336xf32>, tensor<1x1xi32>, tensor<1x9x16x14336xbf16, #kf.fragments>
+    kf.yield %0 : tensor<1x1x16xf32>
+  }
+}
+
+// -----
+
+module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors = 132, memory = 232448>} {
+  // CHECK-LABEL: kf.kernel @a_2048_wide(
+  // CHECK-SAME:    #kf.stream<workgroup = [16, 1, 256],
+  kf.kernel @a_2048_wide(%x: tensor<2048x14336xf32>, %e: tensor<2048x1xi32>, %w: tensor<1x9x256x14336xbf16, #kf.fragments>) -> tensor<2048x1x256xf32> {
+    %0 = kf.expert_matmul %x experts(%e), %w : tensor<2048x14336xf32>, tensor<2048x1xi32>, tensor<1x9x256x14336xbf16, #kf.fragments>
+    kf.yield %0 : tensor<2048x1x256xf32>
+  }
+  // CHECK-LABEL: kf.kernel @b_2048_narrow(
+  // CHECK-SAME:    #kf.stream<workgroup = [2, 1, 256], warps = 8,
+  kf.kernel @b_2048_narrow(%x: tensor<2048x16xf32>, %e: tensor<2048x1xi32>, %w: tensor<1x9x256x16xbf16, #kf.fragments>) -> tensor<2048x1x256xf32> {
+    %0 = kf.expert_matmul %x experts(%e), %w : tensor<2048x16xf32>, tensor<2048x1xi32>, tensor<1x9x256x16xbf16, #kf.fragments>
+    kf.yield %0 : tensor<2048x1x256xf32>
+  }
+  // CHECK-LABEL: kf.kernel @part_of_experts(
+  // CHECK-SAME:    #kf.stream<workgroup = [16, 1, 96], warps = 6,
+  kf.kernel @part_of_experts(%x: tensor<2048x2048xf32>, %e: tensor<2048x8xi32>, %w: tensor<2x128x96x2048xbf16, #kf.fragments>) -> tensor<2048x8x96xf32> {
+    %0 = kf.expert_matmul %x experts(%e), %w glu(silu) : tensor<2048x2048xf32>, tensor<2048x8xi32>, tensor<2x128x96x2048xbf16, #kf.fragments>
+    kf.yield %0 : tensor<2048x8x96xf32>
+  }
+}
+
+// -----
+
 // Of a prompt for whose tiles there are not workgroups enough, none has more row
 // blocks than there are: warps would have none.
 module attributes {kf.target = #kf.cuda_target<chip = "sm_90a", multiprocessors = 132, memory = 232448>} {

@@ -134,6 +134,13 @@ func.func @adapter_bf16(%x: tensor<?x66xf32>, %e: tensor<?x1xi32>, %w: tensor<1x
   return %0 : tensor<?x1x16xf32>
 }
 
+// As A of an adapter: few lines, whose K 16 warps divide, with an odd end.
+func.func @adapter_wide(%x: tensor<?x2040xf32>, %e: tensor<?x1xi32>) -> tensor<?x1x20xf32> attributes {kf.max_tokens = 40 : i64} {
+  %w = kf.weight ["w0", "w1", "w2"] {stacked} : tensor<1x3x20x2040xbf16>
+  %0 = kf.expert_matmul %x experts(%e), %w : tensor<?x2040xf32>, tensor<?x1xi32>, tensor<1x3x20x2040xbf16>
+  return %0 : tensor<?x1x20xf32>
+}
+
 func.func @gated_q8_0(%x: tensor<?x256xf32>, %l: tensor<?x4xf32>) -> tensor<?x2x45xf32> attributes {kf.max_tokens = 40 : i64} {
   %e, %p = kf.route %l top(2) normalized : tensor<?x4xf32>
   %w = kf.weight ["g0", "g1", "g2", "g3", "u0", "u1", "u2", "u3"] {stacked} : tensor<2x4x45x256x!kf.quant<q8_0>>
