@@ -172,8 +172,8 @@ struct FusionRules {
   /// kernel.
   bool roundingIntoAttention = false;
   /// The sum of a part of joined products and what experts add to it, and the
-  /// activation of such sums, with the experts' product; else it is a kernel
-  /// (CPUs are slower without it).
+  /// activation of such sums, with the experts' product; else it is a kernel,
+  /// with which CPUs are faster.
   bool sumsIntoExperts = false;
 };
 
