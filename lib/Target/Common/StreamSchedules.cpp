@@ -12,6 +12,8 @@
 #include "kf/Target/Common/GpuCosts.h"
 #include "kf/Target/Common/GpuSchedules.h"
 
+#include <utility>
+
 using namespace mlir;
 using namespace mlir::kf;
 
